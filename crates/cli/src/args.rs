@@ -1,0 +1,93 @@
+//! What can be typed. No logic here.
+
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand, ValueEnum, ValueHint};
+use clap_complete::Shell;
+
+/// Launches Kubernetes and OpenShift clusters on vSphere, oVirt and KubeVirt, and keeps them afloat.
+#[derive(Debug, Parser)]
+#[command(name = "slipway", version, propagate_version = true, max_term_width = 100)]
+#[command(
+    after_help = "Exit codes: 0 fine, 1 other failure, 2 wrong usage, 3 the install-config is not usable."
+)]
+pub struct Args {
+    #[command(subcommand)]
+    pub command: Command,
+
+    /// When to use colours; NO_COLOR is respected
+    #[arg(long, global = true, value_enum, default_value_t = Color::Auto)]
+    pub color: Color,
+
+    /// How results are printed
+    #[arg(short, long, global = true, value_enum, default_value_t = Output::Text)]
+    pub output: Output,
+}
+
+/// When to use colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Color {
+    /// On a terminal
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+/// How results are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Output {
+    /// For people
+    Text,
+    /// For programs
+    Json,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Judge an install-config: every mistake at once, with its line and its cure
+    ///
+    /// Nothing is asked over the network. Errors make the file unusable and end with exit code 3;
+    /// warnings and notes do not.
+    #[command(
+        after_help = "Examples:\n  slipway validate install-config.yaml\n  slipway validate --output json - < install-config.yaml"
+    )]
+    Validate {
+        /// The install-config, or `-` for standard input
+        #[arg(value_name = "FILE", value_hint = ValueHint::FilePath, default_value = "install-config.yaml")]
+        file: PathBuf,
+
+        /// Treat warnings like errors
+        #[arg(long)]
+        strict: bool,
+    },
+
+    /// Explain a field of the install-config, and the fields below it
+    #[command(
+        after_help = "Examples:\n  slipway explain\n  slipway explain platform.vsphere.failureDomains\n  slipway explain controlPlane.replicas"
+    )]
+    Explain {
+        /// The path of the field; without it, the whole install-config
+        #[arg(value_name = "PATH")]
+        path: Option<String>,
+    },
+
+    /// Print a JSON Schema of the install-config, for editors
+    ///
+    /// Editors that use the YAML language server take it from a comment in the first line of a file:
+    /// `# yaml-language-server: $schema=install-config.schema.json`.
+    #[command(after_help = "Example:\n  slipway schema > install-config.schema.json")]
+    Schema,
+
+    /// Print a completion script for a shell
+    #[command(after_help = "Example:\n  slipway completion bash > /etc/bash_completion.d/slipway")]
+    Completion {
+        /// The shell
+        #[arg(value_enum)]
+        shell: Shell,
+    },
+
+    /// Print the version
+    Version,
+}

@@ -1,0 +1,20 @@
+//! Exit codes, the same ones openshift-install uses where it has them.
+
+use std::process::ExitCode;
+
+/// How a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Exit {
+    Ok = 0,
+    /// Anything without a code of its own.
+    Other = 1,
+    /// The install-config is not usable.
+    InstallConfig = 3,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        ExitCode::from(exit as u8)
+    }
+}

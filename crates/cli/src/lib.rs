@@ -1,0 +1,35 @@
+//! The command line of Slipway: arguments, output, exit codes. What commands mean is decided elsewhere.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`args`] | what can be typed |
+//! | `commands` | one module per command |
+//! | `output` | who may write to the terminal, and in which colours |
+//! | `report` | findings as text and as JSON |
+//! | `exit` | exit codes |
+
+pub mod args;
+mod commands;
+mod exit;
+mod output;
+mod report;
+
+use std::process::ExitCode;
+
+pub use args::Args;
+pub use exit::Exit;
+
+use crate::output::Printer;
+
+/// Runs a command and reports what became of it.
+pub fn run(args: Args) -> ExitCode {
+    let Args { command, color, output } = args;
+    let printer = Printer::new(color, output);
+    match commands::run(command, &printer) {
+        Ok(exit) => exit.into(),
+        Err(error) => {
+            printer.error(&error);
+            Exit::Other.into()
+        }
+    }
+}

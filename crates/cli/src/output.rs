@@ -1,0 +1,63 @@
+//! The one place that writes: data to stdout, conversation to stderr.
+
+use std::io::{self, Write};
+
+use anstream::{AutoStream, ColorChoice};
+use anstyle::{AnsiColor, Style};
+
+use crate::args::{Color, Output};
+
+/// Bold, for headings.
+pub(crate) const HEADING: Style = Style::new().bold();
+/// For names of fields and commands.
+pub(crate) const NAME: Style = AnsiColor::Cyan.on_default();
+/// For what matters less.
+pub(crate) const FAINT: Style = Style::new().dimmed();
+pub(crate) const ERROR: Style = AnsiColor::Red.on_default().bold();
+pub(crate) const WARNING: Style = AnsiColor::Yellow.on_default().bold();
+pub(crate) const GOOD: Style = AnsiColor::Green.on_default().bold();
+
+/// Writes what commands have to say.
+#[derive(Debug)]
+pub(crate) struct Printer {
+    color: ColorChoice,
+    pub(crate) output: Output,
+}
+
+impl Printer {
+    pub(crate) fn new(color: Color, output: Output) -> Self {
+        let color = match color {
+            Color::Auto => ColorChoice::Auto,
+            Color::Always => ColorChoice::AlwaysAnsi,
+            Color::Never => ColorChoice::Never,
+        };
+        Printer { color, output }
+    }
+
+    /// Writes data. A reader that has gone away is no failure of ours.
+    pub(crate) fn data(&self, text: &str) -> io::Result<()> {
+        let mut stdout = AutoStream::new(io::stdout().lock(), self.color);
+        match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            result => result,
+        }
+    }
+
+    /// Writes a JSON document as data.
+    pub(crate) fn json(&self, value: &impl serde::Serialize) -> anyhow::Result<()> {
+        let mut text = serde_json::to_string_pretty(value)?;
+        text.push('\n');
+        Ok(self.data(&text)?)
+    }
+
+    /// Says what went wrong, and why, on stderr.
+    pub(crate) fn error(&self, error: &anyhow::Error) {
+        let mut stderr = AutoStream::new(io::stderr().lock(), self.color);
+        let mut text = format!("{ERROR}error{ERROR:#}: {error}\n");
+        for cause in error.chain().skip(1) {
+            text.push_str(&format!("  Caused by: {cause}\n"));
+        }
+        // When stderr is gone there is nobody left to tell.
+        let _ = stderr.write_all(text.as_bytes());
+    }
+}

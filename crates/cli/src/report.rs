@@ -1,0 +1,145 @@
+//! Findings as people read them, and as programs do.
+
+use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+use serde::Serialize;
+use slipway_config::findings::{Finding, Report, Severity};
+
+use crate::output::{ERROR, GOOD, WARNING};
+
+/// Findings shown as text; a longer list helps nobody.
+const MOST: usize = 50;
+
+/// Every finding with the lines it is about.
+pub(crate) fn text(report: &Report, file: &str) -> String {
+    let renderer = Renderer::styled();
+    let mut text = String::new();
+    for finding in report.findings.iter().take(MOST) {
+        text.push_str(&renderer.render(&[group(finding, &report.source, file)]));
+        text.push_str("\n\n");
+    }
+    let hidden = report.findings.len().saturating_sub(MOST) + report.left_out;
+    if hidden > 0 {
+        text.push_str(&format!("… and {hidden} more\n\n"));
+    }
+    text
+}
+
+fn group<'a>(finding: &'a Finding, source: &'a str, file: &'a str) -> Group<'a> {
+    let level = match finding.severity {
+        Severity::Error => Level::ERROR,
+        Severity::Warning => Level::WARNING,
+        Severity::Note => Level::NOTE,
+    };
+    let title = level.primary_title(finding.message.as_str()).id(finding.rule.code());
+    let window = Window::around(finding, source);
+    let mut snippet = Snippet::source(&source[window.start..window.end]).path(file).line_start(window.line);
+    let primary = AnnotationKind::Primary.span(window.span(finding.span.range()));
+    snippet = snippet.annotation(match finding.path.as_str() {
+        "" => primary,
+        path => primary.label(path),
+    });
+    for related in &finding.related {
+        let span = window.span(related.span.range());
+        snippet = snippet.annotation(AnnotationKind::Context.span(span).label(related.label.as_str()));
+    }
+    let group = title.element(snippet);
+    match &finding.hint {
+        Some(hint) => group.element(Level::HELP.message(hint.as_str())),
+        None => group,
+    }
+}
+
+/// The lines of the source a finding needs, so that a large file is not searched for every finding.
+struct Window {
+    start: usize,
+    end: usize,
+    line: usize,
+}
+
+impl Window {
+    fn around(finding: &Finding, source: &str) -> Self {
+        let spans =
+            || std::iter::once(finding.span).chain(finding.related.iter().map(|related| related.span));
+        let first = spans().map(|span| span.start as usize).min().unwrap_or_default();
+        let last = spans().map(|span| span.end as usize).max().unwrap_or_default();
+        let lines = std::iter::once(finding.position.line)
+            .chain(finding.related.iter().map(|related| related.position.line));
+        Window {
+            start: source[..first].rfind('\n').map_or(0, |at| at + 1),
+            end: source[last..].find('\n').map_or(source.len(), |at| last + at),
+            line: lines.min().unwrap_or(1),
+        }
+    }
+
+    fn span(&self, range: std::ops::Range<usize>) -> std::ops::Range<usize> {
+        range.start - self.start..range.end - self.start
+    }
+}
+
+/// `2 errors, 1 warning`.
+pub(crate) fn tally(report: &Report) -> String {
+    let kinds = [
+        (Severity::Error, ERROR, "error"),
+        (Severity::Warning, WARNING, "warning"),
+        (Severity::Note, GOOD, "note"),
+    ];
+    let counted: Vec<String> = kinds
+        .into_iter()
+        .map(|(severity, style, name)| (report.count(severity), style, name))
+        .filter(|(count, ..)| *count > 0)
+        .map(|(count, style, name)| {
+            let plural = if count == 1 { "" } else { "s" };
+            format!("{style}{count} {name}{plural}{style:#}")
+        })
+        .collect();
+    if counted.is_empty() { "no findings".to_owned() } else { counted.join(", ") }
+}
+
+/// A finding for programs.
+#[derive(Debug, Serialize)]
+pub(crate) struct FindingJson<'a> {
+    rule: &'static str,
+    severity: &'static str,
+    path: &'a str,
+    line: usize,
+    column: usize,
+    message: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<&'a str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    related: Vec<RelatedJson<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct RelatedJson<'a> {
+    path: &'a str,
+    line: usize,
+    column: usize,
+    label: &'a str,
+}
+
+pub(crate) fn json(report: &Report) -> Vec<FindingJson<'_>> {
+    report
+        .findings
+        .iter()
+        .map(|finding| FindingJson {
+            rule: finding.rule.code(),
+            severity: finding.severity.as_str(),
+            path: finding.path.as_str(),
+            line: finding.position.line,
+            column: finding.position.column,
+            message: &finding.message,
+            hint: finding.hint.as_deref(),
+            related: finding
+                .related
+                .iter()
+                .map(|related| RelatedJson {
+                    path: related.path.as_str(),
+                    line: related.position.line,
+                    column: related.position.column,
+                    label: &related.label,
+                })
+                .collect(),
+        })
+        .collect()
+}

@@ -1,0 +1,246 @@
+//! Problems found in what a user wrote: all of them, each with its place and its cure.
+
+mod redact;
+mod rule;
+
+use std::fmt;
+
+pub use redact::redact;
+pub use rule::Rule;
+
+use crate::yaml::{At, Document, FieldPath, Span};
+
+/// How much a finding matters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// The configuration cannot be used.
+    Error,
+    /// It can be used, but probably does not do what was meant.
+    Warning,
+    /// Good to know; nothing needs to change.
+    Note,
+}
+
+impl Severity {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+            Severity::Note => "note",
+        }
+    }
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Where a finding is, before the document has been asked for line and path.
+#[derive(Debug, Clone)]
+enum Place {
+    Node(At),
+    /// A field that should be in the mapping but is not.
+    Missing(At, String),
+    Span(Span),
+}
+
+/// A finding as the rules report it.
+#[derive(Debug, Clone)]
+pub struct Pending {
+    rule: Rule,
+    severity: Severity,
+    place: Place,
+    message: String,
+    hint: Option<String>,
+    related: Vec<(At, String)>,
+}
+
+impl Pending {
+    /// What to write instead.
+    pub fn hint(&mut self, hint: impl Into<String>) -> &mut Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    pub(crate) fn hint_opt(&mut self, hint: Option<String>) -> &mut Self {
+        self.hint = hint;
+        self
+    }
+
+    /// Another place that belongs to the same problem.
+    pub fn related(&mut self, at: At, label: impl Into<String>) -> &mut Self {
+        self.related.push((at, label.into()));
+        self
+    }
+}
+
+/// Nobody reads more than this many findings, and a hostile file must not fill the memory with them.
+const MOST: usize = 1000;
+
+/// Collects findings while a configuration is read.
+#[derive(Debug, Default)]
+pub struct Findings {
+    pending: Vec<Pending>,
+    left_out: usize,
+    secrets: Vec<Span>,
+}
+
+impl Findings {
+    pub fn error(&mut self, rule: Rule, at: At, message: impl Into<String>) -> &mut Pending {
+        self.push(rule, Severity::Error, Place::Node(at), message.into())
+    }
+
+    pub fn warning(&mut self, rule: Rule, at: At, message: impl Into<String>) -> &mut Pending {
+        self.push(rule, Severity::Warning, Place::Node(at), message.into())
+    }
+
+    pub fn note(&mut self, rule: Rule, at: At, message: impl Into<String>) -> &mut Pending {
+        self.push(rule, Severity::Note, Place::Node(at), message.into())
+    }
+
+    /// The field `key` is needed in the mapping `at`.
+    pub fn missing(&mut self, at: At, key: &str, message: impl Into<String>) -> &mut Pending {
+        self.push(Rule::Required, Severity::Error, Place::Missing(at, key.to_owned()), message.into())
+    }
+
+    pub(crate) fn error_in(&mut self, rule: Rule, span: Span, message: impl Into<String>) -> &mut Pending {
+        self.push(rule, Severity::Error, Place::Span(span), message.into())
+    }
+
+    /// Text that must never be shown to anyone.
+    pub(crate) fn conceal(&mut self, span: Span) {
+        self.secrets.push(span);
+    }
+
+    fn push(&mut self, rule: Rule, severity: Severity, place: Place, message: String) -> &mut Pending {
+        // Past the limit the last slot takes whatever comes, so that callers need not care.
+        if self.is_full() {
+            self.left_out += 1;
+            self.pending.truncate(MOST);
+        }
+        self.pending.push(Pending { rule, severity, place, message, hint: None, related: Vec::new() });
+        let last = self.pending.len() - 1;
+        &mut self.pending[last]
+    }
+
+    /// Whatever else is found will only be counted.
+    pub(crate) fn is_full(&self) -> bool {
+        self.pending.len() >= MOST
+    }
+
+    pub(crate) fn has_errors(&self) -> bool {
+        self.left_out > 0 || self.pending.iter().any(|pending| pending.severity == Severity::Error)
+    }
+
+    /// Findings with their paths and places, in the order of the file.
+    pub(crate) fn report(self, document: Option<&Document>, text: &str) -> Report {
+        let span_of = |at: At| document.map_or(Span::default(), |document| document.span(at));
+        let path_of = |at: At| document.map_or(FieldPath::default(), |document| document.path(at));
+        let lines = LineIndex::new(text);
+        let mut findings: Vec<Finding> = self
+            .pending
+            .into_iter()
+            .map(|pending| {
+                let (span, path) = match pending.place {
+                    Place::Node(at) => (span_of(at), path_of(at)),
+                    Place::Span(span) => (span, FieldPath::default()),
+                    Place::Missing(at, key) => {
+                        let mut path = path_of(at);
+                        path.push_key(&key);
+                        (span_of(at), path)
+                    }
+                };
+                let related = pending.related.into_iter().map(|(at, label)| Related {
+                    span: span_of(at),
+                    path: path_of(at),
+                    position: lines.position(text, span_of(at)),
+                    label,
+                });
+                Finding {
+                    rule: pending.rule,
+                    severity: pending.severity,
+                    position: lines.position(text, span),
+                    span,
+                    path,
+                    message: pending.message,
+                    hint: pending.hint,
+                    related: related.collect(),
+                }
+            })
+            .collect();
+        findings.sort_by(|a, b| {
+            (a.span.start, a.severity, &a.path, a.rule).cmp(&(b.span.start, b.severity, &b.path, b.rule))
+        });
+        findings.truncate(MOST);
+        Report { findings, left_out: self.left_out, source: redact(text, &self.secrets) }
+    }
+}
+
+/// A place in the file, counted from one; columns in characters, in very long lines in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Position {
+    pub line: usize,
+    pub column: usize,
+}
+
+/// Another place that belongs to a finding.
+#[derive(Debug, Clone)]
+pub struct Related {
+    pub span: Span,
+    pub path: FieldPath,
+    pub position: Position,
+    pub label: String,
+}
+
+/// One problem, ready to be shown.
+#[derive(Debug, Clone)]
+pub struct Finding {
+    pub rule: Rule,
+    pub severity: Severity,
+    pub path: FieldPath,
+    pub span: Span,
+    pub position: Position,
+    pub message: String,
+    pub hint: Option<String>,
+    pub related: Vec<Related>,
+}
+
+/// Everything that was found in one file.
+#[derive(Debug, Clone)]
+pub struct Report {
+    pub findings: Vec<Finding>,
+    /// Findings beyond the most that are kept.
+    pub left_out: usize,
+    /// The source text with secrets blanked out, byte for byte as long as the original.
+    pub source: String,
+}
+
+impl Report {
+    pub fn count(&self, severity: Severity) -> usize {
+        self.findings.iter().filter(|finding| finding.severity == severity).count()
+    }
+
+    pub fn has_errors(&self) -> bool {
+        self.count(Severity::Error) > 0
+    }
+}
+
+/// Finds lines without counting from the start of the file for every finding.
+struct LineIndex(Vec<usize>);
+
+impl LineIndex {
+    fn new(text: &str) -> Self {
+        let starts = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
+        LineIndex(std::iter::once(0).chain(starts.map(|(at, _)| at + 1)).collect())
+    }
+
+    fn position(&self, text: &str, span: Span) -> Position {
+        let line = self.0.partition_point(|start| *start <= span.start as usize);
+        let start = self.0[line - 1];
+        let before = text.get(start..span.start as usize).unwrap_or_default();
+        let column = if before.len() > 4096 { before.len() } else { before.chars().count() };
+        Position { line, column: column + 1 }
+    }
+}

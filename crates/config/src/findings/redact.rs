@@ -1,0 +1,104 @@
+//! Source text that can be shown: the same text with every secret blanked out.
+
+use crate::yaml::Span;
+
+/// Words in a key that make its value a secret, whatever the field is called in the end: a misspelt
+/// `pasword` or a file that does not even parse must not show what stands behind it.
+const SECRET_WORDS: [&str; 6] = ["pas", "pwd", "secret", "token", "cred", "auth"];
+/// Fields of ours with such a word in their name and nothing secret in their value.
+const PUBLIC_KEYS: [&str; 4] = ["passwordfile", "passwordenv", "credentialsmode", "authority"];
+
+/// Blanks out `secrets` and everything that looks like one. Each byte of a blanked character becomes
+/// `*`, so that spans into the text stay valid.
+pub fn redact(text: &str, secrets: &[Span]) -> String {
+    let mut shown = text.as_bytes().to_vec();
+    for span in secrets {
+        if let Some(bytes) = shown.get_mut(span.range()) {
+            blank(bytes);
+        }
+    }
+    let mut hidden_block: Option<usize> = None;
+    let mut offset = 0;
+    for line in text.split_inclusive('\n') {
+        let indent = line.len() - line.trim_start_matches([' ', '-']).len();
+        let content = line.trim();
+        if hidden_block.is_some_and(|outer| !content.is_empty() && indent <= outer) {
+            hidden_block = None;
+        }
+        if hidden_block.is_some() {
+            blank(&mut shown[offset + indent..offset + line.len()]);
+        } else if let Some(value) = secret_value(line) {
+            blank(&mut shown[offset + value..offset + line.len()]);
+            hidden_block = Some(indent);
+        }
+        for (start, end) in url_credentials(line) {
+            blank(&mut shown[offset + start..offset + end]);
+        }
+        offset += line.len();
+    }
+    // Only whole characters were replaced by ASCII, so this never loses anything.
+    String::from_utf8_lossy(&shown).into_owned()
+}
+
+fn blank(bytes: &mut [u8]) {
+    for byte in bytes.iter_mut().filter(|byte| !byte.is_ascii_whitespace()) {
+        *byte = b'*';
+    }
+}
+
+/// Where the value of the first secret-looking key on this line starts.
+fn secret_value(line: &str) -> Option<usize> {
+    let mut from = 0;
+    while let Some(colon) = line[from..].find(':').map(|at| from + at) {
+        // Keys are short; looking further back would cost the square of a long line.
+        let nearby = line.floor_char_boundary(colon.saturating_sub(128))..colon;
+        let key = line[nearby].rsplit(['{', ',', ' ', '\t']).next().unwrap_or_default();
+        let key: String = key.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect();
+        let secret =
+            SECRET_WORDS.iter().any(|word| key.contains(word)) && !PUBLIC_KEYS.contains(&key.as_str());
+        if secret && !line[colon + 1..].trim().is_empty() {
+            return Some(colon + 1);
+        }
+        from = colon + 1;
+    }
+    None
+}
+
+/// The `user:password` parts of URLs on this line.
+fn url_credentials(line: &str) -> Vec<(usize, usize)> {
+    let mut found = Vec::new();
+    let mut from = 0;
+    while let Some(scheme) = line[from..].find("://").map(|at| from + at + 3) {
+        let authority_end =
+            line[scheme..].find(['/', '?', '#', ' ', '"', '\'', ',']).map_or(line.len(), |at| scheme + at);
+        if let Some(at) = line[scheme..authority_end].rfind('@') {
+            found.push((scheme, scheme + at));
+        }
+        from = scheme;
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::redact;
+
+    #[rstest]
+    #[case::plain("password: hunter2\nuser: bob\n", "password: *******\nuser: bob\n")]
+    #[case::misspelt("- pasword: x1\n", "- pasword: **\n")]
+    #[case::pass_word("- vcPass: 'a b'\n", "- vcPass: ** **\n")]
+    #[case::flow("{user: bob, password: p, port: 1}", "{user: bob, password: ** ***** **")]
+    #[case::block(
+        "pullSecret: |\n  {\"auths\": 1}\n  x\nnext: 1\n",
+        "pullSecret: *\n  ********* **\n  *\nnext: 1\n"
+    )]
+    #[case::json("  {\"auth\": \"abc\"}\n", "  {\"auth\": ******\n")]
+    #[case::unicode("password: pä\n", "password: ***\n")]
+    #[case::proxy("httpProxy: http://me:pw@proxy:3128/\n", "httpProxy: http://*****@proxy:3128/\n")]
+    #[case::file("passwordFile: /etc/pw\n", "passwordFile: /etc/pw\n")]
+    fn hides_secrets(#[case] text: &str, #[case] shown: &str) {
+        assert_eq!(redact(text, &[]), shown);
+    }
+}

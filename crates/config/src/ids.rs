@@ -1,0 +1,73 @@
+//! Names that are made for a cluster.
+
+use std::fmt;
+
+use crate::names::ClusterName;
+
+/// Letters and digits that cannot be confused, and vowels left out so that no words appear.
+const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
+const SUFFIX: usize = 5;
+const LONGEST_PREFIX: usize = 21;
+
+/// The name of a cluster's infrastructure: part of the cluster name and five random characters.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct InfraId(String);
+
+impl InfraId {
+    /// `random(n)` returns a number below `n`.
+    pub fn new(cluster: &ClusterName, mut random: impl FnMut(usize) -> usize) -> Self {
+        let mut id = prefix(cluster);
+        id.push('-');
+        id.extend((0..SUFFIX).map(|_| char::from(ALPHABET[random(ALPHABET.len()) % ALPHABET.len()])));
+        InfraId(id)
+    }
+
+    /// How long the infrastructure's name of this cluster will be.
+    pub fn length(cluster: &ClusterName) -> usize {
+        prefix(cluster).len() + 1 + SUFFIX
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for InfraId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The cluster name without dots and repeated dashes, cut to fit.
+fn prefix(cluster: &ClusterName) -> String {
+    let mut prefix = String::new();
+    for c in cluster.as_str().chars() {
+        let c = if c.is_ascii_alphanumeric() { c } else { '-' };
+        if c != '-' || !prefix.ends_with('-') {
+            prefix.push(c);
+        }
+    }
+    prefix.truncate(LONGEST_PREFIX);
+    prefix.trim_matches('-').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::InfraId;
+
+    #[rstest]
+    #[case("ngirard-multi", "ngirard-multi-bcdfg")]
+    #[case("a--b", "a-b-bcdfg")]
+    #[case("a.b", "a-b-bcdfg")]
+    #[case("abcdefghijklmnopqrst-uvw", "abcdefghijklmnopqrst-bcdfg")]
+    #[case("abcdefghijklmnopqrstuvwxyz", "abcdefghijklmnopqrstu-bcdfg")]
+    fn is_cut_and_cleaned(#[case] cluster: &str, #[case] expected: &str) {
+        let cluster = cluster.parse().unwrap();
+        let mut next = 0..;
+        let id = InfraId::new(&cluster, |_| next.next().unwrap());
+        assert_eq!(id.as_str(), expected);
+        assert_eq!(id.as_str().len(), InfraId::length(&cluster));
+    }
+}

@@ -1,0 +1,171 @@
+//! `proxy`: how the cluster reaches the outside.
+
+use std::net::IpAddr;
+
+use super::{Check, Networking};
+use crate::decode::{Field, Located, object};
+use crate::findings::Rule;
+use crate::names::subdomain;
+use crate::yaml::printable;
+
+object! {
+    /// The proxies of the cluster. At least one of the two is needed.
+    WrittenProxy {
+        /// URL of the proxy for HTTP, `http://…`.
+        http: String as "httpProxy";
+        /// URL of the proxy for HTTPS, `http://…` or `https://…`.
+        https: String as "httpsProxy";
+        /// What is reached directly: addresses, networks and domains, separated by commas, or `*`.
+        no_proxy: String as "noProxy";
+    }
+}
+
+/// The proxies of a cluster. URLs may carry credentials.
+#[derive(Clone)]
+pub struct Proxy {
+    pub http: Option<String>,
+    pub https: Option<String>,
+    pub no_proxy: Vec<String>,
+}
+
+impl std::fmt::Debug for Proxy {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let shown = |url: &Option<String>| url.as_ref().map(|url| crate::findings::redact(url, &[]));
+        f.debug_struct("Proxy")
+            .field("http", &shown(&self.http))
+            .field("https", &shown(&self.https))
+            .field("no_proxy", &self.no_proxy)
+            .finish()
+    }
+}
+
+#[expect(clippy::option_option, reason = "absent and unusable are different things")]
+pub(super) fn resolve(
+    written: &Field<WrittenProxy>,
+    networking: Option<&Networking>,
+    check: &mut Check<'_>,
+) -> Option<Option<Proxy>> {
+    let proxy = match written {
+        Field::Absent => return Some(None),
+        Field::Invalid(_) => return None,
+        Field::Set(proxy) => proxy,
+    };
+    let WrittenProxy { http, https, no_proxy } = &proxy.value;
+    if http.is_absent() && https.is_absent() {
+        check
+            .findings
+            .error(Rule::Proxy, proxy.at, "neither `httpProxy` nor `httpsProxy` is given")
+            .hint("give at least one of them, or remove `proxy`");
+    }
+    let mut usable = true;
+    for (field, schemes) in [(http, &["http"][..]), (https, &["http", "https"])] {
+        if let Some(url) = field.located() {
+            usable &= check_url(url, schemes, networking, check);
+        }
+    }
+    let no_proxy = no_proxy.located().map(|list| check_no_proxy(list, check));
+    if !usable || http.is_invalid() || https.is_invalid() || (http.is_absent() && https.is_absent()) {
+        return None;
+    }
+    Some(Some(Proxy {
+        http: http.get().cloned(),
+        https: https.get().cloned(),
+        no_proxy: no_proxy.unwrap_or(Some(Vec::new()))?,
+    }))
+}
+
+fn check_url(
+    url: &Located<String>,
+    schemes: &[&str],
+    networking: Option<&Networking>,
+    check: &mut Check<'_>,
+) -> bool {
+    // The URL may hold a password, so it is never repeated in a message.
+    let parsed = url.value.split_once("://").map(|(scheme, rest)| (scheme, host(rest)));
+    match parsed {
+        Some((scheme, Some(host))) if schemes.contains(&scheme) => {
+            if let (Ok(address), Some(networking)) = (host.parse::<IpAddr>(), networking) {
+                let inside =
+                    networking.cluster.iter().map(|net| net.cidr).chain(networking.service.iter().copied());
+                if let Some(net) = inside.into_iter().find(|net| net.contains(address)) {
+                    check
+                        .findings
+                        .error(
+                            Rule::Proxy,
+                            url.at,
+                            format!("the proxy {address} lies in the cluster's own network {net}"),
+                        )
+                        .hint("the cluster and service networks must not contain the proxy");
+                    return false;
+                }
+            }
+            true
+        }
+        Some((scheme, Some(_))) => {
+            check
+                .findings
+                .error(
+                    Rule::Proxy,
+                    url.at,
+                    format!("the scheme `{}` is not supported here", printable(scheme)),
+                )
+                .hint(format!("use {}://", schemes.join(":// or ")));
+            false
+        }
+        _ => {
+            check
+                .findings
+                .error(Rule::Proxy, url.at, "not a URL")
+                .hint(format!("write {}://proxy.example.com:3128", schemes[0]));
+            false
+        }
+    }
+}
+
+/// The host of `user:password@host:port/path`.
+fn host(rest: &str) -> Option<&str> {
+    let authority = rest.split(['/', '?', '#']).next()?;
+    let host = authority.rsplit('@').next()?;
+    let (host, port) = match host.strip_prefix('[') {
+        Some(rest) => rest.split_once(']').map(|(host, port)| (host, port.strip_prefix(':')))?,
+        None => host.split_once(':').map_or((host, None), |(host, port)| (host, Some(port))),
+    };
+    let valid = host.parse::<IpAddr>().is_ok() || subdomain(&host.to_lowercase()).is_ok();
+    (valid && port.is_none_or(|port| port.parse::<u16>().is_ok_and(|port| port > 0))).then_some(host)
+}
+
+fn check_no_proxy(list: &Located<String>, check: &mut Check<'_>) -> Option<Vec<String>> {
+    if list.value.contains(char::is_whitespace) {
+        check
+            .findings
+            .error(Rule::NoProxy, list.at, "`noProxy` contains white space")
+            .hint("separate the entries by commas only");
+        return None;
+    }
+    let entries: Vec<String> =
+        list.value.split(',').filter(|entry| !entry.is_empty()).map(str::to_owned).collect();
+    if entries == ["*"] {
+        return Some(entries);
+    }
+    for entry in &entries {
+        let domain = entry.strip_prefix('.').unwrap_or(entry).to_lowercase();
+        let (domain, port) = domain.rsplit_once(':').unwrap_or((&domain, "1"));
+        let valid = entry.parse::<IpAddr>().is_ok()
+            || entry.parse::<ipnet::IpNet>().is_ok()
+            || (subdomain(domain).is_ok() && port.parse::<u16>().is_ok());
+        if !valid {
+            let finding = check.findings.error(
+                Rule::NoProxy,
+                list.at,
+                format!("`{}` is not an address, a network or a domain", printable(entry)),
+            );
+            if entry.contains('*') {
+                finding.hint(
+                    "write `.example.com` for a domain and everything below it; there are no wildcards",
+                );
+            }
+            return None;
+        }
+    }
+    Some(entries)
+}

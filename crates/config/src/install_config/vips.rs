@@ -1,0 +1,171 @@
+//! Virtual addresses of API and ingress, and who balances their load: the same on every platform.
+
+use std::net::IpAddr;
+
+use super::{Check, Networking};
+use crate::decode::{Entries, Field, Located, choice, object};
+use crate::findings::Rule;
+use crate::net::Family;
+use crate::yaml::At;
+
+object! {
+    /// Who balances the load of API and ingress.
+    WrittenLoadBalancer {
+        /// The cluster's own machines, or a load balancer of yours.
+        kind: LoadBalancer as "type", default "OpenShiftManagedDefault";
+    }
+}
+
+choice! {
+    /// Who balances the load of API and ingress.
+    LoadBalancer {
+        /// The cluster's own machines take the virtual addresses.
+        OpenShiftManagedDefault = "OpenShiftManagedDefault",
+        /// A load balancer of yours answers on the virtual addresses.
+        UserManaged = "UserManaged",
+    }
+}
+
+/// The virtual addresses of a cluster, one per family in the order of its networks.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Vips {
+    pub api: Vec<IpAddr>,
+    pub ingress: Vec<IpAddr>,
+}
+
+impl Vips {
+    /// Without virtual addresses, DNS and load balancers are the user's.
+    pub fn is_empty(&self) -> bool {
+        self.api.is_empty()
+    }
+}
+
+/// What a platform asks of its virtual addresses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Demand {
+    /// They may be left out; outside the machine network is allowed but suspicious.
+    Optional,
+    /// They must be given and lie in the machine network.
+    Required,
+}
+
+/// The two lists and how their fields are called.
+#[derive(Debug)]
+pub(super) struct VipFields<'a> {
+    pub(super) platform: At,
+    pub(super) api_key: &'static str,
+    pub(super) api: Vec<Located<IpAddr>>,
+    pub(super) ingress_key: &'static str,
+    pub(super) ingress: Vec<Located<IpAddr>>,
+    pub(super) load_balancer: LoadBalancer,
+    pub(super) demand: Demand,
+    pub(super) networking: Option<&'a Networking>,
+}
+
+/// The list of a field, or of its old single form. `None` if either could not be read.
+pub(super) fn collect(
+    list: &Field<Entries<IpAddr>>,
+    single: &Field<IpAddr>,
+    keys: (&'static str, &'static str),
+    check: &mut Check<'_>,
+) -> Option<Vec<Located<IpAddr>>> {
+    if list.is_partial() || single.is_invalid() {
+        return None;
+    }
+    let mut vips: Vec<_> = list.items().cloned().collect();
+    if let Some(old) = single.located() {
+        if vips.is_empty() {
+            vips.push(old.clone());
+        } else if !vips.iter().any(|vip| vip.value == old.value) {
+            let message = format!("`{}` is not among `{}`", keys.1, keys.0);
+            check
+                .findings
+                .error(Rule::DeprecatedConflict, old.at, message)
+                .hint(format!("remove `{}`", keys.1));
+        }
+    }
+    Some(vips)
+}
+
+pub(super) fn resolve(fields: &VipFields<'_>, check: &mut Check<'_>) -> Vips {
+    let lists = [(fields.api_key, &fields.api), (fields.ingress_key, &fields.ingress)];
+    for (key, vips) in lists {
+        families(key, vips, fields, check);
+        for vip in vips {
+            place(vip, fields, check);
+        }
+        let other_given = lists.iter().any(|(_, vips)| !vips.is_empty());
+        if vips.is_empty() && (fields.demand == Demand::Required || other_given) {
+            let why = match fields.demand {
+                Demand::Required => format!("`{key}` is required"),
+                Demand::Optional => format!("`{key}` is required when the other virtual address is given"),
+            };
+            check
+                .findings
+                .missing(fields.platform, key, why)
+                .hint("add a free address of the machine network");
+        }
+    }
+    if fields.load_balancer != LoadBalancer::UserManaged {
+        for ingress in &fields.ingress {
+            if let Some(api) = fields.api.iter().find(|api| api.value == ingress.value) {
+                check
+                    .findings
+                    .error(
+                        Rule::VipsEqual,
+                        ingress.at,
+                        format!("{} is the API's virtual address too", ingress.value),
+                    )
+                    .hint("choose two addresses, or set `loadBalancer: {type: UserManaged}`")
+                    .related(api.at, "the API's");
+            }
+        }
+    }
+    let values = |vips: &[Located<IpAddr>]| vips.iter().map(|vip| vip.value).collect();
+    Vips { api: values(&fields.api), ingress: values(&fields.ingress) }
+}
+
+/// One address per family, and the cluster's first family first.
+fn families(key: &str, vips: &[Located<IpAddr>], fields: &VipFields<'_>, check: &mut Check<'_>) {
+    if let [first, second] = vips
+        && Family::of(first.value) == Family::of(second.value)
+    {
+        check
+            .findings
+            .error(
+                Rule::VipCount,
+                second.at,
+                format!("both addresses of `{key}` are {}", Family::of(first.value)),
+            )
+            .hint("give one, or one IPv4 and one IPv6 address");
+        return;
+    }
+    let (Some(first), Some(networking)) = (vips.first(), fields.networking) else { return };
+    let primary = networking.stack.primary();
+    if Family::of(first.value) != primary && (networking.stack.is_dual() || vips.len() == 1) {
+        let message = format!(
+            "{} is {}, but the cluster's networks list {primary} first",
+            first.value,
+            Family::of(first.value)
+        );
+        check
+            .findings
+            .error(Rule::VipFamily, first.at, message)
+            .hint(format!("list the {primary} address first"));
+    }
+}
+
+fn place(vip: &Located<IpAddr>, fields: &VipFields<'_>, check: &mut Check<'_>) {
+    let Some(networking) = fields.networking else { return };
+    let known_family = networking.machine.iter().any(|net| net.family() == Family::of(vip.value));
+    if !known_family || networking.machine_network_of(vip.value).is_some() {
+        return;
+    }
+    let networks: Vec<String> = networking.machine.iter().map(ToString::to_string).collect();
+    let message = format!("{} is not in the machine network {}", vip.value, networks.join(", "));
+    let hint = "choose an address of `networking.machineNetwork`, or add the network there";
+    match fields.demand {
+        Demand::Required => check.findings.error(Rule::VipOutside, vip.at, message).hint(hint),
+        Demand::Optional => check.findings.warning(Rule::VipOutside, vip.at, message).hint(hint),
+    };
+}

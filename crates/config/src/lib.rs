@@ -1,0 +1,25 @@
+//! What users of Slipway write, and the rules about it. No I/O, no Kubernetes types.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`install_config`] | the install-config, one module per section and platform |
+//! | [`placement`] | which machine goes to which failure domain |
+//! | [`features`] | feature sets and gates |
+//! | [`findings`] | problems with place and cure, and the rules they come from |
+//! | [`shape`] | field tables, `explain` look-ups, JSON Schema |
+//! | [`decode`] | from YAML nodes to typed values |
+//! | [`yaml`] | YAML as nodes that remember their place |
+//! | [`names`], [`net`], [`quantity`], [`inventory`], [`ids`] | the value types |
+
+pub mod decode;
+pub mod features;
+pub mod findings;
+pub mod ids;
+pub mod install_config;
+pub mod inventory;
+pub mod names;
+pub mod net;
+pub mod placement;
+pub mod quantity;
+pub mod shape;
+pub mod yaml;

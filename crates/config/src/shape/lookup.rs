@@ -1,0 +1,69 @@
+//! From a field path to what is known about it, for `explain`.
+
+use super::{FieldSpec, Shape};
+use crate::decode::closest;
+
+/// A field that was found.
+#[derive(Debug, Clone)]
+pub struct Place {
+    /// The path in its usual spelling, lists marked by `[]`.
+    pub path: String,
+    /// `None` for the document itself.
+    pub field: Option<FieldSpec>,
+    pub shape: Shape,
+}
+
+/// A path that leads nowhere.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}", match parent.as_str() {
+    "" => format!("there is no field `{field}`"),
+    parent => format!("`{parent}` has no field `{field}`"),
+})]
+pub struct LookupError {
+    /// The part of the path that exists.
+    pub parent: String,
+    pub field: String,
+    pub suggestion: Option<String>,
+    /// The fields that do exist there.
+    pub fields: Vec<&'static str>,
+}
+
+/// Finds a path such as `platform.vsphere.vcenters[0].server`. Indices and the case of letters do not
+/// matter, and a leading `installconfig` is skipped.
+pub fn lookup(root: &Shape, path: &str) -> Result<Place, LookupError> {
+    let mut place = Place { path: String::new(), field: None, shape: root.clone() };
+    let mut steps = path
+        .split('.')
+        .map(|step| step.split('[').next().unwrap_or_default())
+        .filter(|step| !step.is_empty());
+    let mut next = steps.next();
+    if next.is_some_and(|step| step.eq_ignore_ascii_case("installconfig")) {
+        next = steps.next();
+    }
+    while let Some(step) = next {
+        let fields = place.shape.object().map(|object| object.fields).unwrap_or_default();
+        let found = fields
+            .iter()
+            .find(|field| field.key == step)
+            .or_else(|| fields.iter().find(|field| field.key.eq_ignore_ascii_case(step)));
+        let Some(field) = found else {
+            return Err(LookupError {
+                suggestion: closest(step, fields.iter().map(|field| field.key)).map(str::to_owned),
+                parent: place.path,
+                field: step.to_owned(),
+                fields: fields.iter().map(|field| field.key).collect(),
+            });
+        };
+        let shape = (field.shape)();
+        if !place.path.is_empty() {
+            place.path.push('.');
+        }
+        place.path.push_str(field.key);
+        if matches!(shape, Shape::List(_)) {
+            place.path.push_str("[]");
+        }
+        place = Place { path: place.path, field: Some(*field), shape };
+        next = steps.next();
+    }
+    Ok(place)
+}

@@ -1,0 +1,7 @@
+//! `cargo xtask bench`: figures beside goals.
+
+use crate::command::{cargo, run};
+
+pub(crate) fn config() -> anyhow::Result<()> {
+    run(&mut cargo(&["bench", "--quiet", "--package", "slipway-config", "--bench", "load"]))
+}

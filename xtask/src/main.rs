@@ -1,0 +1,53 @@
+//! Everything a developer of Slipway runs: `cargo xtask --help`.
+
+mod bench;
+mod command;
+mod docs;
+mod fuzz;
+mod packages;
+mod test;
+
+use clap::{Parser, Subcommand};
+
+/// Everything a developer of Slipway runs
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask")]
+enum Task {
+    /// Install what is missing, then check format, lints and generated files and run all tests
+    Test,
+    /// Write the generated reference documentation and manual pages
+    Docs {
+        /// Only say what is out of date
+        #[arg(long)]
+        check: bool,
+    },
+    /// Measure, and print the figures beside the goals
+    #[command(subcommand)]
+    Bench(Bench),
+    /// Look for input that makes a parser panic or hang
+    Fuzz {
+        /// The fuzz target, a file in fuzz/fuzz_targets
+        target: String,
+        /// How long to look
+        #[arg(long, default_value_t = 60)]
+        seconds: u32,
+    },
+    /// Check licences, sources and duplicates of the dependencies
+    Deny,
+}
+
+#[derive(Debug, Subcommand)]
+enum Bench {
+    /// Loading and judging an install-config
+    Config,
+}
+
+fn main() -> anyhow::Result<()> {
+    match Task::parse() {
+        Task::Test => test::run(),
+        Task::Docs { check } => docs::run(check),
+        Task::Bench(Bench::Config) => bench::config(),
+        Task::Fuzz { target, seconds } => fuzz::run(&target, seconds),
+        Task::Deny => test::deny(),
+    }
+}

@@ -1,0 +1,126 @@
+//! `cargo xtask test`: everything CI runs, with one closing line.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use anyhow::{Context, bail};
+
+use crate::command::{self, cargo, exists, root};
+use crate::{docs, packages};
+
+/// What has been run so far.
+#[derive(Debug, Default, Clone, Copy)]
+struct Tally {
+    passed: usize,
+    failed: usize,
+}
+
+impl Tally {
+    fn add(&mut self, ok: bool) {
+        if ok { self.passed += 1 } else { self.failed += 1 }
+    }
+}
+
+pub(crate) fn run() -> anyhow::Result<()> {
+    packages::ensure()?;
+    let mut tally = Tally::default();
+    check(&mut tally, "format", || command::run(&mut cargo(&["fmt", "--all", "--check"])));
+    check(&mut tally, "lints", || {
+        command::run(&mut cargo(&[
+            "clippy",
+            "--workspace",
+            "--all-targets",
+            "--locked",
+            "--quiet",
+            "--",
+            "--deny",
+            "warnings",
+        ]))
+    });
+    check(&mut tally, "API documentation", || {
+        let mut doc = cargo(&["doc", "--workspace", "--no-deps", "--locked", "--quiet"]);
+        command::run(doc.env("RUSTDOCFLAGS", "--deny warnings"))
+    });
+    check(&mut tally, "generated files", || docs::run(true));
+    let tests = tests().context("running the tests")?;
+    tally.passed += tests.passed;
+    tally.failed += tests.failed;
+    println!("{} passed, {} failed", tally.passed, tally.failed);
+    if tally.failed > 0 {
+        std::process::exit(1);
+    }
+    Ok(())
+}
+
+/// One check that is not a test of its own, counted like one.
+fn check(tally: &mut Tally, name: &str, what: impl FnOnce() -> anyhow::Result<()>) {
+    let start = Instant::now();
+    let result = what();
+    let seconds = start.elapsed().as_secs_f64();
+    match &result {
+        Ok(()) => println!("check: {name} ... ok ({seconds:.1} s)"),
+        Err(error) => println!("check: {name} ... FAILED ({seconds:.1} s)\n  {error:#}"),
+    }
+    tally.add(result.is_ok());
+}
+
+/// Runs the tests, shows what they print, and counts.
+fn tests() -> anyhow::Result<Tally> {
+    let mut command = cargo(&["test", "--workspace", "--locked", "--no-fail-fast", "--quiet"]);
+    let mut child = command.stdout(Stdio::piped()).spawn()?;
+    let stdout = child.stdout.take().context("the tests have no output")?;
+    let mut tally = Tally::default();
+    for line in BufReader::new(stdout).lines() {
+        let line = line?;
+        println!("{line}");
+        if let Some((passed, failed)) = counts(&line) {
+            tally.passed += passed;
+            tally.failed += failed;
+        }
+    }
+    let status = child.wait()?;
+    // A test that does not build, or a crash, has no line of its own.
+    if !status.success() && tally.failed == 0 {
+        tally.failed += 1;
+    }
+    if tally.passed + tally.failed == 0 {
+        bail!("no test was run");
+    }
+    Ok(tally)
+}
+
+/// `test result: ok. 12 passed; 0 failed; …`
+fn counts(line: &str) -> Option<(usize, usize)> {
+    let summary = line.strip_prefix("test result: ")?.split_once(". ")?.1;
+    let mut numbers =
+        summary.split("; ").map(|part| part.split(' ').next().and_then(|number| number.parse().ok()));
+    Some((numbers.next()??, numbers.next()??))
+}
+
+/// `cargo xtask deny`.
+pub(crate) fn deny() -> anyhow::Result<()> {
+    if !exists("cargo-deny") {
+        println!("installing cargo-deny (a few minutes, once)");
+        command::run(&mut cargo(&["install", "--locked", "--quiet", "cargo-deny"]))?;
+    }
+    command::run(Command::new("cargo-deny").current_dir(root()).args([
+        "--all-features",
+        "check",
+        "bans",
+        "licenses",
+        "sources",
+    ]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::counts;
+
+    #[test]
+    fn reads_the_result_line_of_cargo() {
+        let line = "test result: FAILED. 12 passed; 3 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.1s";
+        assert_eq!(counts(line), Some((12, 3)));
+        assert_eq!(counts("running 12 tests"), None);
+    }
+}
