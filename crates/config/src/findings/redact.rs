@@ -50,6 +50,12 @@ fn blank(bytes: &mut [u8]) {
 fn secret_value(line: &str) -> Option<usize> {
     let mut from = 0;
     while let Some(colon) = line[from..].find(':').map(|at| from + at) {
+        from = colon + 1;
+        if !line[..colon]
+            .ends_with(|c: char| c.is_alphanumeric() || matches!(c, '"' | '\'' | ' ' | '_' | '-'))
+        {
+            continue;
+        }
         // Keys are short; looking further back would cost the square of a long line.
         let nearby = line.floor_char_boundary(colon.saturating_sub(128))..colon;
         let key = line[nearby].rsplit(['{', ',', ' ', '\t']).next().unwrap_or_default();
@@ -59,7 +65,6 @@ fn secret_value(line: &str) -> Option<usize> {
         if secret && !line[colon + 1..].trim().is_empty() {
             return Some(colon + 1);
         }
-        from = colon + 1;
     }
     None
 }

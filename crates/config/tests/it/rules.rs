@@ -1,11 +1,8 @@
 //! Every rule, by an example that breaks it and nothing else.
 
-#[path = "support/judge.rs"]
-mod judge;
-
 use std::collections::BTreeSet;
 
-use judge::{KUBERNETES, KUBEVIRT, NONE, OVIRT, SEED, VSPHERE, edit, judge};
+use crate::judge::{KUBERNETES, KUBEVIRT, NONE, OVIRT, SEED, VSPHERE, edit, judge};
 use slipway_config::findings::Rule;
 use slipway_config::install_config::load;
 

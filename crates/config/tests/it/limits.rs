@@ -1,0 +1,124 @@
+//! A document of any size, nesting or aliasing never panics, hangs or eats the memory.
+
+use std::time::{Duration, Instant};
+
+use crate::estate::Estate;
+use proptest::prelude::*;
+use rstest::rstest;
+use slipway_config::findings::Rule;
+use slipway_config::install_config::{Loaded, load};
+
+/// Far more than any of these needs, far less than a hang.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+fn load_in_time(text: &str) -> Loaded {
+    let start = Instant::now();
+    let loaded = load(text);
+    assert!(start.elapsed() < PATIENCE, "took {:?}", start.elapsed());
+    loaded
+}
+
+fn bomb() -> String {
+    let mut text = String::from("a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n");
+    for level in 1..20 {
+        let below = vec![format!("*a{}", level - 1); 10].join(", ");
+        text.push_str(&format!("a{level}: &a{level} [{below}]\n"));
+    }
+    text
+}
+
+fn chain() -> String {
+    let mut text = String::from("a0: &a0 [x]\n");
+    for level in 1..1000 {
+        text.push_str(&format!("a{level}: &a{level} [*a{}]\n", level - 1));
+    }
+    text
+}
+
+#[rstest]
+#[case::flow("[".repeat(100_000), Rule::YamlSyntax)]
+#[case::flow_maps("{a: ".repeat(100_000), Rule::YamlSyntax)]
+#[case::block((0..2_000).map(|depth| " ".repeat(depth) + "a:\n").collect(), Rule::YamlSyntax)]
+#[case::dashes("- ".repeat(100_000), Rule::YamlSyntax)]
+#[case::alias_bomb(bomb(), Rule::DocumentTooLarge)]
+#[case::alias_chain(chain(), Rule::DocumentTooLarge)]
+#[case::large("x".repeat(9 << 20), Rule::DocumentTooLarge)]
+#[case::many_values(format!("[{}]", "a,".repeat(500_000)), Rule::DocumentTooLarge)]
+fn limits_are_kept(#[case] text: String, #[case] rule: Rule) {
+    let loaded = load_in_time(&text);
+    assert!(loaded.config.is_none());
+    assert!(
+        loaded.report.findings.iter().any(|finding| finding.rule == rule),
+        "{:?}",
+        loaded.report.findings
+    );
+}
+
+#[rstest]
+#[case::unknown_keys((0..100_000).map(|index| format!("platfrom{index}: 1\n")).collect())]
+#[case::one_long_line(format!("{{{}}}", (0..60_000).map(|index| format!("\"metadat{index}\": \"é\", ")).collect::<String>()))]
+#[case::same_key("metadata: 1\n".repeat(100_000))]
+#[case::colons(":".repeat(1 << 20))]
+#[case::networks(format!("networking: {{machineNetwork: [{}]}}", "{cidr: 10.0.0.0/16},".repeat(50_000)))]
+#[case::groups(format!("platform: {{ovirt: {{affinityGroups: [{}]}}}}", (0..50_000).map(|index| format!("{{name: g{index}}},")).collect::<String>()))]
+fn many_mistakes_are_cut_short(#[case] text: String) {
+    let loaded = load_in_time(&text);
+    assert!(loaded.config.is_none());
+    assert!(loaded.report.findings.len() <= 1000);
+}
+
+/// Linear work takes ten times as long for ten times the input; the limit leaves room for noise.
+#[test]
+fn cost_grows_with_the_number_of_failure_domains() {
+    let time = |failure_domains: usize| {
+        let text = serde_json::to_string_pretty(&Estate::large(failure_domains).install_config()).unwrap();
+        let once = || {
+            let start = Instant::now();
+            assert!(load(&text).config.is_some());
+            start.elapsed()
+        };
+        (0..5).map(|_| once()).min().unwrap()
+    };
+    time(100);
+    let (small, large) = (time(100), time(1000));
+    let ratio = large.as_secs_f64() / small.as_secs_f64();
+    assert!(
+        ratio < 20.0,
+        "100 failure domains took {small:?}, 1000 took {large:?}: {ratio:.1} times as long"
+    );
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(512))]
+
+    #[test]
+    fn any_text_is_judged(text in ".{0,300}") {
+        load(&text);
+    }
+
+    /// Text that looks like YAML reaches further than random characters.
+    #[test]
+    fn any_yaml_is_judged(text in r"((platform|vsphere|vcenters|- |  |: |\{|\}|\[|\]|&a|\*a|<<|!!str |'|\n|x|1){1,12}\n){1,12}") {
+        load(&text);
+    }
+
+    /// Whatever is broken in a real file, secrets are not shown.
+    #[test]
+    fn secrets_stay_secret(cut in 0usize..2000, insert in r"[\[\]{}:\-'\x22 \n&*!a]{1,3}") {
+        let base = include_str!("../../../../examples/seed-multi-vcenter.yaml")
+            .replace("password: \"password\"", "password: hunter2-Geheimnis");
+        let mut at = cut % base.len();
+        while !base.is_char_boundary(at) {
+            at -= 1;
+        }
+        let text = format!("{}{insert}{}", &base[..at], &base[at..]);
+        // Cutting the secret itself, or its key, in two makes another text of it.
+        prop_assume!(text.matches("password: hunter2-Geheimnis").count() == 2);
+        let report = load(&text).report;
+        prop_assert!(!report.source.contains("Geheimnis"), "{}", report.source);
+        for finding in &report.findings {
+            prop_assert!(!finding.message.contains("Geheimnis"), "{}", finding.message);
+            prop_assert!(!finding.hint.as_deref().unwrap_or_default().contains("Geheimnis"));
+        }
+    }
+}
