@@ -161,6 +161,7 @@ impl<'a> Decoder<'a> {
                     let message = format!("`{}` is given twice, in two spellings", field.key);
                     self.findings
                         .error(Rule::DuplicateKey, entry.at, message)
+                        .on_key()
                         .hint(format!("keep one, spelt `{}`", field.key))
                         .related(first, "first given here");
                 }
@@ -170,11 +171,13 @@ impl<'a> Decoder<'a> {
                 let message = format!("`{}` is read as `{}`", entry.key, field.key);
                 self.findings
                     .note(Rule::KeySpelling, entry.at, message)
+                    .on_key()
                     .hint(format!("write `{}`", field.key));
             }
             if let (Some(instead), false) = (field.deprecated, self.value(entry.at).is_null()) {
                 self.findings
                     .warning(Rule::Deprecated, entry.at, format!("`{}` is deprecated", field.key))
+                    .on_key()
                     .hint(instead);
             }
             matched[index] = Some(entry.at);
@@ -274,7 +277,10 @@ impl<'a> Decoder<'a> {
             None if object.fields.is_empty() => "it takes no fields".to_owned(),
             None => format!("its fields are {}", keys().collect::<Vec<_>>().join(", ")),
         };
-        self.findings.error(Rule::UnknownField, at, format!("{whose} has no field `{shown}`")).hint(hint);
+        self.findings
+            .error(Rule::UnknownField, at, format!("{whose} has no field `{shown}`"))
+            .on_key()
+            .hint(hint);
     }
 }
 

@@ -41,6 +41,8 @@ impl fmt::Display for Severity {
 #[derive(Debug, Clone)]
 enum Place {
     Node(At),
+    /// The key of a field rather than its value.
+    Key(At),
     /// A field that should be in the mapping but is not.
     Missing(At, String),
     Span(Span),
@@ -66,6 +68,14 @@ impl Pending {
 
     pub(crate) fn hint_opt(&mut self, hint: Option<String>) -> &mut Self {
         self.hint = hint;
+        self
+    }
+
+    /// The problem is the key, not what it is set to.
+    pub fn on_key(&mut self) -> &mut Self {
+        if let Place::Node(at) = self.place {
+            self.place = Place::Key(at);
+        }
         self
     }
 
@@ -145,6 +155,10 @@ impl Findings {
             .map(|pending| {
                 let (span, path) = match pending.place {
                     Place::Node(at) => (span_of(at), path_of(at)),
+                    Place::Key(at) => {
+                        let key = document.and_then(|document| document.key_span(at));
+                        (key.unwrap_or_else(|| span_of(at)), path_of(at))
+                    }
                     Place::Span(span) => (span, FieldPath::default()),
                     Place::Missing(at, key) => {
                         let mut path = path_of(at);

@@ -126,6 +126,11 @@ impl Document {
         }
     }
 
+    /// Where the key that leads to this node stands.
+    pub(crate) fn key_span(&self, at: At) -> Option<Span> {
+        self.nodes[at.index()].key_span
+    }
+
     /// The text of a scalar.
     pub fn scalar(&self, at: At) -> Option<&str> {
         match self.value(at) {

@@ -40,7 +40,8 @@ fn text(place: &Place) -> String {
     if let (Some(field), Some(object)) = (place.field, object)
         && paragraph(field.doc) != paragraph(object.doc)
     {
-        let _ = writeln!(text, "{}", wrap(&paragraph(object.doc), 2));
+        let each = if matches!(place.shape, Shape::List(_)) { "Each entry: " } else { "" };
+        let _ = writeln!(text, "\n{}", wrap(&format!("{each}{}", paragraph(object.doc)), 2));
     }
     if let Some(instead) = place.field.and_then(|field| field.deprecated) {
         let _ = writeln!(text, "  {WARNING}deprecated{WARNING:#}: {instead}");
@@ -88,6 +89,7 @@ fn facts(field: Option<&FieldSpec>, shape: &Shape) -> Vec<String> {
         if field.required {
             facts.push("required".to_owned());
         }
+        facts.extend(field.at_most.map(|most| format!("at most {most}")));
         facts.extend(field.default.map(|default| format!("default: {default}")));
         if field.ours {
             facts.push("Slipway only".to_owned());

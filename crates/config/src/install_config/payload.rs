@@ -59,7 +59,9 @@ impl FromText for ImageRef {
         if !digest.is_empty() {
             let hex = digest.strip_prefix("@sha256:").unwrap_or_default();
             if hex.len() != 64 || !hex.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-                return Err(bad("the digest is not `sha256:` and 64 hexadecimal digits"));
+                return Err(
+                    bad("the digest is not `sha256:` and 64 hexadecimal digits").hint("copy it whole")
+                );
             }
         }
         Ok(ImageRef(text.to_owned()))

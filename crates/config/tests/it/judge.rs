@@ -1,5 +1,6 @@
 //! Changed examples, and what is found in them.
 
+use slipway_config::findings::Finding;
 use slipway_config::install_config::load;
 
 pub(crate) const VSPHERE: &str = include_str!("../../../../examples/vsphere-multi-vcenter.yaml");
@@ -8,6 +9,27 @@ pub(crate) const OVIRT: &str = include_str!("../../../../examples/ovirt.yaml");
 pub(crate) const KUBEVIRT: &str = include_str!("../../../../examples/kubevirt.yaml");
 pub(crate) const NONE: &str = include_str!("../../../../examples/none.yaml");
 pub(crate) const SEED: &str = include_str!("../../../../examples/seed-multi-vcenter.yaml");
+
+/// One vCenter, as it was written before there could be several.
+pub(crate) const OLD_FORM: &str = r#"
+apiVersion: v1
+baseDomain: example.com
+metadata: {name: old}
+platform:
+  vsphere:
+    vCenter: vc.example.com
+    username: me@vsphere.local
+    password: pw
+    datacenter: dc1
+    cluster: compute
+    defaultDatastore: fast
+    network: net
+    folder: clusters/old
+    resourcePool: prod
+    apiVIP: 10.0.0.5
+    ingressVIP: 10.0.0.6
+pullSecret: '{"auths":{"registry.example.com":{"auth":"dXNlcjpwYXNzd29yZA=="}}}'
+"#;
 
 /// Replaces the first occurrence of each text. A text that does not occur is a mistake in the test.
 pub(crate) fn edit(base: &str, edits: &[(&str, &str)]) -> String {
@@ -22,5 +44,6 @@ pub(crate) fn judge(text: &str) -> Vec<String> {
     let loaded = load(text);
     assert_eq!(loaded.config.is_none(), loaded.report.has_errors(), "a usable config, or errors");
     let findings = loaded.report.findings.iter();
-    findings.map(|finding| format!("{} {} {}", finding.severity, finding.rule.code(), finding.path)).collect()
+    let line = |finding: &Finding| format!("{} {} {}", finding.severity, finding.rule.code(), finding.path);
+    findings.map(|finding| line(finding).trim_end().to_owned()).collect()
 }

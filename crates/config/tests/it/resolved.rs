@@ -8,7 +8,7 @@ use slipway_config::install_config::{
 };
 use slipway_config::inventory::{Branch, InventoryPath};
 
-use crate::judge::{KUBERNETES, KUBEVIRT, NONE, OVIRT, SEED, VSPHERE, edit};
+use crate::judge::{KUBERNETES, KUBEVIRT, NONE, OLD_FORM, OVIRT, SEED, VSPHERE, edit};
 
 fn config(text: &str) -> InstallConfig {
     let loaded = load(text);
@@ -96,25 +96,6 @@ fn tls_and_passwords_keep_their_kind() {
     assert!(matches!(&platform.vcenters[1].tls, Tls::Thumbprint(bytes) if bytes.len() == 20));
 }
 
-const OLD_FORM: &str = r#"
-apiVersion: v1
-baseDomain: example.com
-metadata: {name: old}
-platform:
-  vSphere:
-    vCenter: vc.example.com
-    username: me@vsphere.local
-    password: pw
-    datacenter: dc1
-    cluster: compute
-    defaultDatastore: storage/fast
-    network: net
-    resourcePool: prod
-    apiVIP: 10.0.0.5
-    ingressVIP: 10.0.0.6
-pullSecret: '{"auths":{"registry.example.com":{"auth":"dXNlcjpwYXNzd29yZA=="}}}'
-"#;
-
 #[test]
 fn the_old_form_becomes_a_generated_failure_domain() {
     let (_, platform) = on_vsphere(OLD_FORM);
@@ -128,7 +109,8 @@ fn the_old_form_becomes_a_generated_failure_domain() {
     let path = |path: &Option<InventoryPath>| path.as_ref().map(ToString::to_string);
     assert_eq!(path(&topology.compute_cluster).as_deref(), Some("/dc1/host/compute"));
     assert_eq!(path(&topology.resource_pool).as_deref(), Some("/dc1/host/compute/Resources/prod"));
-    assert_eq!(topology.datastore.as_str(), "/dc1/datastore/storage/fast");
+    assert_eq!(topology.datastore.as_str(), "/dc1/datastore/fast");
+    assert_eq!(path(&topology.folder).as_deref(), Some("/dc1/vm/clusters/old"));
     assert_eq!(topology.networks, ["net"]);
     assert_eq!(platform.vips.api.len(), 1);
 }

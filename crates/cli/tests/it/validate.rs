@@ -1,0 +1,122 @@
+use std::process::Stdio;
+
+use crate::files::{example, file};
+use crate::run::{slipway, transcript, transcript_of};
+
+/// Three mistakes in a file that is otherwise fine.
+fn three_mistakes() -> String {
+    example(
+        "vsphere-multi-vcenter.yaml",
+        &[
+            ("memoryMB: 32768", "memroyMB: 32768"),
+            ("- server: vcenter-east.example.com", "- server: vcenter-north.example.com"),
+            ("datastore: /south/datastore/vsan", "datastore: /south2/datastore/vsan"),
+            ("server: vcenter-east.example.com", "server: vcenter-north.example.com"),
+            ("datacenters: [north]", "datacenters: [north, east]"),
+        ],
+    )
+}
+
+fn transcript_in_directory(content: &str, arguments: &[&str]) -> String {
+    let (directory, _) = file(content);
+    transcript_of(slipway(arguments).current_dir(directory.path()), arguments)
+}
+
+#[test]
+fn a_clean_bill() {
+    insta::assert_snapshot!(transcript(&["validate", "examples/vsphere-multi-vcenter.yaml"]));
+}
+
+#[test]
+fn warnings_and_notes() {
+    insta::assert_snapshot!(transcript(&["validate", "examples/seed-multi-vcenter.yaml"]));
+}
+
+#[test]
+fn warnings_count_when_strict() {
+    insta::assert_snapshot!(transcript(&["validate", "--strict", "examples/seed-multi-vcenter.yaml"]));
+}
+
+#[test]
+fn all_mistakes_with_their_lines() {
+    insta::assert_snapshot!(transcript_in_directory(&three_mistakes(), &["validate", "--color", "never"]));
+}
+
+#[test]
+fn all_mistakes_in_colour() {
+    insta::assert_snapshot!(transcript_in_directory(&three_mistakes(), &["validate", "--color", "always"]));
+}
+
+#[test]
+fn all_mistakes_for_programs() {
+    insta::assert_snapshot!(transcript_in_directory(&three_mistakes(), &["validate", "--output", "json"]));
+}
+
+#[test]
+fn a_clean_bill_for_programs() {
+    insta::assert_snapshot!(transcript(&["validate", "-o", "json", "examples/vsphere-multi-vcenter.yaml"]));
+}
+
+#[test]
+fn no_color_is_respected() {
+    let (directory, _) = file(three_mistakes());
+    let arguments = ["validate"];
+    let output =
+        transcript_of(slipway(&arguments).current_dir(directory.path()).env("NO_COLOR", "1"), &arguments);
+    assert!(!output.contains('\u{1b}'), "{output}");
+}
+
+#[test]
+fn broken_yaml_does_not_show_secrets() {
+    let text =
+        example("seed-multi-vcenter.yaml", &[("password: \"password\"", "password: \"hunter2\" oops: [")]);
+    let output = transcript_in_directory(&text, &["validate"]);
+    assert!(!output.contains("hunter2"), "{output}");
+    insta::assert_snapshot!(output);
+}
+
+#[test]
+fn a_misspelt_password_is_not_shown() {
+    let text = example("seed-multi-vcenter.yaml", &[("password: \"password\"", "pasword: hunter2")]);
+    let output = transcript_in_directory(&text, &["validate"]);
+    assert!(!output.contains("hunter2"), "{output}");
+    insta::assert_snapshot!(output);
+}
+
+#[test]
+fn standard_input() {
+    let arguments = ["validate", "-"];
+    let mut command = slipway(&arguments);
+    let (_directory, path) = file(example("none.yaml", &[("replicas: 3", "replicas: three")]));
+    command.stdin(Stdio::from(std::fs::File::open(path).expect("the file")));
+    insta::assert_snapshot!(transcript_of(&mut command, &arguments));
+}
+
+#[test]
+fn files_that_cannot_be_read() {
+    insta::assert_snapshot!(transcript(&["validate", "examples/absent.yaml"]));
+    insta::assert_snapshot!(transcript(&["validate", "examples"]));
+}
+
+#[test]
+fn a_file_that_is_not_text() {
+    let (directory, _) = file(b"apiVersion: v1\nmetadata: \xff\xfe\n");
+    let arguments = ["validate"];
+    insta::assert_snapshot!(transcript_of(slipway(&arguments).current_dir(directory.path()), &arguments));
+}
+
+#[test]
+fn a_long_list_is_cut() {
+    let many: String = (0..80).map(|index| format!("nonsense{index}: 1\n")).collect();
+    let output = transcript_in_directory(&many, &["validate"]);
+    assert!(output.contains("… and"), "{output}");
+    assert_eq!(output.matches("error[").count(), 50);
+}
+
+#[test]
+fn usage() {
+    insta::assert_snapshot!(transcript(&["validate", "--help"]));
+    insta::assert_snapshot!(transcript(&["--help"]));
+    insta::assert_snapshot!(transcript(&["vaildate"]));
+    insta::assert_snapshot!(transcript(&["version"]).replace(env!("CARGO_PKG_VERSION"), "VERSION"));
+}
