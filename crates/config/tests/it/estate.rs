@@ -30,7 +30,7 @@ impl Estate {
     }
 
     pub(crate) fn install_config(&self) -> Value {
-        let vcenters: Vec<Value> = (0..self.vcenters).map(|index| vcenter(index)).collect();
+        let vcenters: Vec<Value> = (0..self.vcenters).map(vcenter).collect();
         let domains: Vec<Value> = (0..self.failure_domains).map(|index| self.failure_domain(index)).collect();
         let mut vsphere = json!({"vcenters": vcenters, "failureDomains": domains});
         if self.vips {
