@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`install_config`] | the install-config, one module per section and platform |
 //! | [`placement`] | which machine goes to which failure domain |
+//! | [`gcfg`] | the INI dialect of the vSphere drivers |
 //! | [`features`] | feature sets and gates |
 //! | [`findings`] | problems with place and cure, and the rules they come from |
 //! | [`shape`] | field tables, `explain` look-ups, JSON Schema |
@@ -14,6 +15,7 @@
 pub mod decode;
 pub mod features;
 pub mod findings;
+pub mod gcfg;
 pub mod ids;
 pub mod install_config;
 pub mod inventory;
