@@ -95,7 +95,7 @@ fn section(object: &'static Object, path: &str, page: &mut String) {
     for field in object.fields {
         let shape = (field.shape)();
         let mut notes = Vec::new();
-        if field.required {
+        if field.required || field.needed {
             notes.push("**required.**".to_owned());
         }
         if field.ours {

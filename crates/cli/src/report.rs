@@ -13,7 +13,7 @@ const MOST: usize = 50;
 pub(crate) fn text(report: &Report, file: &str) -> String {
     let renderer = Renderer::styled();
     let mut text = String::new();
-    for finding in report.findings.iter().take(MOST) {
+    for finding in most_important(&report.findings) {
         text.push_str(&renderer.render(&[group(finding, &report.source, file)]));
         text.push_str("\n\n");
     }
@@ -22,6 +22,15 @@ pub(crate) fn text(report: &Report, file: &str) -> String {
         text.push_str(&format!("… and {hidden} more\n\n"));
     }
     text
+}
+
+/// Errors first when there is not room for all; shown in the order of the file.
+fn most_important(findings: &[Finding]) -> Vec<&Finding> {
+    let mut chosen: Vec<(usize, &Finding)> = findings.iter().enumerate().collect();
+    chosen.sort_by_key(|(_, finding)| finding.severity);
+    chosen.truncate(MOST);
+    chosen.sort_by_key(|(position, _)| *position);
+    chosen.into_iter().map(|(_, finding)| finding).collect()
 }
 
 fn group<'a>(finding: &'a Finding, source: &'a str, file: &'a str) -> Group<'a> {

@@ -9,11 +9,11 @@ mod values;
 
 pub(crate) use macros::{choice, object};
 pub(crate) use values::{BadText, FromText, text};
-pub use values::{Ignored, Port};
+pub use values::{Ignored, Port, Replicas};
 
 use crate::findings::{Findings, Rule};
 use crate::shape::{FieldSpec, Object, Shape};
-use crate::yaml::{At, Document, Style, Value};
+use crate::yaml::{At, Document, Entry, Style, Value};
 
 /// A type that can be read from a configuration file.
 pub trait Decode: Sized {
@@ -125,7 +125,16 @@ pub struct Decoder<'a> {
 
 /// The values of an object's fields, in the order of its field table.
 #[derive(Debug)]
-pub struct Matched(Vec<Option<At>>);
+pub struct Matched(Vec<Place>);
+
+/// Where a field of an object is.
+#[derive(Debug, Clone, Copy)]
+enum Place {
+    Absent,
+    At(At),
+    /// Probably meant by a key that has been reported as unknown.
+    Misspelt(At),
+}
 
 impl<'a> Decoder<'a> {
     pub fn new(document: &'a Document, findings: &'a mut Findings) -> Self {
@@ -147,15 +156,15 @@ impl<'a> Decoder<'a> {
             self.wrong_kind(at, "a mapping");
             return None;
         };
-        let mut matched: Vec<Option<At>> = vec![None; object.fields.len()];
+        let mut matched = vec![Place::Absent; object.fields.len()];
+        let mut unknown = Vec::new();
         for entry in entries {
             let Some(index) = find_field(object, &entry.key) else {
-                self.findings.conceal(self.document.value_span(entry.at));
-                self.unknown_key(at, entry.at, &entry.key, object);
+                unknown.push(entry);
                 continue;
             };
             let field = &object.fields[index];
-            if let Some(first) = matched[index] {
+            if let Place::At(first) = matched[index] {
                 // The same spelling twice has been reported by the YAML reader.
                 if self.document.path(first) != self.document.path(entry.at) {
                     let message = format!("`{}` is given twice, in two spellings", field.key);
@@ -180,23 +189,26 @@ impl<'a> Decoder<'a> {
                     .on_key()
                     .hint(instead);
             }
-            matched[index] = Some(entry.at);
+            matched[index] = Place::At(entry.at);
         }
-        for (field, found) in object.fields.iter().zip(&mut matched) {
-            if found.is_some_and(|value| self.is_blank(value)) {
-                *found = None;
+        for entry in unknown {
+            self.unknown_key(at, entry, object, &mut matched);
+        }
+        for (field, place) in object.fields.iter().zip(&mut matched) {
+            if let Place::At(value) = *place {
+                if self.is_blank(value) {
+                    *place = Place::Absent;
+                } else if let (Some(most), Value::List(items)) = (field.at_most, self.value(value))
+                    && let Some(&extra) = items.get(most)
+                {
+                    let message =
+                        format!("`{}` has {} entries; at most {most} are allowed", field.key, items.len());
+                    self.findings
+                        .error(Rule::TooMany, extra, message)
+                        .hint("remove the ones that are not needed");
+                }
             }
-            if let (Some(most), Some(Value::List(items))) =
-                (field.at_most, found.map(|value| self.value(value)))
-                && let Some(&extra) = items.get(most)
-            {
-                let message =
-                    format!("`{}` has {} entries; at most {most} are allowed", field.key, items.len());
-                self.findings
-                    .error(Rule::TooMany, extra, message)
-                    .hint("remove the ones that are not needed");
-            }
-            if field.required && found.is_none() {
+            if field.required && matches!(place, Place::Absent) {
                 let what = (field.shape)().describe();
                 self.findings
                     .missing(at, field.key, format!("`{}` is required", field.key))
@@ -209,8 +221,9 @@ impl<'a> Decoder<'a> {
     /// Reads the field at `index` of the object's table.
     pub(crate) fn field<T: Decode>(&mut self, matched: &Matched, index: usize) -> Field<T> {
         match matched.0[index] {
-            None => Field::Absent,
-            Some(at) => match T::decode(self, at) {
+            Place::Absent => Field::Absent,
+            Place::Misspelt(at) => Field::Invalid(at),
+            Place::At(at) => match T::decode(self, at) {
                 Some(value) => Field::set(value, at),
                 None => Field::Invalid(at),
             },
@@ -244,7 +257,10 @@ impl<'a> Decoder<'a> {
 
     pub(crate) fn wrong_kind(&mut self, at: At, expected: &str) {
         let found = self.value(at).kind();
-        self.findings.error(Rule::WrongKind, at, format!("expected {expected}, found {found}"));
+        let finding = self.findings.error(Rule::WrongKind, at, format!("expected {expected}, found {found}"));
+        if expected.contains("text") {
+            finding.hint("put the whole value into single quotes");
+        }
     }
 
     /// The node holds a secret: whatever happens, its text is not shown.
@@ -253,35 +269,55 @@ impl<'a> Decoder<'a> {
     }
 
     /// Nothing, or an empty text: as good as not given.
-    fn is_blank(&self, at: At) -> bool {
+    pub(crate) fn is_blank(&self, at: At) -> bool {
         match self.value(at) {
             value @ Value::Scalar { text, .. } => value.is_null() || text.is_empty(),
             _ => false,
         }
     }
 
-    fn unknown_key(&mut self, parent: At, at: At, key: &str, object: &'static Object) {
+    /// Reports a key that belongs to no field. If it is a near miss of a field that is absent, that field
+    /// counts as given but unusable, so that one slip of the pen is one finding.
+    fn unknown_key(&mut self, parent: At, entry: &Entry, object: &'static Object, matched: &mut [Place]) {
+        self.findings.conceal(self.document.value_span(entry.at));
+        let key = &*entry.key;
         let whose = match self.document.path(parent) {
             path if path.as_str().is_empty() => "the install-config".to_owned(),
             path => format!("`{path}`"),
         };
-        let shown = crate::yaml::printable(key);
-        let keys = || object.fields.iter().filter(|field| field.deprecated.is_none()).map(|field| field.key);
+        let absent = |index: usize| matches!(matched[index], Place::Absent);
         let near = if self.findings.is_full() {
             None
         } else {
-            closest(key, object.fields.iter().map(|field| field.key))
+            other_name(object, key)
+                .or_else(|| closest(key, object.fields.iter().map(|field| field.key)))
+                .and_then(|near| object.fields.iter().position(|field| field.key == near))
         };
+        let keys = || object.fields.iter().filter(|field| field.deprecated.is_none()).map(|field| field.key);
         let hint = match near {
-            Some(near) => format!("did you mean `{near}`?"),
+            Some(index) => format!("did you mean `{}`?", object.fields[index].key),
             None if object.fields.is_empty() => "it takes no fields".to_owned(),
             None => format!("its fields are {}", keys().collect::<Vec<_>>().join(", ")),
         };
-        self.findings
-            .error(Rule::UnknownField, at, format!("{whose} has no field `{shown}`"))
-            .on_key()
-            .hint(hint);
+        let message = format!("{whose} has no field `{}`", crate::yaml::printable(key));
+        self.findings.error(Rule::UnknownField, entry.at, message).on_key().hint(hint);
+        if let Some(index) = near.filter(|index| absent(*index)) {
+            matched[index] = Place::Misspelt(entry.at);
+        }
     }
+}
+
+/// Names from elsewhere that no near miss would find.
+fn other_name<'k>(object: &'static Object, key: &str) -> Option<&'k str> {
+    const OTHER: [(&str, &str); 5] = [
+        ("username", "user"),
+        ("host", "server"),
+        ("url", "server"),
+        ("vips", "apiVIPs"),
+        ("count", "replicas"),
+    ];
+    let (_, ours) = OTHER.iter().find(|(other, _)| other.eq_ignore_ascii_case(key))?;
+    object.fields.iter().map(|field| field.key).find(|field| field == ours)
 }
 
 /// The field for a key: the exact spelling first, then without regard to case, as the Go tools do.
@@ -290,8 +326,17 @@ fn find_field(object: &'static Object, key: &str) -> Option<usize> {
     by(&|field| field.key == key).or_else(|| by(&|field| field.key.eq_ignore_ascii_case(key)))
 }
 
-/// The candidate a mistyped word was probably meant to be.
+/// The candidate a mistyped word was probably meant to be: a third of its letters may be wrong.
 pub(crate) fn closest<'c>(word: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
+    closest_within(word, candidates, |candidate| candidate.chars().count().max(3) / 3)
+}
+
+/// The same, with so many wrong letters as `slips` allows.
+pub(crate) fn closest_within<'c>(
+    word: &str,
+    candidates: impl IntoIterator<Item = &'c str>,
+    slips: impl Fn(&str) -> usize,
+) -> Option<&'c str> {
     // Longer words are no near misses, and comparing them would cost their square.
     const LONGEST: usize = 64;
     const MOST: usize = 200;
@@ -304,7 +349,7 @@ pub(crate) fn closest<'c>(word: &str, candidates: impl IntoIterator<Item = &'c s
         .take(MOST)
         .filter(|candidate| candidate.len() <= 2 * LONGEST)
         .map(|candidate| (strsim::damerau_levenshtein(&lower, &candidate.to_lowercase()), candidate))
-        .filter(|(distance, candidate)| *distance * 3 <= candidate.chars().count().max(3))
+        .filter(|(distance, candidate)| *distance <= slips(candidate))
         .min_by_key(|(distance, candidate)| (*distance, *candidate))
         .map(|(_, candidate)| candidate)
 }

@@ -90,17 +90,22 @@ pub struct Features {
     pub set: FeatureSet,
     /// Gates switched one by one; only with [`FeatureSet::CustomNoUpgrade`].
     pub custom: BTreeMap<String, bool>,
+    /// What was wanted could not be read, so nothing is held against a gate.
+    unknown: bool,
 }
 
 impl Default for Features {
     fn default() -> Self {
-        Features { set: FeatureSet::Default, custom: BTreeMap::new() }
+        Features { set: FeatureSet::Default, custom: BTreeMap::new(), unknown: false }
     }
 }
 
 impl Features {
     pub fn enabled(&self, gate: Gate) -> bool {
         let info = gate.info();
+        if self.unknown {
+            return true;
+        }
         if let Some(&on) = self.custom.get(info.name) {
             return on || info.maturity == Maturity::Retired;
         }
@@ -109,7 +114,7 @@ impl Features {
 
     /// Features on the way to being finished are on.
     pub fn tech_preview(&self) -> bool {
-        matches!(self.set, FeatureSet::TechPreviewNoUpgrade | FeatureSet::DevPreviewNoUpgrade)
+        self.unknown || matches!(self.set, FeatureSet::TechPreviewNoUpgrade | FeatureSet::DevPreviewNoUpgrade)
     }
 
     /// How to switch a gate on, for hints.
@@ -117,6 +122,7 @@ impl Features {
         let name = gate.name();
         match self.custom.get(name) {
             Some(false) => format!("remove `{name}=false` from `featureGates`"),
+            _ if self.set == FeatureSet::CustomNoUpgrade => format!("add `{name}=true` to `featureGates`"),
             _ => format!("set `featureSet: CustomNoUpgrade` and `featureGates: [{name}=true]`"),
         }
     }
@@ -156,10 +162,11 @@ pub(crate) fn resolve(
                 "`featureGates` is only allowed with `featureSet: CustomNoUpgrade`",
             )
             .hint("set `featureSet: CustomNoUpgrade`, or remove `featureGates`");
-        return Features { set: chosen, custom };
+        return Features { set: chosen, custom, unknown: true };
     }
     for entry in gates.items() {
-        let Some((name, value)) = entry.value.split_once('=').filter(|(_, value)| !value.contains('='))
+        let Some((name, value)) =
+            entry.value.split_once('=').filter(|(name, value)| !name.is_empty() && !value.contains('='))
         else {
             findings
                 .error(
@@ -191,7 +198,7 @@ pub(crate) fn resolve(
                 .hint("keep one of the two");
         }
     }
-    Features { set: chosen, custom }
+    Features { set: chosen, custom, unknown: set.is_invalid() || gates.is_partial() }
 }
 
 fn check_known(name: &str, at: crate::yaml::At, findings: &mut Findings) {

@@ -45,7 +45,8 @@ enum Place {
     Key(At),
     /// A field that should be in the mapping but is not.
     Missing(At, String),
-    Span(Span),
+    /// A place in a text that is not a tree of nodes.
+    Text(Span, FieldPath),
 }
 
 /// A finding as the rules report it.
@@ -71,6 +72,14 @@ impl Pending {
         self
     }
 
+    /// How the place is called, where it is not a node.
+    pub(crate) fn at_path(&mut self, name: FieldPath) -> &mut Self {
+        if let Place::Text(_, path) = &mut self.place {
+            *path = name;
+        }
+        self
+    }
+
     /// The problem is the key, not what it is set to.
     pub fn on_key(&mut self) -> &mut Self {
         if let Place::Node(at) = self.place {
@@ -86,13 +95,14 @@ impl Pending {
     }
 }
 
-/// Nobody reads more than this many findings, and a hostile file must not fill the memory with them.
+/// Nobody reads more than this many findings of a kind, and a hostile file must not fill the memory with them.
 const MOST: usize = 1000;
 
 /// Collects findings while a configuration is read.
 #[derive(Debug, Default)]
 pub struct Findings {
-    pending: Vec<Pending>,
+    /// By severity, so that notes never take the place of errors.
+    pending: [Vec<Pending>; 3],
     left_out: usize,
     secrets: Vec<Span>,
 }
@@ -116,7 +126,11 @@ impl Findings {
     }
 
     pub(crate) fn error_in(&mut self, rule: Rule, span: Span, message: impl Into<String>) -> &mut Pending {
-        self.push(rule, Severity::Error, Place::Span(span), message.into())
+        self.push(rule, Severity::Error, Place::Text(span, FieldPath::default()), message.into())
+    }
+
+    pub(crate) fn warning_in(&mut self, rule: Rule, span: Span, message: impl Into<String>) -> &mut Pending {
+        self.push(rule, Severity::Warning, Place::Text(span, FieldPath::default()), message.into())
     }
 
     /// Text that must never be shown to anyone.
@@ -125,23 +139,24 @@ impl Findings {
     }
 
     fn push(&mut self, rule: Rule, severity: Severity, place: Place, message: String) -> &mut Pending {
+        let pending = &mut self.pending[severity as usize];
         // Past the limit the last slot takes whatever comes, so that callers need not care.
-        if self.is_full() {
+        if pending.len() > MOST {
             self.left_out += 1;
-            self.pending.truncate(MOST);
+            pending.truncate(MOST);
         }
-        self.pending.push(Pending { rule, severity, place, message, hint: None, related: Vec::new() });
-        let last = self.pending.len() - 1;
-        &mut self.pending[last]
+        pending.push(Pending { rule, severity, place, message, hint: None, related: Vec::new() });
+        let last = pending.len() - 1;
+        &mut pending[last]
     }
 
-    /// Whatever else is found will only be counted.
+    /// Whatever other errors are found will only be counted.
     pub(crate) fn is_full(&self) -> bool {
-        self.pending.len() >= MOST
+        self.pending[Severity::Error as usize].len() >= MOST
     }
 
     pub(crate) fn has_errors(&self) -> bool {
-        self.left_out > 0 || self.pending.iter().any(|pending| pending.severity == Severity::Error)
+        !self.pending[Severity::Error as usize].is_empty()
     }
 
     /// Findings with their paths and places, in the order of the file.
@@ -149,9 +164,14 @@ impl Findings {
         let span_of = |at: At| document.map_or(Span::default(), |document| document.span(at));
         let path_of = |at: At| document.map_or(FieldPath::default(), |document| document.path(at));
         let lines = LineIndex::new(text);
+        let mut left_out = self.left_out;
+        for pending in self.pending.iter().filter(|pending| pending.len() > MOST) {
+            left_out += pending.len() - MOST;
+        }
         let mut findings: Vec<Finding> = self
             .pending
             .into_iter()
+            .flat_map(|pending| pending.into_iter().take(MOST))
             .map(|pending| {
                 let (span, path) = match pending.place {
                     Place::Node(at) => (span_of(at), path_of(at)),
@@ -159,7 +179,7 @@ impl Findings {
                         let key = document.and_then(|document| document.key_span(at));
                         (key.unwrap_or_else(|| span_of(at)), path_of(at))
                     }
-                    Place::Span(span) => (span, FieldPath::default()),
+                    Place::Text(span, path) => (span, path),
                     Place::Missing(at, key) => {
                         let mut path = path_of(at);
                         path.push_key(&key);
@@ -178,8 +198,8 @@ impl Findings {
                     position: lines.position(text, span),
                     span,
                     path,
-                    message: pending.message,
-                    hint: pending.hint,
+                    message: speakable(&pending.message),
+                    hint: pending.hint.as_deref().map(speakable),
                     related: related.collect(),
                 }
             })
@@ -187,9 +207,14 @@ impl Findings {
         findings.sort_by(|a, b| {
             (a.span.start, a.severity, &a.path, a.rule).cmp(&(b.span.start, b.severity, &b.path, b.rule))
         });
-        findings.truncate(MOST);
-        Report { findings, left_out: self.left_out, source: redact(text, &self.secrets) }
+        Report { findings, left_out, source: redact(text, &self.secrets) }
     }
+}
+
+/// A message as it may be shown: on one line, and without credentials that were part of a value.
+fn speakable(text: &str) -> String {
+    let one_line: String = text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
+    redact::redact_urls(&one_line)
 }
 
 /// A place in the file, counted from one; columns in characters, in very long lines in bytes.

@@ -37,7 +37,7 @@ use self::proxy::WrittenProxy;
 use self::vips::WrittenLoadBalancer;
 use self::vsphere::{ByRule, PathLookup};
 use crate::decode::{Decode, Decoder, Entries, Field, Ignored, Located, choice, object};
-use crate::features::{self, FeatureSet, Features};
+use crate::features::{self, FeatureSet, Features, Gate};
 use crate::findings::{Findings, Report, Rule};
 use crate::names::{ClusterName, DomainName, subdomain};
 use crate::shape::Shape;
@@ -227,6 +227,13 @@ pub fn load_with(text: &str, lookup: &dyn PathLookup) -> Loaded {
         resolve(&written, document, lookup, &mut findings)
     });
     let config = config.filter(|_| !findings.has_errors());
+    if config.is_none() && !findings.has_errors() {
+        let message =
+            "this install-config cannot be used, but no rule says why: that is a mistake in slipway";
+        findings
+            .error(Rule::Unexplained, At::ROOT, message)
+            .hint("please report it, with the file but without its secrets");
+    }
     Loaded { config, report: findings.report(document.as_ref(), text) }
 }
 
@@ -238,6 +245,22 @@ pub(crate) struct Check<'a> {
     pub(crate) features: &'a Features,
 }
 
+impl Check<'_> {
+    /// The node holds something that must not be shown.
+    pub(crate) fn conceal(&mut self, at: At) {
+        self.findings.conceal(self.document.value_span(at));
+    }
+
+    /// Reports a field whose feature gate is off.
+    pub(crate) fn gate(&mut self, gate: Gate, at: At, what: &str) {
+        if !self.features.enabled(gate) {
+            let hint = self.features.how_to_enable(gate);
+            let message = format!("{what} needs the feature gate {}", gate.name());
+            self.findings.error(Rule::FeatureGateOff, at, message).hint(hint);
+        }
+    }
+}
+
 fn resolve(
     written: &WrittenInstallConfig,
     document: &Document,
@@ -246,7 +269,8 @@ fn resolve(
 ) -> Option<InstallConfig> {
     let features = features::resolve(&written.feature_set, &written.feature_gates, findings);
     let payload = payload::resolve(&written.payload, findings);
-    let networking = networking::resolve(&written.networking, At::ROOT, findings);
+    let kind = payload.as_ref().map_or(PayloadType::OpenShift, Payload::kind);
+    let networking = networking::resolve(&written.networking, kind, findings);
     let platform_name = written.platform.get().and_then(platform_name);
     let (written_pools, pools) =
         pool::resolve(&written.control_plane, &written.compute, platform_name, findings);
@@ -288,7 +312,13 @@ fn resolve(
         Field::Invalid(_) => false,
         Field::Set(bundle) => pem::check_certificates(bundle, &mut check),
     };
-    let capabilities = options::capabilities(&written.capabilities, platform_name, &mut check);
+    if kind == PayloadType::Kubernetes {
+        payload::only_for(written.capabilities.at(), "capabilities", PayloadType::OpenShift, check.findings);
+    }
+    let capabilities = match kind {
+        PayloadType::OpenShift => options::capabilities(&written.capabilities, platform_name, &mut check),
+        PayloadType::Kubernetes => Some(None),
+    };
     let signer_key = options::signer_key(&written.pki, &mut check);
     options::bootstrap_in_place(&written.bootstrap_in_place, platform_name, pools.as_ref(), &mut check);
     options::publish(&written.publish, &mut check);
@@ -347,7 +377,11 @@ fn platform(
     check: &mut Check<'_>,
 ) -> Option<Platform> {
     let written = written?;
+    let unknown =
+        matches!(check.document.value(written.at), yaml::Value::Map(entries) if !entries.is_empty());
     match given_platforms(&written.value).as_slice() {
+        // Whatever is there instead has been reported.
+        [] if unknown => None,
         [] => {
             check
                 .findings
@@ -372,8 +406,9 @@ fn platform(
             check
                 .findings
                 .error(Rule::PlatformCount, *at, format!("two platforms, {first} and {second}"))
+                .on_key()
                 .hint("a cluster is on one platform; remove the other")
-                .related(*place, "the first one");
+                .related(*place, "the other one");
             None
         }
     }

@@ -2,13 +2,12 @@
 
 use std::fmt;
 
-/// The four folders below a datacenter.
+/// The folders below a datacenter that paths lead into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Branch {
     Host,
     Datastore,
     Vm,
-    Network,
 }
 
 impl Branch {
@@ -17,7 +16,6 @@ impl Branch {
             Branch::Host => "host",
             Branch::Datastore => "datastore",
             Branch::Vm => "vm",
-            Branch::Network => "network",
         }
     }
 }
@@ -39,6 +37,10 @@ impl InventoryPath {
             return None;
         }
         let parts: Vec<&str> = text.split('/').filter(|part| !part.is_empty()).collect();
+        let odd = |part: &str| matches!(part, "." | "..") || part.contains(char::is_control);
+        if parts.iter().any(|part| odd(part)) {
+            return None;
+        }
         let at = parts.iter().skip(1).position(|part| *part == branch.as_str())? + 1;
         if at + 1 >= parts.len() {
             return None;
@@ -103,6 +105,8 @@ mod tests {
     #[case("/eu/dc/host/f/c1", Some(("eu/dc", "f/c1")))]
     #[case("/host/host/host", Some(("host", "host")))]
     #[case("/dc%2fx/host/ä b", Some(("dc%2fx", "ä b")))]
+    #[case("/dc/host/../c1", None)]
+    #[case("/dc/host/c\n1", None)]
     #[case("/dc/host/", None)]
     #[case("/dc/datastore/x", None)]
     #[case("dc/host/c1", None)]

@@ -3,6 +3,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`install_config`] | the install-config, one module per section and platform |
+//! | [`driver_config`] | the cloud provider's and the storage driver's configuration files |
 //! | [`placement`] | which machine goes to which failure domain |
 //! | [`gcfg`] | the INI dialect of the vSphere drivers |
 //! | [`features`] | feature sets and gates |
@@ -13,6 +14,7 @@
 //! | [`names`], [`net`], [`quantity`], [`inventory`], [`ids`] | the value types |
 
 pub mod decode;
+pub mod driver_config;
 pub mod features;
 pub mod findings;
 pub mod gcfg;
@@ -23,5 +25,6 @@ pub mod names;
 pub mod net;
 pub mod placement;
 pub mod quantity;
+pub mod secret;
 pub mod shape;
 pub mod yaml;

@@ -82,13 +82,6 @@ name! {
     ServerName
 }
 
-impl ServerName {
-    /// The address, when the server is given by one.
-    pub fn ip(&self) -> Option<IpAddr> {
-        self.0.parse().ok()
-    }
-}
-
 impl FromText for ServerName {
     const TEXT: Text = Text::new("a DNS name or IP address").max_length(255);
 
@@ -98,7 +91,8 @@ impl FromText for ServerName {
         }
         let bad = |reason: &str| BadText::new(reason).rule(Rule::ServerName);
         if let Some((_, rest)) = text.split_once("://") {
-            let host = rest.split(['/', ':', '@']).next().unwrap_or(rest);
+            let authority = rest.rsplit('@').next().unwrap_or(rest);
+            let host = authority.split(['/', ':']).next().unwrap_or(authority);
             return Err(bad("a server is a name or an address, not a URL").hint(format!("write `{host}`")));
         }
         if let Some(inner) = text.strip_prefix('[').and_then(|rest| rest.split(']').next()) {
@@ -131,6 +125,25 @@ impl FromText for FailureDomainName {
             return Err(BadText::new("a failure domain's name starts with a lower-case letter"));
         }
         Ok(FailureDomainName(text.to_owned()))
+    }
+}
+
+name! {
+    /// The name of an environment variable.
+    EnvName
+}
+
+impl FromText for EnvName {
+    const TEXT: Text =
+        Text::new("the name of an environment variable").pattern("^[A-Za-z_][A-Za-z0-9_]*$").secret();
+
+    fn from_text(text: &str) -> Result<Self, BadText> {
+        let allowed = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        if !text.chars().all(allowed) || text.starts_with(|c: char| c.is_ascii_digit()) {
+            return Err(BadText::new("not the name of an environment variable")
+                .hint("write the variable's name here, never the password itself"));
+        }
+        Ok(EnvName(text.to_owned()))
     }
 }
 

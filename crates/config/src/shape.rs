@@ -86,6 +86,8 @@ pub struct FieldSpec {
     pub doc: &'static str,
     pub shape: fn() -> Shape,
     pub required: bool,
+    /// Needed too, but by a rule that knows more than the field table.
+    pub needed: bool,
     pub default: Option<&'static str>,
     /// Most entries, where the field is a list.
     pub at_most: Option<usize>,
@@ -102,6 +104,7 @@ impl FieldSpec {
             doc,
             shape,
             required: false,
+            needed: false,
             default: None,
             at_most: None,
             deprecated: None,
@@ -112,6 +115,12 @@ impl FieldSpec {
     #[must_use]
     pub const fn required(mut self) -> Self {
         self.required = true;
+        self
+    }
+
+    #[must_use]
+    pub const fn needed(mut self) -> Self {
+        self.needed = true;
         self
     }
 
@@ -163,8 +172,8 @@ impl Shape {
             }
             Shape::List(item) => format!("list: {}", item.describe()),
             Shape::Map(value) => format!("mapping of names to: {}", value.describe()),
-            Shape::Object(object) => format!("mapping ({})", object.name),
-            Shape::Anything => "anything (ignored)".to_owned(),
+            Shape::Object(_) => "a mapping".to_owned(),
+            Shape::Anything => "anything".to_owned(),
         }
     }
 }

@@ -4,12 +4,14 @@
 //! value, and from which the field path and the place in the file can be found again later.
 
 mod build;
+mod write;
 
 use std::fmt;
 use std::ops::Range;
 
 pub(crate) use build::printable;
 pub use build::{Limits, parse};
+pub use write::to_yaml;
 
 /// Names one node of a [`Document`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -120,6 +122,8 @@ impl Document {
     pub fn span(&self, at: At) -> Span {
         let node = &self.nodes[at.index()];
         match (&node.value, node.key_span) {
+            // A block is marked by its key: it may be long, and a private key.
+            (Value::Scalar { text, .. }, Some(key)) if text.contains('\n') => key,
             (Value::Scalar { .. }, _) if node.span.start < node.span.end => node.span,
             (_, Some(key)) => key,
             _ => node.span,
@@ -179,6 +183,11 @@ impl FieldPath {
         } else {
             self.0.push_str(&format!("[{key:?}]"));
         }
+    }
+
+    /// A path in another format.
+    pub(crate) fn of(text: String) -> Self {
+        FieldPath(text)
     }
 
     pub fn push_index(&mut self, index: usize) {

@@ -86,7 +86,7 @@ fn facts(field: Option<&FieldSpec>, shape: &Shape) -> Vec<String> {
         facts.push(format!("{min} to {max}"));
     }
     if let Some(field) = field {
-        if field.required {
+        if field.required || field.needed {
             facts.push("required".to_owned());
         }
         facts.extend(field.at_most.map(|most| format!("at most {most}")));
@@ -155,7 +155,7 @@ impl Explanation {
             path: place.path.clone(),
             kind: kind(&place.shape),
             description: paragraph(doc),
-            required: place.field.is_some_and(|field| field.required),
+            required: place.field.is_some_and(|field| field.required || field.needed),
             default: place.field.and_then(|field| field.default),
             deprecated: place.field.and_then(|field| field.deprecated),
             values: match innermost(&place.shape) {

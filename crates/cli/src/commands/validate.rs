@@ -1,5 +1,6 @@
 //! `slipway validate`.
 
+use std::collections::HashMap;
 use std::io::Read;
 use std::path::Path;
 
@@ -80,6 +81,7 @@ fn text_report(findings: &Report, file: &str, valid: bool, summary: Option<&Summ
 
 /// What a program is told.
 #[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
 struct Judgement<'a> {
     file: &'a str,
     valid: bool,
@@ -134,13 +136,19 @@ impl Summary {
             _ => (Vec::new(), Vec::<String>::new()),
         };
         let name = |position: usize| domains.get(position).cloned();
-        let mut control_plane: Vec<PlacedIn> = Vec::new();
+        let mut machines: Vec<(usize, usize)> = Vec::new();
+        let mut places: HashMap<usize, usize> = HashMap::new();
         for &position in &placement.control_plane {
-            match control_plane.iter_mut().find(|placed| placed.failure_domain == name(position)) {
-                Some(placed) => placed.machines += 1,
-                None => control_plane.push(PlacedIn { failure_domain: name(position), machines: 1 }),
+            let place = *places.entry(position).or_insert(machines.len());
+            match machines.get_mut(place) {
+                Some((_, count)) => *count += 1,
+                None => machines.push((position, 1)),
             }
         }
+        let control_plane = machines
+            .into_iter()
+            .map(|(position, machines)| PlacedIn { failure_domain: name(position), machines })
+            .collect();
         let compute = placement.compute.iter().filter(|set| set.replicas > 0);
         Summary {
             domain: config.cluster_domain(),

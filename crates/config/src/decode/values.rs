@@ -9,8 +9,7 @@ use crate::findings::Rule;
 use crate::shape::{Shape, Text};
 use crate::yaml::{At, Style, Value, printable};
 
-/// A type read from one word or line of text. The error says what is wrong with it, and may end in a
-/// newline and a hint.
+/// A type read from a text. The error says what is wrong with it.
 pub(crate) trait FromText: Sized {
     const TEXT: Text;
 
@@ -118,7 +117,32 @@ macro_rules! integer {
         }
     )+};
 }
-integer!(u8, u32);
+integer!(u32);
+
+const REPLICAS: &str = "a number of machines";
+
+/// How many machines a pool has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Replicas(u32);
+
+impl Replicas {
+    /// More than the largest clusters have; a slip of the keyboard should not be taken for a wish.
+    const MAX: u32 = 5000;
+
+    pub fn get(self) -> u32 {
+        self.0
+    }
+}
+
+impl Decode for Replicas {
+    fn shape() -> Shape {
+        Shape::Integer { what: REPLICAS, min: 0, max: Replicas::MAX.into() }
+    }
+
+    fn decode(decoder: &mut Decoder<'_>, at: At) -> Option<Self> {
+        decoder.integer(at, REPLICAS, 0, Replicas::MAX.into())?.try_into().ok().map(Replicas)
+    }
+}
 
 const PORT: &str = "a port number";
 
@@ -158,7 +182,8 @@ impl Decode for bool {
             "true" | "True" | "TRUE" if plain => Some(true),
             "false" | "False" | "FALSE" if plain => Some(false),
             _ => {
-                let message = format!("`{}` is not true or false", printable(text));
+                let quoted = if plain { "" } else { " in quotes" };
+                let message = format!("`{}`{quoted} is not true or false", printable(text));
                 let hint = "write true or false, without quotes";
                 decoder.findings().error(Rule::InvalidValue, at, message).hint(hint);
                 None
@@ -211,9 +236,16 @@ impl<T: Decode> Decode for Entries<T> {
             decoder.wrong_kind(at, "a list");
             return None;
         };
-        let decoded = items.iter().map(|&item| match T::decode(decoder, item) {
-            Some(value) => Field::set(value, item),
-            None => Field::Invalid(item),
+        let decoded = items.iter().map(|&item| {
+            if decoder.is_blank(item) {
+                let message = "this entry of the list is empty";
+                decoder.findings().error(Rule::InvalidValue, item, message).hint("fill it in, or remove it");
+                return Field::Invalid(item);
+            }
+            match T::decode(decoder, item) {
+                Some(value) => Field::set(value, item),
+                None => Field::Invalid(item),
+            }
         });
         Some(decoded.collect())
     }

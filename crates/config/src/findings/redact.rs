@@ -62,24 +62,34 @@ fn secret_value(line: &str) -> Option<usize> {
         let key: String = key.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect();
         let secret =
             SECRET_WORDS.iter().any(|word| key.contains(word)) && !PUBLIC_KEYS.contains(&key.as_str());
-        if secret && !line[colon + 1..].trim().is_empty() {
+        if secret {
             return Some(colon + 1);
         }
     }
     None
 }
 
-/// The `user:password` parts of URLs on this line.
+/// The same for a text that is not YAML.
+pub(super) fn redact_urls(text: &str) -> String {
+    let mut shown = text.as_bytes().to_vec();
+    for (start, end) in url_credentials(text) {
+        blank(&mut shown[start..end]);
+    }
+    String::from_utf8_lossy(&shown).into_owned()
+}
+
+/// The `user:password` parts before an `@`, whether a scheme stands before them or not.
 fn url_credentials(line: &str) -> Vec<(usize, usize)> {
     let mut found = Vec::new();
-    let mut from = 0;
-    while let Some(scheme) = line[from..].find("://").map(|at| from + at + 3) {
-        let authority_end =
-            line[scheme..].find(['/', '?', '#', ' ', '"', '\'', ',']).map_or(line.len(), |at| scheme + at);
-        if let Some(at) = line[scheme..authority_end].rfind('@') {
-            found.push((scheme, scheme + at));
+    let mut offset = 0;
+    for word in line.split_inclusive([' ', '\t', '"', '\'', ',', '`']) {
+        if let Some(at) = word.rfind('@') {
+            let start = word.find("://").map_or(0, |scheme| scheme + 3).min(at);
+            if word[start..at].contains(':') {
+                found.push((offset + start, offset + at));
+            }
         }
-        from = scheme;
+        offset += word.len();
     }
     found
 }
@@ -102,6 +112,10 @@ mod tests {
     #[case::json("  {\"auth\": \"abc\"}\n", "  {\"auth\": ******\n")]
     #[case::unicode("password: pä\n", "password: ***\n")]
     #[case::proxy("httpProxy: http://me:pw@proxy:3128/\n", "httpProxy: http://*****@proxy:3128/\n")]
+    #[case::odd_proxy("httpProxy: http://me:p/w#x@proxy:3128/\n", "httpProxy: http://********@proxy:3128/\n")]
+    #[case::no_scheme("httpProxy: me:pw@proxy:3128\n", "httpProxy: *****@proxy:3128\n")]
+    #[case::user("user: me@vsphere.local\n", "user: me@vsphere.local\n")]
+    #[case::next_line("password:\n  hunter2 @foo: %\nnext: 1\n", "password:\n  ******* ***** *\nnext: 1\n")]
     #[case::file("passwordFile: /etc/pw\n", "passwordFile: /etc/pw\n")]
     fn hides_secrets(#[case] text: &str, #[case] shown: &str) {
         assert_eq!(redact(text, &[]), shown);

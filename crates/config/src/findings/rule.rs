@@ -29,6 +29,7 @@ macro_rules! rules {
 }
 
 rules! {
+    Unexplained = "unexplained": "A file that cannot be used has a finding that says why.",
     DocumentEmpty = "document-empty": "The file has content.",
     DocumentTooLarge = "document-too-large": "The file stays within the limits of size, depth and number of values.",
     YamlSyntax = "yaml-syntax": "The file is valid YAML.",
@@ -120,6 +121,7 @@ rules! {
     NodeNetwork = "node-network": "Node networking names a network of a failure domain.",
     DnsRecords = "dns-records": "External DNS records go with a load balancer of the user's.",
     HostCount = "host-count": "There is one static host per machine.",
+    HostAddress = "host-address": "A machine's address is in the machine network.",
     AddressDuplicate = "address-duplicate": "A machine's address is its own.",
     Gateway = "gateway": "There is one reachable gateway per address family.",
     CoresPerSocket = "cores-per-socket": "Processors split evenly into sockets.",
@@ -138,5 +140,16 @@ rules! {
     Mirrors = "mirrors": "Mirrors are repositories, given in one form.",
     Capabilities = "capabilities": "Components the cluster needs are not left out.",
     Pki = "pki": "Keys are of a supported kind.",
+    IniSyntax = "ini-syntax": "A driver's INI file follows the rules of its dialect.",
+    DriverValue = "driver-value": "A key of a driver's configuration has a value of its kind.",
+    DriverKeyUnknown = "driver-key-unknown": "Drivers silently ignore keys they do not know.",
+    ListComma = "list-comma": "Entries of lists have no commas, at which drivers split them.",
+    CloudConfigFormat = "cloud-config-format": "A cloud config is YAML or INI.",
+    CloudConfigVCenters = "cloud-config-vcenters": "A cloud config names at least one vCenter.",
+    CloudConfigCredentials = "cloud-config-credentials": "Credentials come from one usable place.",
+    CloudConfigIpFamily = "cloud-config-ip-family": "Address families are ipv4 and ipv6.",
+    CloudConfigLabels = "cloud-config-labels": "Zone and region go together.",
+    CloudConfigPassword = "cloud-config-password": "Passwords are kept in Secrets.",
+    CsiConfig = "csi-config": "The storage driver starts with its configuration.",
     BootstrapInPlace = "bootstrap-in-place": "Only a single machine without a platform installs itself.",
 }

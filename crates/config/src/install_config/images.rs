@@ -98,48 +98,49 @@ fn check_repository(repository: &Located<String>, check: &mut Check<'_>) -> bool
 
 /// A JSON document with credentials for registries.
 pub(super) fn check_pull_secret(secret: &Located<SecretString>, check: &mut Check<'_>) -> bool {
-    let Err((reason, hint)) = pull_secret(secret.value.expose_secret()) else { return true };
-    check.findings.error(Rule::PullSecret, secret.at, reason).hint(hint);
-    false
+    match pull_secret(secret.value.expose_secret()) {
+        Ok(doubtful) => {
+            for registry in doubtful {
+                let message =
+                    format!("`auth` of {registry} in the pull secret is not base64 of user:password");
+                check.findings.warning(Rule::PullSecret, secret.at, message).hint("copy the document anew");
+            }
+            true
+        }
+        Err(reason) => {
+            let hint = "copy the whole JSON document and put it into single quotes";
+            check.findings.error(Rule::PullSecret, secret.at, reason).hint(hint);
+            false
+        }
+    }
 }
 
-/// Never repeats any of the text: the parser's own words could.
-fn pull_secret(text: &str) -> Result<(), (String, &'static str)> {
-    const COPY: &str = "copy the whole JSON document and put it into single quotes";
+/// The registries whose credentials look odd, or why it is no pull secret. Never repeats any of the text: the
+/// parser's own words could.
+fn pull_secret(text: &str) -> Result<Vec<String>, String> {
     let json: serde_json::Value = serde_json::from_str(text).map_err(|error| {
-        (
-            format!("the pull secret is not JSON (line {}, column {} of it)", error.line(), error.column()),
-            COPY,
-        )
+        format!("the pull secret is not JSON (line {}, column {} of it)", error.line(), error.column())
     })?;
     let auths = json.get("auths").and_then(serde_json::Value::as_object);
-    let Some(auths) = auths.filter(|auths| !auths.is_empty()) else {
-        return Err(("the pull secret has no `auths`".to_owned(), COPY));
-    };
+    let auths = auths.filter(|auths| !auths.is_empty()).ok_or("the pull secret has no `auths`")?;
+    let mut doubtful = Vec::new();
     for (registry, entry) in auths {
         let registry = printable(registry);
         let text =
             |key: &str| entry.get(key).and_then(serde_json::Value::as_str).filter(|text| !text.is_empty());
         match (text("auth"), text("credsStore")) {
             (None, None) => {
-                return Err((
-                    format!("the pull secret has neither `auth` nor `credsStore` for {registry}"),
-                    "each registry needs credentials",
-                ));
+                return Err(format!("the pull secret has neither `auth` nor `credsStore` for {registry}"));
             }
-            (Some(auth), _) => {
-                let pair = STANDARD.decode(auth).ok().filter(|pair| pair.contains(&b':'));
-                if pair.is_none() {
-                    return Err((
-                        format!("`auth` of {registry} in the pull secret is not base64 of user:password"),
-                        COPY,
-                    ));
-                }
-            }
-            (None, Some(_)) => {}
+            (Some(auth), _) if !is_pair(auth) => doubtful.push(registry),
+            _ => {}
         }
     }
-    Ok(())
+    Ok(doubtful)
+}
+
+fn is_pair(auth: &str) -> bool {
+    STANDARD.decode(auth).is_ok_and(|pair| pair.contains(&b':'))
 }
 
 #[cfg(test)]
@@ -149,21 +150,19 @@ mod tests {
     use super::pull_secret;
 
     #[rstest]
-    #[case(r#"{"auths":{"quay.io":{"auth":"dXNlcjpwdw=="}}}"#, None)]
-    #[case(r#"{"auths":{"quay.io":{"credsStore":"desktop"}}}"#, None)]
-    #[case(r#"{"auths":{}}"#, Some("no `auths`"))]
-    #[case("[]", Some("no `auths`"))]
-    #[case(r#"{"auths":{"quay.io":{}}}"#, Some("neither `auth` nor"))]
-    #[case(r#"{"auths":{"quay.io":{"auth":"hunter2!"}}}"#, Some("not base64"))]
-    #[case("hunter2", Some("not JSON"))]
-    fn is_checked_without_being_shown(#[case] text: &str, #[case] problem: Option<&str>) {
-        match (pull_secret(text), problem) {
-            (Ok(()), None) => {}
-            (Err((reason, _)), Some(problem)) => {
-                assert!(reason.contains(problem), "{reason}");
-                assert!(!reason.contains("hunter2"), "{reason}");
-            }
-            (result, problem) => panic!("{result:?} instead of {problem:?}"),
-        }
+    #[case(r#"{"auths":{"quay.io":{"auth":"dXNlcjpwdw=="}}}"#, "")]
+    #[case(r#"{"auths":{"quay.io":{"credsStore":"desktop"}}}"#, "")]
+    #[case(r#"{"auths":{"quay.io":{"auth":"hunter2!"}}}"#, "doubtful: quay.io")]
+    #[case(r#"{"auths":{}}"#, "the pull secret has no `auths`")]
+    #[case("[]", "the pull secret has no `auths`")]
+    #[case(r#"{"auths":{"quay.io":{}}}"#, "the pull secret has neither `auth` nor `credsStore` for quay.io")]
+    #[case("hunter2", "the pull secret is not JSON (line 1, column 1 of it)")]
+    fn is_checked_without_being_shown(#[case] text: &str, #[case] expected: &str) {
+        let said = match pull_secret(text) {
+            Ok(doubtful) if doubtful.is_empty() => String::new(),
+            Ok(doubtful) => format!("doubtful: {}", doubtful.join(", ")),
+            Err(reason) => reason,
+        };
+        assert_eq!(said, expected);
     }
 }

@@ -163,7 +163,7 @@ fn network(
             api: api_vip.located().cloned().into_iter().collect(),
             ingress_key: "ingressVIP",
             ingress: ingress_vip.located().cloned().into_iter().collect(),
-            load_balancer: LoadBalancer::OpenShiftManagedDefault,
+            load_balancer: Some(LoadBalancer::OpenShiftManagedDefault),
             demand: Demand::Required,
             networking,
         },

@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use super::PayloadType;
 use crate::decode::{Entries, Field, Located, choice, object};
 use crate::findings::{Findings, Rule};
 use crate::net::{Cidr, Family};
@@ -127,10 +128,10 @@ const OVN: &str = "OVNKubernetes";
 /// Defaults, old names and every rule about networks.
 pub(super) fn resolve(
     written: &Field<WrittenNetworking>,
-    root: At,
+    payload: PayloadType,
     findings: &mut Findings,
 ) -> Option<Networking> {
-    let at = written.at().unwrap_or(root);
+    let at = written.at().unwrap_or(At::ROOT);
     let empty = WrittenNetworking::default();
     let written = match written {
         Field::Invalid(_) => return None,
@@ -150,7 +151,9 @@ pub(super) fn resolve(
     all.extend(cluster.iter().map(|net| (net.value.cidr, net.at, "cluster network")));
     all.extend(service.iter().map(|net| (net.value, net.at, "service network")));
     overlaps(&all, findings);
-    reserved(&all, network_type.as_deref(), join_subnet, findings);
+    // A Kubernetes cluster has the plugin the user brings.
+    let ovn = payload == PayloadType::OpenShift && network_type.as_deref() == Some(OVN);
+    reserved(&all, ovn, join_subnet, findings);
     let stack = stack(&machine, &cluster, &service, at, findings);
     prefixes(&cluster, &service, findings);
 
@@ -271,7 +274,11 @@ fn cluster_networks(
         let host_prefix = entry.value.host_prefix.get().copied().or(converted).unwrap_or(default);
         let at = entry.value.host_prefix.at().unwrap_or(cidr.at);
         let mask = u32::from(cidr.value.net().prefix_len());
-        if host_prefix < mask || host_prefix > bits {
+        if bits == 128 && (host_prefix != 64 || mask > 64) {
+            findings
+                .error(Rule::HostPrefix, at, format!("nodes get /{host_prefix} of {}", cidr.value))
+                .hint("an IPv6 network is /64 or larger, and its hostPrefix is 64");
+        } else if host_prefix < mask || host_prefix > bits {
             findings
                 .error(
                     Rule::HostPrefix,
@@ -319,25 +326,19 @@ fn overlaps(all: &[(Cidr, At, &str)], findings: &mut Findings) {
 }
 
 /// What OVN-Kubernetes uses inside, and what container engines usually take for their bridge.
-fn reserved(
-    all: &[(Cidr, At, &str)],
-    network_type: Option<&str>,
-    join_subnet: Option<Cidr>,
-    findings: &mut Findings,
-) {
-    let join = join_subnet.map_or_else(|| "100.64.0.0/16".to_owned(), |subnet| subnet.to_string());
-    let ovn = [join.as_str(), "100.88.0.0/16", "169.254.0.0/17", "fd98::/64", "fd97::/64", "fd69::/112"];
+fn reserved(all: &[(Cidr, At, &str)], ovn: bool, join_subnet: Option<Cidr>, findings: &mut Findings) {
+    let join = join_subnet.or_else(|| builtin("100.64.0.0/16"));
+    let fixed = ["100.88.0.0/16", "169.254.0.0/17", "fd98::/64", "fd97::/64", "fd69::/112"];
+    let inside: Vec<Cidr> = join.into_iter().chain(fixed.iter().filter_map(|net| builtin(net))).collect();
     for (cidr, at, what) in all {
-        for net in ovn.iter().filter_map(|net| builtin(net)) {
-            if network_type == Some(OVN) && cidr.overlaps(net) {
-                findings
-                    .error(
-                        Rule::NetworkReserved,
-                        *at,
-                        format!("the {what} {cidr} overlaps with {net}, which OVN-Kubernetes uses inside"),
-                    )
-                    .hint("choose another network, or move OVN's with `ovnKubernetesConfig.ipv4.internalJoinSubnet`");
-            }
+        if let Some(net) = inside.iter().find(|net| ovn && cidr.overlaps(**net)) {
+            let hint = if Some(*net) == join {
+                "choose another network, or move OVN's with `ovnKubernetesConfig.ipv4.internalJoinSubnet`"
+            } else {
+                "choose another network"
+            };
+            let message = format!("the {what} {cidr} overlaps with {net}, which OVN-Kubernetes uses inside");
+            findings.error(Rule::NetworkReserved, *at, message).hint(hint);
         }
         if builtin("172.17.0.0/16").is_some_and(|bridge| cidr.overlaps(bridge)) {
             findings.warning(
@@ -462,15 +463,6 @@ fn prefixes(cluster: &[Located<ClusterNetwork>], service: &[Located<Cidr>], find
     let mut first_v4: Option<&Located<ClusterNetwork>> = None;
     for net in cluster {
         match net.value.cidr.family() {
-            Family::V6 if net.value.host_prefix != 64 => {
-                findings
-                    .error(
-                        Rule::HostPrefix,
-                        net.at,
-                        format!("hostPrefix {} with IPv6", net.value.host_prefix),
-                    )
-                    .hint("the hostPrefix of an IPv6 network is 64");
-            }
             Family::V6 => {}
             Family::V4 => {
                 let first = first_v4.get_or_insert(net);

@@ -69,15 +69,19 @@ pub(super) fn capabilities(
     }
     let chosen = baseline.cloned_or(Baseline::Current);
     let added: Vec<String> = additional.items().map(|name| name.value.clone()).collect();
-    for (name, since) in NEEDED {
-        let bare = platform == Some("none") && name != "Ingress";
-        if !bare && chosen < Baseline::Minor(since) && !added.iter().any(|added| added == name) {
-            let at = baseline.at().unwrap_or(set.at);
-            check
-                .findings
-                .error(Rule::Capabilities, at, format!("this set leaves out {name}, which the cluster needs"))
-                .hint(format!("add `{name}` to `additionalEnabledCapabilities`"));
-        }
+    let missing: Vec<&str> = NEEDED
+        .into_iter()
+        .filter(|(name, _)| platform != Some("none") || *name == "Ingress")
+        .filter(|(name, since)| chosen < Baseline::Minor(*since) && !added.iter().any(|added| added == name))
+        .map(|(name, _)| name)
+        .collect();
+    if !missing.is_empty() {
+        let at = baseline.at().unwrap_or(set.at);
+        let names = missing.join(", ");
+        check
+            .findings
+            .error(Rule::Capabilities, at, format!("this set leaves out what the cluster needs: {names}"))
+            .hint(format!("add to `additionalEnabledCapabilities`: {names}"));
     }
     Some(Some(Capabilities { baseline: chosen, additional: added }))
 }
@@ -255,7 +259,7 @@ pub(super) fn bootstrap_in_place(
             .error(Rule::BootstrapInPlace, at, "`bootstrapInPlace` is for the platform none")
             .hint("remove it, or set `platform: {none: {}}`");
     }
-    if pools.is_some_and(|pools| pools.control_plane.replicas != 1) {
+    if platform == Some("none") && pools.is_some_and(|pools| pools.control_plane.replicas != 1) {
         check
             .findings
             .error(Rule::BootstrapInPlace, at, "`bootstrapInPlace` makes a cluster of one machine")

@@ -1,5 +1,6 @@
 //! `platform.ovirt`: clusters on an oVirt engine.
 
+use std::collections::HashMap;
 use std::net::IpAddr;
 
 use super::pool::WrittenPools;
@@ -183,9 +184,8 @@ pub(super) fn resolve(
     check: &mut Check<'_>,
 ) -> Option<Platform> {
     let written = &platform.value;
-    if let (Some(networking), Some(at)) = (networking, written.api_vips.at())
-        && networking.stack == Stack::DualV6First
-    {
+    if networking.is_some_and(|networking| networking.stack == Stack::DualV6First) {
+        let at = written.api_vips.at().or(written.api_vip.at()).unwrap_or(platform.at);
         check
             .findings
             .error(Rule::DualStack, at, "on oVirt the IPv4 networks come first")
@@ -203,7 +203,7 @@ pub(super) fn resolve(
                 api,
                 ingress_key: "ingress_vips",
                 ingress,
-                load_balancer: load_balancer.unwrap_or(LoadBalancer::OpenShiftManagedDefault),
+                load_balancer,
                 demand: Demand::Required,
                 networking,
             },
@@ -278,7 +278,8 @@ fn affinity_groups(
         };
         return Some(vec![group(CONTROL_PLANE, 5, "control-plane"), group(COMPUTE, 3, "compute")]);
     }
-    let mut groups: Vec<(AffinityGroup, At)> = Vec::new();
+    let mut groups: Vec<AffinityGroup> = Vec::new();
+    let mut seen: HashMap<&str, (usize, At)> = HashMap::new();
     let mut complete = !written.is_partial();
     for Located { value, at } in written.items() {
         if let Some(priority) = value.priority.located()
@@ -304,9 +305,12 @@ fn affinity_groups(
             description: value.description.cloned_or(String::new()),
             enforcing: value.enforcing.cloned_or(false),
         };
-        match groups.iter().take(100).find(|(other, _)| other.name == *name) {
-            None => groups.push((group, *at)),
-            Some((other, _)) if *other == group => {}
+        match seen.get(name.as_str()) {
+            None => {
+                seen.insert(name, (groups.len(), *at));
+                groups.push(group);
+            }
+            Some((position, _)) if groups[*position] == group => {}
             Some((_, first)) => {
                 check
                     .findings
@@ -316,7 +320,7 @@ fn affinity_groups(
             }
         }
     }
-    complete.then(|| groups.into_iter().map(|(group, _)| group).collect())
+    complete.then_some(groups)
 }
 
 fn check_pool(pool: &Located<WrittenPool>, check: &mut Check<'_>) {

@@ -156,7 +156,7 @@ pub(super) fn resolve(written: &Field<WrittenPayload>, findings: &mut Findings) 
     }
 }
 
-fn only_for(at: Option<At>, key: &str, kind: PayloadType, findings: &mut Findings) {
+pub(super) fn only_for(at: Option<At>, key: &str, kind: PayloadType, findings: &mut Findings) {
     if let Some(at) = at {
         findings
             .error(Rule::PayloadField, at, format!("`{key}` is only for the payload {kind}"))

@@ -13,8 +13,10 @@ const END: &str = "-----END CERTIFICATE-----";
 /// Reports what is wrong with a bundle of certificates.
 pub(super) fn check_certificates(bundle: &Located<String>, check: &mut Check<'_>) -> bool {
     match certificates(&bundle.value) {
-        Ok(_) => true,
+        Ok(()) => true,
         Err(reason) => {
+            // It may be a private key.
+            check.conceal(bundle.at);
             check
                 .findings
                 .error(Rule::Certificates, bundle.at, reason)
@@ -24,8 +26,8 @@ pub(super) fn check_certificates(bundle: &Located<String>, check: &mut Check<'_>
     }
 }
 
-/// How many certificates a bundle has.
-fn certificates(bundle: &str) -> Result<usize, String> {
+/// Whether a bundle holds certificates, and nothing else.
+fn certificates(bundle: &str) -> Result<(), String> {
     let mut count = 0;
     let mut rest = bundle;
     while let Some(start) = rest.find("-----BEGIN ") {
@@ -46,7 +48,7 @@ fn certificates(bundle: &str) -> Result<usize, String> {
         }
         rest = &body[end + END.len()..];
     }
-    if count == 0 { Err("there is no PEM certificate in it".to_owned()) } else { Ok(count) }
+    if count == 0 { Err("there is no PEM certificate in it".to_owned()) } else { Ok(()) }
 }
 
 /// DER: one SEQUENCE that starts with another one and spans all of the bytes.
@@ -74,6 +76,7 @@ pub(super) fn check_ssh_keys(
     let lines = keys.value.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
     for line in lines {
         if line.contains("PRIVATE KEY") {
+            check.conceal(keys.at);
             check
                 .findings
                 .error(Rule::SshKey, keys.at, "this is a private key; it must never leave your machine")
@@ -138,7 +141,7 @@ mod tests {
         let key = certificates("-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n").unwrap_err();
         assert!(key.contains("private key"));
         let tiny = "-----BEGIN CERTIFICATE-----\nMAIwAA==\n-----END CERTIFICATE-----\n";
-        assert_eq!(certificates(tiny), Ok(1));
-        assert_eq!(certificates(&format!("# one\n{tiny}{tiny}")), Ok(2));
+        assert_eq!(certificates(tiny), Ok(()));
+        assert_eq!(certificates(&format!("# one\n{tiny}{tiny}")), Ok(()));
     }
 }

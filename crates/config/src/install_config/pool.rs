@@ -1,7 +1,7 @@
 //! `controlPlane` and `compute`: the pools of machines, as far as they are the same everywhere.
 
 use super::{kubevirt, ovirt, vsphere};
-use crate::decode::{Entries, Field, Located, choice, object};
+use crate::decode::{Entries, Field, Located, Replicas, choice, object};
 use crate::findings::{Findings, Rule};
 use crate::yaml::At;
 
@@ -11,7 +11,7 @@ object! {
         /// `master` for the control plane, `worker` for compute.
         name: String as "name";
         /// How many machines. 0 compute machines leaves the workload on the control plane.
-        replicas: u32 as "replicas", default "3";
+        replicas: Replicas as "replicas", default "3";
         /// What the machines look like on the platform.
         platform: WrittenPoolPlatform as "platform";
         /// Whether machines use simultaneous multithreading.
@@ -178,9 +178,13 @@ pub(super) fn resolve<'a>(
     {
         control_plane_replicas(masters.replicas, replicas, findings);
     }
-    if let (Some(masters), Some(workers), Some(at)) =
-        (&masters, &workers, written.compute.and_then(|pool| pool.value.architecture.at()))
-        && masters.architecture != workers.architecture
+    let written_architecture =
+        |pool: Option<&Located<WrittenPool>>| pool.and_then(|pool| pool.value.architecture.at());
+    if let (Some(masters), Some(workers), Some(at)) = (
+        &masters,
+        &workers,
+        written_architecture(written.compute).or(written_architecture(written.control_plane)),
+    ) && masters.architecture != workers.architecture
     {
         let message =
             format!("compute is {}, the control plane is {}", workers.architecture, masters.architecture);
@@ -247,7 +251,7 @@ fn pool(
         return None;
     }
     Some(MachinePool {
-        replicas: written.replicas.cloned_or(3),
+        replicas: written.replicas.get().map_or(3, |replicas| replicas.get()),
         hyperthreading: written.hyperthreading.cloned_or(Hyperthreading::Enabled),
         architecture: written.architecture.cloned_or(Architecture::Amd64),
         disk_setup: disk_setup?,

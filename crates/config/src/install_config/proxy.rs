@@ -81,9 +81,9 @@ fn check_url(
     check: &mut Check<'_>,
 ) -> bool {
     // The URL may hold a password, so it is never repeated in a message.
-    let parsed = url.value.split_once("://").map(|(scheme, rest)| (scheme, host(rest)));
+    let parsed = url.value.split_once("://").map(|(scheme, rest)| (scheme.to_lowercase(), host(rest)));
     match parsed {
-        Some((scheme, Some(host))) if schemes.contains(&scheme) => {
+        Some((scheme, Some(host))) if schemes.contains(&scheme.as_str()) => {
             if let (Ok(address), Some(networking)) = (host.parse::<IpAddr>(), networking) {
                 let inside =
                     networking.cluster.iter().map(|net| net.cidr).chain(networking.service.iter().copied());
@@ -101,14 +101,10 @@ fn check_url(
             }
             true
         }
-        Some((scheme, Some(_))) => {
+        Some((_, Some(_))) => {
             check
                 .findings
-                .error(
-                    Rule::Proxy,
-                    url.at,
-                    format!("the scheme `{}` is not supported here", printable(scheme)),
-                )
+                .error(Rule::Proxy, url.at, "this scheme is not supported here")
                 .hint(format!("use {}://", schemes.join(":// or ")));
             false
         }
@@ -130,7 +126,7 @@ fn host(rest: &str) -> Option<&str> {
         Some(rest) => rest.split_once(']').map(|(host, port)| (host, port.strip_prefix(':')))?,
         None => host.split_once(':').map_or((host, None), |(host, port)| (host, Some(port))),
     };
-    let valid = host.parse::<IpAddr>().is_ok() || subdomain(&host.to_lowercase()).is_ok();
+    let valid = host.parse::<IpAddr>().is_ok() || subdomain(&host.to_lowercase().replace('_', "-")).is_ok();
     (valid && port.is_none_or(|port| port.parse::<u16>().is_ok_and(|port| port > 0))).then_some(host)
 }
 

@@ -57,7 +57,8 @@ pub(super) struct VipFields<'a> {
     pub(super) api: Vec<Located<IpAddr>>,
     pub(super) ingress_key: &'static str,
     pub(super) ingress: Vec<Located<IpAddr>>,
-    pub(super) load_balancer: LoadBalancer,
+    /// `None` when it could not be read.
+    pub(super) load_balancer: Option<LoadBalancer>,
     pub(super) demand: Demand,
     pub(super) networking: Option<&'a Networking>,
 }
@@ -72,7 +73,8 @@ pub(super) fn collect(
     if list.is_partial() || single.is_invalid() {
         return None;
     }
-    let mut vips: Vec<_> = list.items().cloned().collect();
+    // More than two have been reported; looking at them all would cost their square.
+    let mut vips: Vec<_> = list.items().take(2).cloned().collect();
     if let Some(old) = single.located() {
         if vips.is_empty() {
             vips.push(old.clone());
@@ -106,7 +108,7 @@ pub(super) fn resolve(fields: &VipFields<'_>, check: &mut Check<'_>) -> Vips {
                 .hint("add a free address of the machine network");
         }
     }
-    if fields.load_balancer != LoadBalancer::UserManaged {
+    if fields.load_balancer == Some(LoadBalancer::OpenShiftManagedDefault) {
         for ingress in &fields.ingress {
             if let Some(api) = fields.api.iter().find(|api| api.value == ingress.value) {
                 check
@@ -120,6 +122,15 @@ pub(super) fn resolve(fields: &VipFields<'_>, check: &mut Check<'_>) -> Vips {
                     .related(api.at, "the API's");
             }
         }
+    }
+    if let ([_, extra], [only]) | ([only], [_, extra]) = (fields.api.as_slice(), fields.ingress.as_slice())
+        && fields.networking.is_some_and(|networking| networking.stack.is_dual())
+    {
+        check
+            .findings
+            .error(Rule::VipCount, extra.at, "API and ingress have different numbers of addresses")
+            .hint("give both an address of each family, or neither")
+            .related(only.at, "the only one here");
     }
     let values = |vips: &[Located<IpAddr>]| vips.iter().map(|vip| vip.value).collect();
     Vips { api: values(&fields.api), ingress: values(&fields.ingress) }
@@ -142,7 +153,18 @@ fn families(key: &str, vips: &[Located<IpAddr>], fields: &VipFields<'_>, check: 
     }
     let (Some(first), Some(networking)) = (vips.first(), fields.networking) else { return };
     let primary = networking.stack.primary();
-    if Family::of(first.value) != primary && (networking.stack.is_dual() || vips.len() == 1) {
+    let single = !networking.stack.is_dual();
+    if let Some(other) = vips.iter().find(|vip| single && Family::of(vip.value) != primary) {
+        let message = format!(
+            "{} is {}, but the cluster's networks are {primary}",
+            other.value,
+            Family::of(other.value)
+        );
+        check
+            .findings
+            .error(Rule::VipFamily, other.at, message)
+            .hint(format!("use an {primary} address, or add networks of the other family"));
+    } else if Family::of(first.value) != primary {
         let message = format!(
             "{} is {}, but the cluster's networks list {primary} first",
             first.value,
@@ -161,7 +183,7 @@ fn place(vip: &Located<IpAddr>, fields: &VipFields<'_>, check: &mut Check<'_>) {
     if !known_family || networking.machine_network_of(vip.value).is_some() {
         return;
     }
-    let networks: Vec<String> = networking.machine.iter().map(ToString::to_string).collect();
+    let networks: Vec<String> = networking.machine.iter().take(3).map(ToString::to_string).collect();
     let message = format!("{} is not in the machine network {}", vip.value, networks.join(", "));
     let hint = "choose an address of `networking.machineNetwork`, or add the network there";
     match fields.demand {

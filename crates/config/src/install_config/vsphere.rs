@@ -117,7 +117,7 @@ pub(super) fn resolve(
                 api,
                 ingress_key: "ingressVIPs",
                 ingress,
-                load_balancer: load_balancer.unwrap_or(LoadBalancer::OpenShiftManagedDefault),
+                load_balancer,
                 demand: Demand::Optional,
                 networking: around.networking,
             },
@@ -138,7 +138,15 @@ pub(super) fn resolve(
     let domains = machines::Domains { positions: &names, count: written.failure_domains.len(), partial };
     let machines =
         machines::resolve(&written.default_machine, around.written_pools, around.pools, &domains, check);
-    let hosts = hosts::resolve(&written.hosts, &names, partial, around.pools, vips.as_ref(), check);
+    let hosts = hosts::resolve(
+        &written.hosts,
+        &names,
+        partial,
+        around.pools,
+        vips.as_ref(),
+        around.networking,
+        check,
+    );
 
     if written.disk_type.is_invalid() || written.dns_records_type.is_invalid() {
         return None;
@@ -177,18 +185,7 @@ fn dns_records(written: &WrittenPlatform, check: &mut Check<'_>) {
             .error(Rule::DnsRecords, records.at, "external DNS records need a load balancer of yours")
             .hint("set `loadBalancer: {type: UserManaged}`, or use `dnsRecordsType: Internal`");
     }
-    let gate = Gate::OnPremDnsRecords;
-    if !check.features.enabled(gate) {
-        let hint = check.features.how_to_enable(gate);
-        check
-            .findings
-            .error(
-                Rule::FeatureGateOff,
-                records.at,
-                format!("`dnsRecordsType: External` needs the feature gate {}", gate.name()),
-            )
-            .hint(hint);
-    }
+    check.gate(Gate::OnPremDnsRecords, records.at, "`dnsRecordsType: External`");
 }
 
 #[expect(clippy::option_option, reason = "absent and unusable are different things")]
@@ -226,18 +223,7 @@ fn node_networking(written: &WrittenPlatform, check: &mut Check<'_>) -> Option<N
         Field::Invalid(_) => return None,
         Field::Set(set) => set,
     };
-    let gate = Gate::VSphereMultiNetworks;
-    if !check.features.enabled(gate) {
-        let hint = check.features.how_to_enable(gate);
-        check
-            .findings
-            .error(
-                Rule::FeatureGateOff,
-                set.at,
-                format!("`nodeNetworking` needs the feature gate {}", gate.name()),
-            )
-            .hint(hint);
-    }
+    check.gate(Gate::VSphereMultiNetworks, set.at, "`nodeNetworking`");
     let WrittenNodeNetworking { external, internal } = &set.value;
     let external = node_network(external, written, check);
     let internal = node_network(internal, written, check);

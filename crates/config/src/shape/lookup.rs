@@ -35,7 +35,7 @@ pub fn lookup(root: &Shape, path: &str) -> Result<Place, LookupError> {
     let mut steps = path
         .split('.')
         .map(|step| step.split('[').next().unwrap_or_default())
-        .filter(|step| !step.is_empty());
+        .filter(|step| !step.is_empty() && !step.bytes().all(|byte| byte.is_ascii_digit()));
     let mut next = steps.next();
     if next.is_some_and(|step| step.eq_ignore_ascii_case("installconfig")) {
         next = steps.next();
@@ -48,7 +48,9 @@ pub fn lookup(root: &Shape, path: &str) -> Result<Place, LookupError> {
             .or_else(|| fields.iter().find(|field| field.key.eq_ignore_ascii_case(step)));
         let Some(field) = found else {
             return Err(LookupError {
-                suggestion: closest(step, fields.iter().map(|field| field.key)).map(str::to_owned),
+                suggestion: closest(step, fields.iter().map(|field| field.key))
+                    .map(str::to_owned)
+                    .or_else(|| elsewhere(root, step)),
                 parent: place.path,
                 field: step.to_owned(),
                 fields: fields.iter().map(|field| field.key).collect(),
@@ -66,4 +68,22 @@ pub fn lookup(root: &Shape, path: &str) -> Result<Place, LookupError> {
         next = steps.next();
     }
     Ok(place)
+}
+
+/// The first field of that name anywhere in the document.
+fn elsewhere(root: &Shape, key: &str) -> Option<String> {
+    let mut pending = std::collections::VecDeque::from([(String::new(), root.clone())]);
+    while let Some((path, shape)) = pending.pop_front() {
+        for field in shape.object().map(|object| object.fields).unwrap_or_default() {
+            let path = if path.is_empty() { field.key.to_owned() } else { format!("{path}.{}", field.key) };
+            if field.key.eq_ignore_ascii_case(key) {
+                return Some(path);
+            }
+            let shape = (field.shape)();
+            if shape.object().is_some() {
+                pending.push_back((path, shape));
+            }
+        }
+    }
+    None
 }

@@ -39,12 +39,9 @@ pub fn parse(text: &str, limits: Limits, findings: &mut Findings) -> Option<Docu
             Ok((event, span)) => builder.event(event, span),
             Err(error) => {
                 let offset = error.marker().byte_offset().unwrap_or(text.len()).min(text.len());
-                Err(Problem {
-                    rule: Rule::YamlSyntax,
-                    span: point(text, offset),
-                    message: syntax_message(&error.kind().to_string()),
-                    hint: Some("check indentation, quotes and the colon before this place".to_owned()),
-                })
+                let message = syntax_message(&error.kind().to_string());
+                Err(Problem::new(Rule::YamlSyntax, point(text, offset), message)
+                    .hint(syntax_hint(text, offset)))
             }
         };
         if let Err(problem) = step {
@@ -63,6 +60,22 @@ fn syntax_message(parser: &str) -> String {
     format!("this is not valid YAML: {lowered}")
 }
 
+/// The usual suspects, by what the line looks like.
+fn syntax_hint(text: &str, offset: usize) -> &'static str {
+    let nearby = text.floor_char_boundary(offset.saturating_sub(200))
+        ..text.ceil_char_boundary((offset + 80).min(text.len()));
+    let mut lines = text[nearby].lines();
+    if lines.clone().any(|line| line.trim_start_matches(' ').starts_with('\t')) {
+        return "indent with spaces; YAML does not allow tabs";
+    }
+    if lines.any(|line| {
+        line.split_once(": ").is_some_and(|(_, value)| value.starts_with(['@', '%', '`', '&', '*', '!']))
+    }) {
+        return "put a value that starts with @, %, `, &, * or ! into quotes";
+    }
+    "check indentation, quotes and the colon before this place"
+}
+
 /// The character at `offset`, or the last one before the end of the text.
 fn point(text: &str, offset: usize) -> Span {
     let mut start = offset;
@@ -78,6 +91,19 @@ struct Problem {
     span: Span,
     message: String,
     hint: Option<String>,
+    /// The mapping and key it is about, where there is one.
+    place: Option<(At, Box<str>)>,
+}
+
+impl Problem {
+    fn new(rule: Rule, span: Span, message: impl Into<String>) -> Self {
+        Problem { rule, span, message: message.into(), hint: None, place: None }
+    }
+
+    fn hint(mut self, hint: &str) -> Self {
+        self.hint = Some(hint.to_owned());
+        self
+    }
 }
 
 /// A collection whose end has not been seen yet.
@@ -128,13 +154,12 @@ impl<'a> Builder<'a> {
             Event::DocumentStart(..) => {
                 self.documents += 1;
                 if self.documents > 1 {
-                    return Err(Problem {
-                        rule: Rule::YamlDocuments,
+                    return Err(Problem::new(
+                        Rule::YamlDocuments,
                         span,
-                        message: "a second YAML document starts here, but one file describes one cluster"
-                            .to_owned(),
-                        hint: Some("keep one document and put the rest into files of their own".to_owned()),
-                    });
+                        "a second YAML document starts here, but one file describes one cluster",
+                    )
+                    .hint("keep one document and put the rest into files of their own"));
                 }
                 Ok(())
             }
@@ -193,21 +218,19 @@ impl<'a> Builder<'a> {
         // A block scalar's span includes the line break after it; point at its text only.
         let span = self.trimmed(span, false);
 
-        if let Some(map) = self.open.last_mut().and_then(|open| open.map.as_mut())
+        if let Some(open) = self.open.last_mut()
+            && let Some(map) = &mut open.map
             && map.key.is_none()
         {
             if anchor != 0 {
-                let message = "an anchor on a key is not supported".to_owned();
-                return Err(Problem { rule: Rule::YamlUnsupported, span, message, hint: None });
+                return Err(Problem::new(Rule::YamlUnsupported, span, "an anchor on a key is not supported"));
             }
             let merge = style == Style::Plain && text == "<<";
             if !map.seen.insert(text.into()) {
-                self.problems.push(Problem {
-                    rule: Rule::DuplicateKey,
-                    span,
-                    message: format!("the key `{}` is given twice in this mapping", printable(text)),
-                    hint: Some("keep one of the two".to_owned()),
-                });
+                let message = format!("the key `{}` is given twice in this mapping", printable(text));
+                let mut problem = Problem::new(Rule::DuplicateKey, span, message).hint("keep one of the two");
+                problem.place = Some((open.at, text.into()));
+                self.problems.push(problem);
             }
             map.key = Some((text.into(), span, merge));
             return Ok(());
@@ -252,12 +275,9 @@ impl<'a> Builder<'a> {
             return Err(complex_key(span));
         }
         let Some(&source) = self.anchors.get(&anchor) else {
-            return Err(Problem {
-                rule: Rule::YamlUnsupported,
-                span,
-                message: "this alias refers to a value that contains it".to_owned(),
-                hint: Some("write the value out instead of using the alias".to_owned()),
-            });
+            let message = "this alias refers to a value that contains it";
+            return Err(Problem::new(Rule::YamlUnsupported, span, message)
+                .hint("write the value out instead of using the alias"));
         };
         let at = self.copy(source, self.open.len(), span)?;
         self.attach(at);
@@ -266,12 +286,9 @@ impl<'a> Builder<'a> {
 
     fn add(&mut self, value: Value, span: Span) -> Result<At> {
         if self.nodes.len() >= self.limits.nodes {
-            return Err(Problem {
-                rule: Rule::DocumentTooLarge,
-                span,
-                message: format!("the document has more than {} values", self.limits.nodes),
-                hint: Some("aliases count as often as they are used".to_owned()),
-            });
+            let message = format!("the document has more than {} values", self.limits.nodes);
+            return Err(Problem::new(Rule::DocumentTooLarge, span, message)
+                .hint("aliases count as often as they are used"));
         }
         let at = At(u32::try_from(self.nodes.len()).unwrap_or(u32::MAX));
         self.nodes.push(Node { parent: at, step: Step::Root, span, key_span: None, value });
@@ -380,26 +397,25 @@ impl<'a> Builder<'a> {
     }
 
     fn too_deep(&self, span: Span) -> Problem {
-        Problem {
-            rule: Rule::DocumentTooLarge,
-            span,
-            message: format!("values are nested more than {} levels deep here", self.limits.depth),
-            hint: None,
-        }
+        let message = format!("values are nested more than {} levels deep here", self.limits.depth);
+        Problem::new(Rule::DocumentTooLarge, span, message)
     }
 
     fn finish(self, findings: &mut Findings) -> Option<Document> {
-        for Problem { rule, span, message, hint } in self.problems {
-            findings.error_in(rule, span, message).hint_opt(hint);
-        }
         // The first node added is the outermost one.
-        if self.nodes.is_empty() || self.broken {
-            if !self.broken {
-                findings.error(Rule::DocumentEmpty, At::ROOT, "the file is empty".to_owned());
+        let document = (!self.nodes.is_empty()).then_some(Document { nodes: self.nodes });
+        for Problem { rule, span, message, hint, place } in self.problems {
+            let finding = findings.error_in(rule, span, message).hint_opt(hint);
+            if let (Some(document), Some((parent, key))) = (&document, place) {
+                let mut path = document.path(parent);
+                path.push_key(&key);
+                finding.at_path(path);
             }
-            return None;
         }
-        Some(Document { nodes: self.nodes })
+        if document.is_none() && !self.broken {
+            findings.error(Rule::DocumentEmpty, At::ROOT, "the file is empty".to_owned());
+        }
+        document.filter(|_| !self.broken)
     }
 }
 
@@ -412,30 +428,17 @@ fn check_collection_tag(tag: Option<&Tag>, expected: &str, span: Span) -> Result
 }
 
 fn unsupported_tag(span: Span) -> Problem {
-    Problem {
-        rule: Rule::YamlUnsupported,
-        span,
-        message: "this YAML tag is not supported".to_owned(),
-        hint: Some("write the value without the `!…` before it".to_owned()),
-    }
+    Problem::new(Rule::YamlUnsupported, span, "this YAML tag is not supported")
+        .hint("write the value without the `!…` before it")
 }
 
 fn complex_key(span: Span) -> Problem {
-    Problem {
-        rule: Rule::YamlUnsupported,
-        span,
-        message: "a key must be a single word".to_owned(),
-        hint: None,
-    }
+    Problem::new(Rule::YamlUnsupported, span, "a key must be a single word")
 }
 
 fn merge_source(span: Span) -> Problem {
-    Problem {
-        rule: Rule::YamlUnsupported,
-        span,
-        message: "`<<` merges mappings only".to_owned(),
-        hint: Some("point it at an anchor on a mapping: `<<: *defaults`".to_owned()),
-    }
+    Problem::new(Rule::YamlUnsupported, span, "`<<` merges mappings only")
+        .hint("point it at an anchor on a mapping: `<<: *defaults`")
 }
 
 /// Keys are echoed in messages: without control characters and not at any length.

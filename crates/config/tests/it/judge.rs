@@ -1,6 +1,6 @@
 //! Changed examples, and what is found in them.
 
-use slipway_config::findings::Finding;
+use slipway_config::findings::{Finding, Report};
 use slipway_config::install_config::load;
 
 pub(crate) const VSPHERE: &str = include_str!("../../../../examples/vsphere-multi-vcenter.yaml");
@@ -39,11 +39,14 @@ pub(crate) fn edit(base: &str, edits: &[(&str, &str)]) -> String {
     })
 }
 
-/// `severity rule path` of every finding, in the order of the file.
+/// `severity rule path` of every finding in an install-config, in the order of the file.
 pub(crate) fn judge(text: &str) -> Vec<String> {
     let loaded = load(text);
     assert_eq!(loaded.config.is_none(), loaded.report.has_errors(), "a usable config, or errors");
-    let findings = loaded.report.findings.iter();
+    lines(&loaded.report)
+}
+
+pub(crate) fn lines(report: &Report) -> Vec<String> {
     let line = |finding: &Finding| format!("{} {} {}", finding.severity, finding.rule.code(), finding.path);
-    findings.map(|finding| line(finding).trim_end().to_owned()).collect()
+    report.findings.iter().map(|finding| line(finding).trim_end().to_owned()).collect()
 }

@@ -1,8 +1,10 @@
 //! From any valid install-config, one mistake of a known kind yields exactly the finding it should.
 
 use crate::estate::{Estate, vcenter};
+use crate::judge::{KUBERNETES, KUBEVIRT, NONE, OLD_FORM, OVIRT, SEED, VSPHERE};
 use proptest::prelude::*;
 use serde_json::{Value, json};
+use slipway_config::findings::{Rule, Severity};
 use slipway_config::install_config::load;
 
 /// A mistake, and what must be found then. Indices are taken modulo what there is.
@@ -37,11 +39,10 @@ const MUTATIONS: &[(&str, Mutation)] = &[
     ("a vCenter nothing is on", |config, _| {
         let vcenters = count(config, VCENTERS);
         push(config, VCENTERS, vcenter(9));
-        let mut found = vec![format!("warning vcenter-unused platform.vsphere.vcenters[{vcenters}].server")];
-        if vcenters == 3 {
-            found.push("error too-many platform.vsphere.vcenters[3]".to_owned());
-        }
-        found
+        vec![match vcenters {
+            3 => "error too-many platform.vsphere.vcenters[3]".to_owned(),
+            _ => format!("warning vcenter-unused platform.vsphere.vcenters[{vcenters}].server"),
+        }]
     }),
     ("a port out of range", |config, at| {
         let index = at % count(config, VCENTERS);
@@ -180,4 +181,46 @@ proptest! {
         expected.sort();
         prop_assert_eq!(findings(&config), expected, "{}", name);
     }
+
+    /// Whatever line is left out of whatever example, the file is usable or somebody says why not.
+    #[test]
+    fn a_missing_line_is_explained(example in 0..EXAMPLES.len(), line in 0usize..200) {
+        let lines: Vec<&str> = EXAMPLES[example].lines().collect();
+        let left_out = line % lines.len();
+        let rest: Vec<&str> = lines.iter().enumerate().filter(|(at, _)| *at != left_out).map(|(_, line)| *line).collect();
+        let loaded = load(&rest.join("\n"));
+        prop_assert_eq!(loaded.config.is_none(), loaded.report.has_errors());
+        prop_assert!(loaded.report.findings.iter().all(|finding| finding.rule != Rule::Unexplained));
+    }
+
+    /// A slip in a key is one error, at that key, with the right key in the hint.
+    #[test]
+    fn a_misspelt_key_is_one_error(example in 0..EXAMPLES.len(), key in 0usize..200, letter in 0usize..20) {
+        let text = EXAMPLES[example];
+        let keys: Vec<(usize, &str)> = keys(text).collect();
+        let (offset, key) = keys[key % keys.len()];
+        let doubled = offset + letter % key.len();
+        let slip = format!("{}{}{}", &text[..=doubled], &text[doubled..=doubled], &text[doubled + 1..]);
+        let report = load(&slip).report;
+        let errors: Vec<_> = report.findings.iter().filter(|finding| finding.severity == Severity::Error).collect();
+        prop_assert_eq!(errors.len(), 1, "{:?} of {}: {:#?}", key, offset, errors);
+        prop_assert_eq!(errors[0].rule, Rule::UnknownField);
+        prop_assert_eq!(errors[0].hint.clone(), Some(format!("did you mean `{key}`?")));
+    }
+}
+
+const EXAMPLES: [&str; 7] = [VSPHERE, KUBERNETES, OVIRT, KUBEVIRT, NONE, SEED, OLD_FORM];
+
+/// The keys of an example that are long enough for a slip to be one, and where they are.
+fn keys(text: &'static str) -> impl Iterator<Item = (usize, &'static str)> {
+    let lines = text.split_inclusive('\n').scan(0, |offset, line| {
+        let start = *offset;
+        *offset += line.len();
+        Some((start, line))
+    });
+    lines.filter(|(_, line)| !line.contains('#') && !line.contains('{')).filter_map(|(start, line)| {
+        let key_start = line.len() - line.trim_start_matches([' ', '-']).len();
+        let key = line[key_start..].split_once(':')?.0;
+        (key.len() >= 4).then_some((start + key_start, key))
+    })
 }

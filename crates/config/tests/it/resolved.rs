@@ -87,7 +87,7 @@ fn the_seed_places_its_machines_as_it_shows() {
 fn tls_and_passwords_keep_their_kind() {
     let (_, platform) = on_vsphere(VSPHERE);
     assert!(
-        matches!(&platform.vcenters[0].password, Password::Env(name) if name == "VCENTER_NORTH_PASSWORD")
+        matches!(&platform.vcenters[0].password, Password::Env(name) if name.as_str() == "VCENTER_NORTH_PASSWORD")
     );
     assert!(
         matches!(&platform.vcenters[1].password, Password::File(path) if path == "/run/secrets/vcenter-south")
@@ -225,7 +225,7 @@ fn anchors_and_merge_keys_work() {
     );
     let (_, platform) = on_vsphere(&text);
     assert!(
-        matches!(&platform.vcenters[2].password, Password::Env(name) if name == "VCENTER_NORTH_PASSWORD")
+        matches!(&platform.vcenters[2].password, Password::Env(name) if name.as_str() == "VCENTER_NORTH_PASSWORD")
     );
     assert_eq!(platform.vcenters[2].datacenters, ["east"]);
 }

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use super::super::Check;
 use super::vcenters::VCenter;
 use super::written::{RegionType, WrittenFailureDomain, WrittenTopology, WrittenVCenter, ZoneType};
-use crate::decode::{Entries, Field, Located, closest};
+use crate::decode::{Entries, Field, Located, closest, closest_within};
 use crate::features::Gate;
 use crate::findings::Rule;
 use crate::ids::InfraId;
@@ -51,6 +51,7 @@ pub struct Topology {
     pub compute_cluster: Option<InventoryPath>,
     pub networks: Vec<String>,
     pub datastore: InventoryPath,
+    /// Missing with the compute cluster.
     pub resource_pool: Option<InventoryPath>,
     pub folder: Option<InventoryPath>,
     pub template: Option<String>,
@@ -100,7 +101,11 @@ pub(super) fn resolve(
             None => complete = false,
         }
     }
-    if !written.is_partial() {
+    // A server that is missing or misspelt may be the one that seems unused.
+    let sure = written.items().all(|domain| {
+        domain.value.server.get().is_some_and(|server| index.positions.contains_key(server.as_str()))
+    });
+    if !written.is_partial() && sure {
         unused_vcenters(around, &used, check);
     }
     complete.then_some(domains)
@@ -178,7 +183,8 @@ fn unique_place(
 }
 
 fn unused_vcenters(around: &Around<'_>, used: &HashSet<String>, check: &mut Check<'_>) {
-    for vcenter in around.vcenters.items() {
+    // Those beyond the third have been reported as too many.
+    for vcenter in around.vcenters.items().take(3) {
         if let Some(server) = vcenter.value.server.located()
             && !used.contains(server.value.as_str())
         {
@@ -244,7 +250,7 @@ fn server(
     let server = domain.value.server.located()?;
     let position = index.positions.get(server.value.as_str()).copied();
     if position.is_none() && !index.partial {
-        let hint = match closest(server.value.as_str(), index.positions.keys().copied()) {
+        let hint = match closest_within(server.value.as_str(), index.positions.keys().copied(), |_| 2) {
             Some(near) => format!("did you mean `{near}`?"),
             None => "add it to `platform.vsphere.vcenters`".to_owned(),
         };
@@ -270,16 +276,7 @@ fn kinds(domain: &Located<WrittenFailureDomain>, check: &mut Check<'_>) -> Optio
     let (region, zone) = match (region_type, zone_type) {
         (Field::Set(region), Field::Set(zone)) => (region, zone),
         (Field::Absent, Field::Absent) => {
-            if let Some(group) = host_group.and_then(Field::at) {
-                check
-                    .findings
-                    .warning(
-                        Rule::ZoneType,
-                        group,
-                        "`hostGroup` has no effect: the zone is a compute cluster",
-                    )
-                    .hint("set `regionType: ComputeCluster` and `zoneType: HostGroup`, or remove it");
-            }
+            unused_group(host_group, check);
             return Some((RegionKind::Datacenter, ZoneKind::ComputeCluster));
         }
         _ => {
@@ -312,20 +309,10 @@ fn kinds(domain: &Located<WrittenFailureDomain>, check: &mut Check<'_>) -> Optio
         return None;
     }
     if zone.value == ZoneType::ComputeCluster {
+        unused_group(host_group, check);
         return Some((region_kind, ZoneKind::ComputeCluster));
     }
-    if !check.features.enabled(Gate::VSphereHostVmGroupZonal) {
-        let gate = Gate::VSphereHostVmGroupZonal;
-        let hint = check.features.how_to_enable(gate);
-        check
-            .findings
-            .error(
-                Rule::FeatureGateOff,
-                zone.at,
-                format!("`zoneType: HostGroup` needs the feature gate {}", gate.name()),
-            )
-            .hint(hint);
-    }
+    check.gate(Gate::VSphereHostVmGroupZonal, zone.at, "`zoneType: HostGroup`");
     let topology = topology.located()?;
     if topology.value.host_group.is_absent() {
         check
@@ -336,6 +323,15 @@ fn kinds(domain: &Located<WrittenFailureDomain>, check: &mut Check<'_>) -> Optio
     let group = topology.value.host_group.located()?;
     name_length(group, "host group", check);
     Some((region_kind, ZoneKind::HostGroup(group.value.clone())))
+}
+
+fn unused_group(host_group: Option<&Field<String>>, check: &mut Check<'_>) {
+    if let Some(group) = host_group.and_then(Field::at) {
+        check
+            .findings
+            .warning(Rule::ZoneType, group, "`hostGroup` has no effect: the zone is a compute cluster")
+            .hint("set `regionType: ComputeCluster` and `zoneType: HostGroup`, or remove it");
+    }
 }
 
 fn name_length(name: &Located<String>, what: &str, check: &mut Check<'_>) {
@@ -487,7 +483,8 @@ fn resource_pool(
     check: &mut Check<'_>,
 ) -> Option<Option<InventoryPath>> {
     let Some(pool) = optional_path(field, "resource pool", Branch::Host, datacenter, check)? else {
-        return Some(None);
+        // The root pool of a cluster.
+        return Some(cluster?.as_ref().map(|cluster| cluster.join("Resources")));
     };
     if let (Some(Some(cluster)), Some(at)) = (cluster, field.at())
         && !pool.is_below(cluster)
@@ -514,19 +511,8 @@ fn networks(topology: &Located<WrittenTopology>, around: &Around<'_>, check: &mu
         }
     }
     let Some(entries) = networks.get() else { return };
-    if let Some(second) = entries.get(1).and_then(Field::at)
-        && !check.features.enabled(Gate::VSphereMultiNetworks)
-    {
-        let gate = Gate::VSphereMultiNetworks;
-        let hint = check.features.how_to_enable(gate);
-        check
-            .findings
-            .error(
-                Rule::FeatureGateOff,
-                second,
-                format!("more than one entry in `networks` needs the feature gate {}", gate.name()),
-            )
-            .hint(hint);
+    if let Some(second) = entries.get(1).and_then(Field::at) {
+        check.gate(Gate::VSphereMultiNetworks, second, "more than one entry in `networks`");
     }
 }
 

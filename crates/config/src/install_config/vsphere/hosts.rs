@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-use super::super::{Check, MachinePool, Pools, Vips};
+use super::super::{Check, MachinePool, Networking, Pools, Vips};
 use super::written::{HostRole, WrittenHost, WrittenNetworkDevice};
 use crate::decode::{Entries, Field, Located, closest};
 use crate::findings::Rule;
@@ -30,6 +30,7 @@ pub(super) fn resolve(
     domains_partial: bool,
     pools: Option<&Pools<MachinePool>>,
     vips: Option<&Vips>,
+    networking: Option<&Networking>,
     check: &mut Check<'_>,
 ) -> Option<Vec<Host>> {
     let Some(at) = written.at() else { return Some(Vec::new()) };
@@ -48,6 +49,9 @@ pub(super) fn resolve(
     for host in written.items() {
         let failure_domain = failure_domain(&host.value.failure_domain, domains, domains_partial, check);
         let device = host.value.network_device.located();
+        if let (Some(device), Some(networking)) = (device, networking) {
+            outside(device, networking, check);
+        }
         let device = device.and_then(|device| network_device(device, &mut addresses, &taken, check));
         let resolved = (|| {
             let (addresses, gateways, nameservers) = device?;
@@ -112,7 +116,8 @@ fn failure_domain(
 
 /// A failure domain is named that does not exist.
 pub(super) fn unknown_domain(name: &Located<String>, domains: &HashMap<&str, usize>, check: &mut Check<'_>) {
-    let mut known: Vec<&str> = domains.keys().copied().collect();
+    let mut known: Vec<&str> =
+        if check.findings.is_full() { Vec::new() } else { domains.keys().copied().collect() };
     known.sort_unstable();
     let hint = match closest(&name.value, known.iter().copied()) {
         Some(near) => format!("did you mean `{near}`?"),
@@ -172,6 +177,18 @@ fn network_device(
         all.iter().map(|gateway| gateway.value).collect(),
         nameservers.items().map(|server| server.value).collect(),
     ))
+}
+
+fn outside(device: &Located<WrittenNetworkDevice>, networking: &Networking, check: &mut Check<'_>) {
+    for address in device.value.ip_addrs.items() {
+        let ip = address.value.net().addr();
+        if networking.machine_network_of(ip).is_none() {
+            check
+                .findings
+                .warning(Rule::HostAddress, address.at, format!("{ip} is not in `networking.machineNetwork`"))
+                .hint("use an address of the machine network, or add its network there");
+        }
+    }
 }
 
 fn check_gateways(

@@ -1,5 +1,7 @@
 //! The old form with one vCenter, turned into `vcenters` and `failureDomains`.
 
+use std::collections::HashSet;
+
 use super::written::{WrittenFailureDomain, WrittenPlatform, WrittenTopology, WrittenVCenter};
 use crate::decode::{Entries, Field, Located, Port};
 use crate::findings::{Findings, Rule};
@@ -47,23 +49,43 @@ pub(super) fn convert(
 ) {
     let at = platform.at;
     let platform = &mut platform.value;
-    if platform.vcenters.is_absent() {
+    let upi = is_old_upi(platform);
+    if platform.vcenters.is_empty() {
         if let Some(server) = platform.vcenter.at() {
+            require(&mut platform.username, at, "username", findings);
+            require(&mut platform.password, at, "password", findings);
+            require(&mut platform.datacenter, at, "datacenter", findings);
             platform.vcenters = Field::set(vec![Field::set(one_vcenter(platform), server)], server);
         }
-    } else if let Some(old) = platform.vcenter.at().filter(|_| !platform.vcenters.is_empty()) {
+    } else if let Some(old) = platform.vcenter.at() {
         ignored(old, "vCenter", "vcenters", findings);
     }
     inherit(platform);
-    if platform.failure_domains.is_absent() {
-        if let Some(domain) = one_failure_domain(platform) {
-            let place = platform.datacenter.at().unwrap_or(at);
-            platform.failure_domains = Field::set(vec![Field::set(domain, place)], place);
+    if platform.failure_domains.is_empty() {
+        if let Some(place) = platform.datacenter.at() {
+            require(&mut platform.default_datastore, at, "defaultDatastore", findings);
+            if !upi {
+                require(&mut platform.cluster, at, "cluster", findings);
+                require(&mut platform.network, at, "network", findings);
+            }
+            let domain = one_failure_domain(platform, place)
+                .map_or(Field::Invalid(place), |domain| Field::set(domain, place));
+            platform.failure_domains = Field::set(vec![domain], place);
         }
-    } else if let Some(old) = platform.cluster.at().filter(|_| !platform.failure_domains.is_empty()) {
+    } else if let Some(old) = platform.cluster.at() {
         ignored(old, "cluster", "failureDomains", findings);
     }
     names_to_paths(platform, lookup, findings);
+}
+
+/// The old form needs the field; reported here, under the name it has here.
+fn require<T>(field: &mut Field<T>, platform: At, key: &str, findings: &mut Findings) {
+    if field.is_absent() {
+        findings
+            .missing(platform, key, format!("`{key}` is required beside `vCenter`"))
+            .hint("add it, or describe the cluster with `vcenters` and `failureDomains`");
+        *field = Field::Invalid(platform);
+    }
 }
 
 fn ignored(at: At, old: &str, new: &str, findings: &mut Findings) {
@@ -74,16 +96,19 @@ fn ignored(at: At, old: &str, new: &str, findings: &mut Findings) {
 
 fn one_vcenter(platform: &WrittenPlatform) -> WrittenVCenter {
     let mut datacenters: Entries<String> = Vec::new();
+    let mut seen = HashSet::new();
     let listed = platform
         .failure_domains
         .items()
         .filter_map(|domain| domain.value.topology.get())
         .map(|topology| &topology.datacenter);
     for datacenter in std::iter::once(&platform.datacenter).chain(listed) {
-        if let Some(datacenter) = datacenter.located()
-            && !datacenters.iter().any(|seen| seen.get() == Some(&datacenter.value))
-        {
-            datacenters.push(Field::Set(datacenter.clone()));
+        match datacenter {
+            Field::Set(datacenter) if seen.insert(datacenter.value.as_str()) => {
+                datacenters.push(Field::Set(datacenter.clone()));
+            }
+            Field::Invalid(at) => datacenters.push(Field::Invalid(*at)),
+            _ => {}
         }
     }
     let place = platform.datacenter.at().or(platform.vcenter.at()).unwrap_or(At::ROOT);
@@ -113,15 +138,16 @@ fn inherit(platform: &mut WrittenPlatform) {
     }
 }
 
-fn one_failure_domain(platform: &WrittenPlatform) -> Option<WrittenFailureDomain> {
-    let datacenter = platform.datacenter.located()?;
-    let at = datacenter.at;
+fn one_failure_domain(platform: &WrittenPlatform, at: At) -> Option<WrittenFailureDomain> {
     let server = platform.vcenters.items().next().map(|vcenter| vcenter.value.server.clone())?;
-    let networks = platform.network.located().map(|network| vec![Field::Set(network.clone())]);
+    let networks = match &platform.network {
+        Field::Absent => Field::Absent,
+        network => Field::set(vec![network.clone()], at),
+    };
     let topology = WrittenTopology {
         datacenter: platform.datacenter.clone(),
         compute_cluster: platform.cluster.clone(),
-        networks: networks.map_or(Field::Absent, |networks| Field::set(networks, at)),
+        networks,
         datastore: platform.default_datastore.clone(),
         resource_pool: platform.resource_pool.clone(),
         folder: platform.folder.clone(),
@@ -142,7 +168,7 @@ fn names_to_paths(platform: &mut WrittenPlatform, lookup: &dyn PathLookup, findi
     for domain in platform.failure_domains.items_mut() {
         let server = domain.server.get().map(ToString::to_string).unwrap_or_default();
         let Some(topology) = domain.topology.get_mut() else { continue };
-        let Some(datacenter) = topology.datacenter.get().cloned() else { continue };
+        let datacenter = topology.datacenter.get().cloned();
         let fields = [
             (&mut topology.compute_cluster, Branch::Host),
             (&mut topology.datastore, Branch::Datastore),
@@ -153,7 +179,12 @@ fn names_to_paths(platform: &mut WrittenPlatform, lookup: &dyn PathLookup, findi
             if name.value.starts_with('/') {
                 continue;
             }
-            match lookup.path(&server, &datacenter, branch, &name.value) {
+            // Without a datacenter, which has been reported, nothing can be said about a name.
+            let Some(datacenter) = &datacenter else {
+                *field = Field::Invalid(name.at);
+                continue;
+            };
+            match lookup.path(&server, datacenter, branch, &name.value) {
                 Ok(path) => {
                     findings
                         .note(
@@ -172,10 +203,13 @@ fn names_to_paths(platform: &mut WrittenPlatform, lookup: &dyn PathLookup, findi
             }
         }
         // A pool by name lies in the root pool of its cluster.
-        if let (Some(cluster), Field::Set(pool)) =
-            (topology.compute_cluster.get(), &mut topology.resource_pool)
+        if let Field::Set(pool) = &mut topology.resource_pool
             && !pool.value.starts_with('/')
         {
+            let Some(cluster) = topology.compute_cluster.get() else {
+                topology.resource_pool = Field::Invalid(pool.at);
+                continue;
+            };
             let path = format!("{cluster}/Resources/{}", pool.value);
             findings
                 .note(Rule::NameBecomesPath, pool.at, format!("`{}` is taken for `{path}`", pool.value))

@@ -174,13 +174,8 @@ fn resolve_zones(
 }
 
 fn data_disks(list: &Field<Entries<WrittenDataDisk>>, check: &mut Check<'_>) -> Option<Vec<DataDisk>> {
-    if let (Some(at), false) = (list.at(), check.features.enabled(Gate::VSphereMultiDisk)) {
-        let gate = Gate::VSphereMultiDisk;
-        let hint = check.features.how_to_enable(gate);
-        check
-            .findings
-            .error(Rule::FeatureGateOff, at, format!("`dataDisks` needs the feature gate {}", gate.name()))
-            .hint(hint);
+    if let Some(at) = list.at() {
+        check.gate(Gate::VSphereMultiDisk, at, "`dataDisks`");
     }
     let mut seen: HashMap<&str, At> = HashMap::new();
     let mut disks = Vec::new();

@@ -9,7 +9,7 @@ use super::written::{WrittenTls, WrittenVCenter};
 use crate::decode::{Entries, Field, Located, Port};
 use crate::features::Gate;
 use crate::findings::Rule;
-use crate::names::ServerName;
+use crate::names::{EnvName, ServerName};
 use crate::yaml::At;
 
 /// A vCenter and how to log in to it.
@@ -28,7 +28,7 @@ pub struct VCenter {
 pub enum Password {
     Inline(SecretString),
     File(String),
-    Env(String),
+    Env(EnvName),
 }
 
 /// How a server's certificate is verified.
@@ -60,27 +60,15 @@ pub(super) fn resolve(
             .hint("add `vcenters:` with server, user, password and datacenters");
         return None;
     }
-    gate(written, check);
+    if let Some(second) = written.get().and_then(|entries| entries.get(1)).and_then(Field::at) {
+        check.gate(Gate::VSphereMultiVCenters, second, "more than one entry in `platform.vsphere.vcenters`");
+    }
     duplicates(written, check);
     let vcenters: Vec<_> = written.items().map(|vcenter| resolve_one(vcenter, check)).collect();
     if written.is_partial() {
         return None;
     }
     vcenters.into_iter().collect()
-}
-
-fn gate(written: &Field<Entries<WrittenVCenter>>, check: &mut Check<'_>) {
-    let gate = Gate::VSphereMultiVCenters;
-    if let Some(second) = written.get().and_then(|entries| entries.get(1)).and_then(Field::at)
-        && !check.features.enabled(gate)
-    {
-        let hint = check.features.how_to_enable(gate);
-        let message = format!(
-            "more than one entry in `platform.vsphere.vcenters` needs the feature gate {}",
-            gate.name()
-        );
-        check.findings.error(Rule::FeatureGateOff, second, message).hint(hint);
-    }
 }
 
 /// The same server twice, whatever the case of its letters.
@@ -157,7 +145,7 @@ fn resolve_password(
     vcenter: At,
     password: &Field<SecretString>,
     file: &Field<String>,
-    env: &Field<String>,
+    env: &Field<EnvName>,
     check: &mut Check<'_>,
 ) -> Option<Password> {
     let given: Vec<_> = [("password", password.at()), ("passwordFile", file.at()), ("passwordEnv", env.at())]
@@ -189,6 +177,15 @@ fn resolve_password(
                 .findings
                 .error(Rule::CredentialWhitespace, password.at, "the password ends in a line break")
                 .hint("use `|-` instead of `|`, or write it in quotes on one line");
+        } else if text.trim() != text {
+            check
+                .findings
+                .warning(
+                    Rule::CredentialWhitespace,
+                    password.at,
+                    "the password begins or ends with white space",
+                )
+                .hint("fine if it really does");
         }
         return Some(Password::Inline(password.value.clone()));
     }

@@ -5,16 +5,16 @@ use std::net::IpAddr;
 use secrecy::SecretString;
 
 use crate::decode::{Entries, Port, choice, object};
-use crate::names::{FailureDomainName, ServerName, TagId};
+use crate::names::{EnvName, FailureDomainName, ServerName, TagId};
 use crate::net::{Cidr, HostCidr};
 
 object! {
     /// A cluster on vSphere, across one to three vCenters.
     WrittenPlatform {
         /// The vCenters the cluster's machines live on.
-        vcenters: Entries<WrittenVCenter> as "vcenters", at_most 3;
+        vcenters: Entries<WrittenVCenter> as "vcenters", at_most 3, needed;
         /// Where machines may be placed: a region and zone, and the vSphere objects behind them.
-        failure_domains: Entries<WrittenFailureDomain> as "failureDomains";
+        failure_domains: Entries<WrittenFailureDomain> as "failureDomains", needed;
         /// Virtual addresses of the API, one per address family. Without any, DNS and load balancers are yours to provide.
         api_vips: Entries<IpAddr> as "apiVIPs", at_most 2;
         /// Virtual addresses of the ingress, one per address family.
@@ -72,9 +72,9 @@ object! {
         /// A file that holds the password.
         password_file: String as "passwordFile", ours;
         /// The environment variable that holds the password.
-        password_env: String as "passwordEnv", ours;
+        password_env: EnvName as "passwordEnv", ours;
         /// The datacenters that are used.
-        datacenters: Entries<String> as "datacenters";
+        datacenters: Entries<String> as "datacenters", needed;
         /// How its certificate is verified. Absent means by the system's trust store.
         tls: WrittenTls as "tls", ours;
     }
@@ -102,7 +102,7 @@ object! {
         /// The name of the zone tag.
         zone: String as "zone", required;
         /// The vCenter it is on, one of `vcenters[].server`.
-        server: ServerName as "server";
+        server: ServerName as "server", needed;
         /// What a region is. Goes together with `zoneType`.
         region_type: RegionType as "regionType", default "Datacenter";
         /// What a zone is. Goes together with `regionType`.
@@ -116,13 +116,13 @@ object! {
     /// The vSphere objects of a failure domain.
     WrittenTopology {
         /// The datacenter, one of the vCenter's `datacenters`.
-        datacenter: String as "datacenter";
+        datacenter: String as "datacenter", needed;
         /// Inventory path of the compute cluster: `/<datacenter>/host/<cluster>`.
-        compute_cluster: String as "computeCluster";
+        compute_cluster: String as "computeCluster", needed;
         /// Names of the networks machines are attached to, 1 to 10.
-        networks: Entries<String> as "networks", at_most 10;
+        networks: Entries<String> as "networks", at_most 10, needed;
         /// Inventory path of the datastore: `/<datacenter>/datastore/<name>`.
-        datastore: String as "datastore";
+        datastore: String as "datastore", needed;
         /// Inventory path of the resource pool: `/<datacenter>/host/<cluster>/Resources/<pool>`.
         resource_pool: String as "resourcePool", default "the compute cluster's root pool";
         /// Inventory path of the VM folder: `/<datacenter>/vm/<folder>`.

@@ -1,0 +1,199 @@
+//! Sections from and to INI.
+
+use super::keys::{Section, Slot};
+use crate::findings::{Findings, Rule};
+use crate::gcfg::{self, File, Variable, WriteError, Writer};
+use crate::yaml::{FieldPath, Span};
+
+/// A key or section that has no place in the model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Leftover {
+    /// `[Section] key`, without the value.
+    pub name: String,
+    pub line: usize,
+    pub reason: &'static str,
+}
+
+/// Walks through a file and keeps what nobody took.
+#[derive(Debug)]
+pub(super) struct IniReader<'a> {
+    text: &'a str,
+    file: &'a File,
+    taken: Vec<bool>,
+    pub(super) leftovers: Vec<Leftover>,
+    pub(super) findings: &'a mut Findings,
+}
+
+impl<'a> IniReader<'a> {
+    pub(super) fn new(text: &'a str, file: &'a File, findings: &'a mut Findings) -> Self {
+        IniReader { text, file, taken: vec![false; file.sections.len()], leftovers: Vec::new(), findings }
+    }
+
+    /// All variables of a section, however often its header is repeated.
+    pub(super) fn section<S: Section>(&mut self, name: &str) -> S {
+        let mut section = S::default();
+        self.section_into(name, &mut [&mut section as &mut dyn AnySection]);
+        section
+    }
+
+    /// Variables of a section that is split over several structs.
+    pub(super) fn section_into(&mut self, name: &str, parts: &mut [&mut dyn AnySection]) {
+        for index in 0..self.file.sections.len() {
+            let section = &self.file.sections[index];
+            if section.subsection.is_none() && gcfg::same_name(&section.name, name) {
+                self.taken[index] = true;
+                self.variables(index, name, parts);
+            }
+        }
+    }
+
+    /// Sections with a name in quotes, by that name.
+    pub(super) fn subsections<S: Section>(&mut self, name: &str) -> std::collections::BTreeMap<String, S> {
+        let mut found = std::collections::BTreeMap::<String, S>::new();
+        for index in 0..self.file.sections.len() {
+            let section = &self.file.sections[index];
+            let Some(subsection) =
+                section.subsection.as_ref().filter(|_| gcfg::same_name(&section.name, name))
+            else {
+                continue;
+            };
+            self.taken[index] = true;
+            let entry = found.entry(subsection.clone()).or_default();
+            self.variables(index, &format!("{name} {subsection:?}"), &mut [entry as &mut dyn AnySection]);
+        }
+        found
+    }
+
+    fn variables(&mut self, index: usize, section: &str, parts: &mut [&mut dyn AnySection]) {
+        let file = self.file;
+        for variable in &file.sections[index].variables {
+            let taken = parts.iter_mut().find_map(|part| part.store(variable));
+            match taken {
+                Some(Stored { result, secret }) => {
+                    if secret {
+                        self.findings.conceal(span(variable));
+                    }
+                    if let Err(expected) = result {
+                        let message = format!("`{}` cannot be read", variable.name);
+                        self.findings
+                            .error_in(Rule::DriverValue, span(variable), message)
+                            .at_path(path(section, &variable.name))
+                            .hint(expected);
+                    }
+                }
+                None => self.leave(section, variable, parts),
+            }
+        }
+    }
+
+    /// The drivers ignore what they do not know; we say so.
+    fn leave(&mut self, section: &str, variable: &Variable, parts: &[&mut dyn AnySection]) {
+        self.findings.conceal(span(variable));
+        let near = crate::decode::closest(&variable.name, parts.iter().flat_map(|part| part.ini_keys()));
+        let finding = self
+            .findings
+            .warning_in(
+                Rule::DriverKeyUnknown,
+                Span::new(variable.offset, variable.offset + variable.name.len()),
+                format!("the driver ignores `{}` in [{section}]", variable.name),
+            )
+            .at_path(path(section, &variable.name));
+        match near {
+            Some(near) => finding.hint(format!("did you mean `{near}`?")),
+            None => finding.hint("remove it"),
+        };
+        let name = format!("[{section}] {}", variable.name);
+        self.leftover(name, variable.offset, "the driver does not know this key");
+    }
+
+    pub(super) fn leftover(&mut self, name: String, offset: usize, reason: &'static str) {
+        let line = self.text[..offset].bytes().filter(|byte| *byte == b'\n').count() + 1;
+        self.leftovers.push(Leftover { name, line, reason });
+    }
+
+    /// Sections nobody asked for.
+    pub(super) fn finish(&mut self, known: &[&str]) {
+        let file = self.file;
+        for (section, _) in file.sections.iter().zip(&self.taken.clone()).filter(|(_, taken)| !**taken) {
+            let shown = match &section.subsection {
+                Some(subsection) => format!("{} {subsection:?}", section.name),
+                None => section.name.clone(),
+            };
+            let hint = match crate::decode::closest(&section.name, known.iter().copied()) {
+                Some(near) if gcfg::same_name(near, &section.name) && section.subsection.is_some() => {
+                    format!("write [{near}] without a name in quotes")
+                }
+                Some(near) if gcfg::same_name(near, &section.name) => format!("write [{near} \"name\"]"),
+                Some(near) => format!("did you mean [{near}]?"),
+                None => "remove it".to_owned(),
+            };
+            let header = Span::new(section.offset, section.offset + 1 + section.name.len());
+            self.findings
+                .warning_in(
+                    Rule::DriverKeyUnknown,
+                    header,
+                    format!("the driver ignores the section [{shown}]"),
+                )
+                .at_path(FieldPath::of(format!("[{shown}]")))
+                .hint(hint);
+            self.leftover(format!("[{shown}]"), section.offset, "the driver does not know this section");
+        }
+    }
+}
+
+fn path(section: &str, key: &str) -> FieldPath {
+    FieldPath::of(format!("[{section}] {key}"))
+}
+
+fn span(variable: &Variable) -> Span {
+    match &variable.value_span {
+        range if range.is_empty() => Span::new(variable.offset, variable.offset + variable.name.len()),
+        range => Span::new(range.start, range.end),
+    }
+}
+
+/// What became of a variable.
+pub(super) struct Stored {
+    result: Result<(), &'static str>,
+    secret: bool,
+}
+
+/// A section of any type.
+pub(super) trait AnySection {
+    /// `None` when the section has no such key.
+    fn store(&mut self, variable: &Variable) -> Option<Stored>;
+
+    fn ini_keys(&self) -> Vec<&'static str>;
+}
+
+impl<S: Section> AnySection for S {
+    fn store(&mut self, variable: &Variable) -> Option<Stored> {
+        let index = S::KEYS.iter().position(|key| gcfg::same_name(key.ini, &variable.name))?;
+        let mut slots = self.slots_mut();
+        let slot: &mut dyn Slot = slots[index];
+        let result = slot.read_ini(variable.value.as_deref());
+        Some(Stored { result, secret: slot.is_secret() })
+    }
+
+    fn ini_keys(&self) -> Vec<&'static str> {
+        S::KEYS.iter().map(|key| key.ini).collect()
+    }
+}
+
+/// Writes the keys that are set, if any; `always` writes the header anyway.
+pub(super) fn write_section<S: Section>(
+    writer: &mut Writer,
+    name: &str,
+    subsection: Option<&str>,
+    section: &S,
+    always: bool,
+) -> Result<(), WriteError> {
+    if section.is_blank() && !always {
+        return Ok(());
+    }
+    writer.section(name, subsection)?;
+    for (key, slot) in S::KEYS.iter().zip(section.slots()).filter(|(_, slot)| slot.is_set()) {
+        writer.variable(key.ini, &slot.to_ini())?;
+    }
+    Ok(())
+}

@@ -1,0 +1,23 @@
+//! Starts the third-party servers that tests run against. For tests only.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`peers`] | what the servers are, how they are built, where they are found |
+//! | [`control_plane`] | etcd and a Kubernetes API server, with controllers, scheduler and kwok if asked |
+//! | [`vcenter`] | simulated vCenters, with inventories, faults and a log of requests |
+//! | [`ccm`] | the vSphere cloud controller manager |
+//! | [`cluster_api`] | Cluster API and its vSphere provider |
+//! | [`reader`] | the drivers' own configuration readers |
+//! | [`process`], [`scratch`], [`network`], [`pki`], [`kubectl`] | what these are made of |
+
+pub mod ccm;
+pub mod cluster_api;
+pub mod control_plane;
+pub mod kubectl;
+pub mod network;
+pub mod peers;
+pub mod pki;
+pub mod process;
+pub mod reader;
+pub mod scratch;
+pub mod vcenter;

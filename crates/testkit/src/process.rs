@@ -1,0 +1,134 @@
+//! Processes that end with the test, whatever happens to it.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+use std::sync::mpsc::{Sender, channel};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+
+/// A running server. Dropping it ends it.
+#[derive(Debug)]
+pub struct Process {
+    name: String,
+    child: Child,
+    log: PathBuf,
+}
+
+/// How a server is started.
+#[derive(Debug)]
+pub struct Start<'a> {
+    pub name: &'a str,
+    pub program: &'a Path,
+    pub arguments: Vec<OsString>,
+    pub environment: Vec<(&'a str, OsString)>,
+    /// Where its output goes.
+    pub log: PathBuf,
+    /// A process whose network it joins.
+    pub network_of: Option<u32>,
+}
+
+type Request = (Command, Sender<std::io::Result<Child>>);
+
+/// Starts a command on a thread that lives as long as this program: the kernel's signal on the death of a
+/// parent goes by threads, and the thread of a test ends with the test.
+fn spawn(command: Command) -> anyhow::Result<Child> {
+    static SPAWNER: OnceLock<Sender<Request>> = OnceLock::new();
+    let spawner = SPAWNER.get_or_init(|| {
+        let (sender, receiver) = channel::<Request>();
+        std::thread::spawn(move || {
+            for (mut command, reply) in receiver {
+                // Whoever asked may be gone; then the child is ended by its handle.
+                let _ = reply.send(command.spawn());
+            }
+        });
+        sender
+    });
+    let (reply, answer) = channel();
+    spawner.send((command, reply)).context("the spawner is gone")?;
+    Ok(answer.recv().context("the spawner is gone")??)
+}
+
+/// A command that is ended by the kernel when this program ends, in the network of another process.
+pub(crate) fn bound(program: &Path, network_of: Option<u32>) -> Command {
+    let mut command = match network_of {
+        Some(pid) => {
+            let mut nsenter = Command::new("nsenter");
+            nsenter.args(["--target", &pid.to_string(), "--net", "--", "setpriv"]);
+            nsenter
+        }
+        None => Command::new("setpriv"),
+    };
+    command.args(["--pdeathsig", "KILL", "--"]).arg(program).stdin(Stdio::null());
+    command
+}
+
+impl Process {
+    pub fn start(start: Start<'_>) -> anyhow::Result<Self> {
+        let Start { name, program, arguments, environment, log, network_of } = start;
+        let output = fs_err::File::create(&log)?.into_parts().0;
+        let mut command = bound(program, network_of);
+        command.args(arguments).envs(environment).stdout(output.try_clone()?).stderr(output);
+        let child = spawn(command).with_context(|| format!("starting {name}"))?;
+        Ok(Process { name: name.to_owned(), child, log })
+    }
+
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Waits until `ready` says yes. Fails when the process ends before that, or time runs out.
+    pub fn wait_until(&mut self, limit: Duration, mut ready: impl FnMut() -> bool) -> anyhow::Result<()> {
+        let end = Instant::now() + limit;
+        while !ready() {
+            if let Some(status) = self.child.try_wait()? {
+                bail!("{} ended with {status}:\n{}", self.name, self.last_words());
+            }
+            if Instant::now() > end {
+                bail!("{} was not ready after {limit:?}:\n{}", self.name, self.last_words());
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Ok(())
+    }
+
+    pub fn log(&self) -> String {
+        std::fs::read(&self.log).map(|log| String::from_utf8_lossy(&log).into_owned()).unwrap_or_default()
+    }
+
+    fn last_words(&self) -> String {
+        let log = self.log();
+        let lines: Vec<&str> = log.lines().collect();
+        lines[lines.len().saturating_sub(30)..].join("\n")
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // Its data is thrown away, so there is nothing to finish.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Waits for a condition.
+pub fn eventually<T>(
+    what: &str,
+    limit: Duration,
+    mut check: impl FnMut() -> anyhow::Result<Option<T>>,
+) -> anyhow::Result<T> {
+    let end = Instant::now() + limit;
+    loop {
+        let result = check();
+        match result {
+            Ok(Some(value)) => return Ok(value),
+            Ok(None) if Instant::now() > end => bail!("{what}: not after {limit:?}"),
+            Err(error) if Instant::now() > end => {
+                return Err(error.context(format!("{what}: not after {limit:?}")));
+            }
+            _ => std::thread::sleep(Duration::from_millis(50)),
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! Folders for servers: gone when a test passes, kept when it fails.
+
+use std::path::{Path, PathBuf};
+use std::sync::Once;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// A folder below `target/testkit`.
+#[derive(Debug)]
+pub struct Scratch {
+    path: PathBuf,
+}
+
+impl Scratch {
+    pub fn new(name: &str) -> anyhow::Result<Self> {
+        static SWEEP: Once = Once::new();
+        static NEXT: AtomicUsize = AtomicUsize::new(0);
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/testkit");
+        SWEEP.call_once(|| sweep(&root));
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let path = root.join(format!("{}-{number}-{name}", std::process::id()));
+        fs_err::create_dir_all(&path)?;
+        Ok(Scratch { path: path.canonicalize()? })
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub fn join(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
+    /// Writes a file and returns where it is.
+    pub fn write(&self, name: &str, content: impl AsRef<[u8]>) -> anyhow::Result<PathBuf> {
+        let path = self.join(name);
+        fs_err::write(&path, content)?;
+        Ok(path)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("kept for reading: {}", self.path.display());
+        } else {
+            // A folder that cannot be removed now is swept up by the next run.
+            let _ = std::fs::remove_dir_all(&self.path);
+        }
+    }
+}
+
+/// Removes what earlier runs left behind, such as after Ctrl-C. Folders of failed tests are a day old by then.
+fn sweep(root: &Path) {
+    const KEPT: std::time::Duration = std::time::Duration::from_secs(24 * 3600);
+    for entry in std::fs::read_dir(root).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let owner = name.to_string_lossy().split('-').next().map(str::to_owned).unwrap_or_default();
+        let alive = Path::new("/proc").join(owner).exists();
+        let old = entry
+            .metadata()
+            .and_then(|data| data.modified())
+            .is_ok_and(|time| time.elapsed().is_ok_and(|age| age > KEPT));
+        if !alive && old {
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
+    }
+}
