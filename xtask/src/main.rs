@@ -5,6 +5,7 @@ mod command;
 mod docs;
 mod fuzz;
 mod packages;
+mod peers;
 mod test;
 
 use clap::{Parser, Subcommand};
@@ -20,6 +21,20 @@ enum Task {
         /// Only say what is out of date
         #[arg(long)]
         check: bool,
+    },
+    /// Build the third-party programs tests run against, into a cache outside of the clone
+    Peers {
+        /// Which ones; all without a name
+        names: Vec<String>,
+        /// Only list them
+        #[arg(long)]
+        list: bool,
+    },
+    /// Compare our readers and writers of driver configurations with the drivers' own, on many texts
+    Differential {
+        /// How many texts of each kind
+        #[arg(long, default_value_t = 10_000)]
+        cases: u32,
     },
     /// Measure, and print the figures beside the goals
     #[command(subcommand)]
@@ -46,6 +61,8 @@ fn main() -> anyhow::Result<()> {
     match Task::parse() {
         Task::Test => test::run(),
         Task::Docs { check } => docs::run(check),
+        Task::Peers { names, list } => peers::run(&names, list),
+        Task::Differential { cases } => peers::differential(cases),
         Task::Bench(Bench::Config) => bench::config(),
         Task::Fuzz { target, seconds } => fuzz::run(&target, seconds),
         Task::Deny => test::deny(),

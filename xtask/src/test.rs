@@ -7,7 +7,7 @@ use std::time::Instant;
 use anyhow::{Context, bail};
 
 use crate::command::{self, cargo, exists, root};
-use crate::{docs, packages};
+use crate::{docs, packages, peers};
 
 /// What has been run so far.
 #[derive(Debug, Default, Clone, Copy)]
@@ -24,6 +24,7 @@ impl Tally {
 
 pub(crate) fn run() -> anyhow::Result<()> {
     packages::ensure()?;
+    peers::ensure()?;
     let mut tally = Tally::default();
     check(&mut tally, "format", || command::run(&mut cargo(&["fmt", "--all", "--check"])));
     check(&mut tally, "lints", || {

@@ -63,6 +63,10 @@ pub enum Command {
         strict: bool,
     },
 
+    /// Judge and convert the configuration of the vSphere cloud provider
+    #[command(subcommand)]
+    CloudConfig(CloudConfig),
+
     /// Explain a field of the install-config, and the fields below it
     #[command(
         after_help = "Examples:\n  slipway explain\n  slipway explain platform.vsphere.failureDomains\n  slipway explain controlPlane.replicas"
@@ -90,4 +94,30 @@ pub enum Command {
 
     /// Print the version
     Version,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum CloudConfig {
+    /// Judge a cloud config, in YAML or INI, as the driver would read it
+    ///
+    /// Says what the driver would refuse, and what it would silently ignore. Exit code 1 if it cannot be used.
+    #[command(
+        after_help = "Example:\n  oc -n openshift-config get cm cloud-provider-config -o jsonpath='{.data.config}' | slipway cloud-config validate -"
+    )]
+    Validate {
+        /// The cloud config, or `-` for standard input
+        #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+        file: PathBuf,
+    },
+
+    /// Convert a cloud config from INI to YAML
+    ///
+    /// The YAML goes to standard output. What YAML has no place for is listed on standard error, with its
+    /// lines; nothing else is lost.
+    #[command(after_help = "Example:\n  slipway cloud-config convert vsphere.conf > vsphere.yaml")]
+    Convert {
+        /// The cloud config, or `-` for standard input
+        #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+        file: PathBuf,
+    },
 }

@@ -1,18 +1,21 @@
 //! The commands, one module each.
 
+mod cloud_config;
 mod completion;
 mod explain;
 mod schema;
 mod validate;
 mod version;
 
-use crate::args::Command;
+use crate::args::{CloudConfig, Command};
 use crate::exit::Exit;
 use crate::output::Printer;
 
 pub(crate) fn run(command: Command, printer: &Printer) -> anyhow::Result<Exit> {
     match command {
         Command::Validate { file, strict } => validate::run(&file, strict, printer),
+        Command::CloudConfig(CloudConfig::Validate { file }) => cloud_config::validate::run(&file, printer),
+        Command::CloudConfig(CloudConfig::Convert { file }) => cloud_config::convert::run(&file, printer),
         Command::Explain { path } => explain::run(path.as_deref(), printer),
         Command::Schema => schema::run(printer),
         Command::Completion { shell } => completion::run(shell, printer),

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`args`] | what can be typed |
 //! | `commands` | one module per command |
+//! | `input` | reading files |
 //! | `output` | who may write to the terminal, and in which colours |
 //! | `report` | findings as text and as JSON |
 //! | `exit` | exit codes |
@@ -11,6 +12,7 @@
 pub mod args;
 mod commands;
 mod exit;
+mod input;
 mod output;
 mod report;
 

@@ -50,14 +50,19 @@ impl Printer {
         Ok(self.data(&text)?)
     }
 
+    /// Talks to the user, on stderr.
+    pub(crate) fn say(&self, text: &str) {
+        let mut stderr = AutoStream::new(io::stderr().lock(), self.color);
+        // When stderr is gone there is nobody left to tell.
+        let _ = stderr.write_all(text.as_bytes());
+    }
+
     /// Says what went wrong, and why, on stderr.
     pub(crate) fn error(&self, error: &anyhow::Error) {
-        let mut stderr = AutoStream::new(io::stderr().lock(), self.color);
         let mut text = format!("{ERROR}error{ERROR:#}: {error}\n");
         for cause in error.chain().skip(1) {
             text.push_str(&format!("  Caused by: {cause}\n"));
         }
-        // When stderr is gone there is nobody left to tell.
-        let _ = stderr.write_all(text.as_bytes());
+        self.say(&text);
     }
 }

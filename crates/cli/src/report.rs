@@ -104,6 +104,11 @@ pub(crate) fn tally(report: &Report) -> String {
     if counted.is_empty() { "no findings".to_owned() } else { counted.join(", ") }
 }
 
+/// The same without colours.
+pub(crate) fn plain_tally(report: &Report) -> String {
+    anstream::adapter::strip_str(&tally(report)).to_string()
+}
+
 /// A finding for programs.
 #[derive(Debug, Serialize)]
 pub(crate) struct FindingJson<'a> {

@@ -205,6 +205,16 @@ impl FromText for ObjectName {
     }
 }
 
+/// Whether the vSphere storage driver accepts a user name: `name@domain` or `DOMAIN\name`, of letters, digits,
+/// dots and dashes, with underscores in the name only.
+pub(crate) fn storage_driver_accepts(user: &str) -> bool {
+    let domain =
+        |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || ".-".contains(c));
+    let name = |text: &str| domain(&text.replace('_', "-"));
+    user.split_once('@').is_some_and(|(user, at)| name(user) && domain(at))
+        || user.split_once('\\').is_some_and(|(before, user)| domain(before) && name(user))
+}
+
 fn is_uuid(text: &str) -> bool {
     const DASHES: [usize; 4] = [8, 13, 18, 23];
     text.len() == 36

@@ -1,26 +1,24 @@
 //! `slipway validate`.
 
 use std::collections::HashMap;
-use std::io::Read;
 use std::path::Path;
 
-use anyhow::{Context, bail};
 use serde::Serialize;
 use slipway_config::findings::{Report, Severity};
 use slipway_config::install_config::{InstallConfig, Platform, load};
-use slipway_config::yaml::Limits;
 
 use crate::args::Output;
 use crate::exit::Exit;
+use crate::input;
 use crate::output::{ERROR, FAINT, GOOD, NAME, Printer};
 use crate::report;
 
 pub(crate) fn run(file: &Path, strict: bool, printer: &Printer) -> anyhow::Result<Exit> {
-    let text = read(file)?;
+    let text = input::read(file)?;
     let loaded = load(&text);
     let denied = strict && loaded.report.count(Severity::Warning) > 0;
     let valid = loaded.config.is_some() && !denied;
-    let name = if file == Path::new("-") { "<stdin>".to_owned() } else { file.display().to_string() };
+    let name = input::name(file);
     let summary = loaded.config.as_ref().map(Summary::of);
     match printer.output {
         Output::Json => printer.json(&Judgement {
@@ -36,26 +34,6 @@ pub(crate) fn run(file: &Path, strict: bool, printer: &Printer) -> anyhow::Resul
         Output::Text => printer.data(&text_report(&loaded.report, &name, valid, summary.as_ref()))?,
     }
     Ok(if valid { Exit::Ok } else { Exit::InstallConfig })
-}
-
-/// Reads the file, but never more of it than is going to be looked at.
-fn read(file: &Path) -> anyhow::Result<String> {
-    let limit = Limits::default().bytes as u64 + 1;
-    let mut bytes = Vec::new();
-    if file == Path::new("-") {
-        std::io::stdin().lock().take(limit).read_to_end(&mut bytes).context("reading standard input")?;
-    } else {
-        let source = fs_err::File::open(file)?;
-        if source.metadata()?.is_dir() {
-            bail!("`{}` is a directory; name the install-config file in it", file.display());
-        }
-        source.take(limit).read_to_end(&mut bytes)?;
-    }
-    String::from_utf8(bytes).map_err(|error| {
-        let at = error.utf8_error().valid_up_to();
-        let line = error.as_bytes()[..at].split(|byte| *byte == b'\n').count();
-        anyhow::anyhow!("`{}` is not UTF-8 text: line {line} has a byte that is not", file.display())
-    })
 }
 
 fn text_report(findings: &Report, file: &str, valid: bool, summary: Option<&Summary>) -> String {

@@ -6,6 +6,7 @@ use super::ini::{IniReader, Leftover, write_section};
 use super::keys::keys;
 use crate::findings::{Findings, Report, Rule};
 use crate::gcfg::{self, WriteError, Writer};
+use crate::names::storage_driver_accepts;
 use crate::secret::Secret;
 use crate::yaml::{FieldPath, Span};
 
@@ -165,6 +166,8 @@ const SECTIONS: [&str; 7] =
 const MOST_VCENTERS: usize = 5;
 const MOST_CATEGORIES: usize = 5;
 const LONGEST_CLUSTER_ID: usize = 64;
+const LABEL_DOMAINS: [&str; 3] =
+    ["topology.kubernetes.io", "failure-domain.beta.kubernetes.io", "topology.csi.vmware.com"];
 
 /// Reads the configuration and judges it as the driver does.
 pub fn read(text: &str) -> Reading {
@@ -241,6 +244,13 @@ impl CsiConfig {
             ),
             _ => {}
         }
+        if self.global.supervisor_id.len() > LONGEST_CLUSTER_ID {
+            problem(
+                "[Global] supervisor-id".to_owned(),
+                format!("`supervisor-id` is longer than {LONGEST_CLUSTER_ID} characters"),
+                "copy it from the Supervisor",
+            );
+        }
         if self.global.cluster_id.len() > LONGEST_CLUSTER_ID {
             problem(
                 "[Global] cluster-id".to_owned(),
@@ -272,11 +282,11 @@ impl CsiConfig {
                     format!("there is no user for `{server}`"),
                     "add `user = \"name@domain\"`",
                 );
-            } else if !names_domain(user) {
+            } else if !storage_driver_accepts(user) {
                 problem(
                     path("user"),
-                    format!("the driver refuses the user of `{server}` because it names no domain"),
-                    "write name@domain or DOMAIN\\name",
+                    format!("the driver refuses the user of `{server}`"),
+                    "write name@domain or DOMAIN\\name, with letters, digits, `.`, `-` and `_` only",
                 );
             }
             if vcenter.password.is_empty() && self.global.password.is_empty() {
@@ -284,6 +294,16 @@ impl CsiConfig {
                     path("password"),
                     format!("there is no password for `{server}`"),
                     "add `password = \"…\"`",
+                );
+            }
+        }
+        for (name, category) in &self.topology_categories {
+            let domain = category.label.split('/').next().unwrap_or_default();
+            if !LABEL_DOMAINS.contains(&domain) {
+                problem(
+                    format!("[TopologyCategory {name:?}] label"),
+                    format!("`{}` is not a label the driver accepts", category.label),
+                    "use a label of topology.kubernetes.io or topology.csi.vmware.com",
                 );
             }
         }
@@ -298,10 +318,4 @@ impl CsiConfig {
         }
         problems
     }
-}
-
-/// `name@domain` or `DOMAIN\name`, with both parts present.
-fn names_domain(user: &str) -> bool {
-    let pair = user.split_once('@').or_else(|| user.split_once('\\'));
-    pair.is_some_and(|(a, b)| !a.is_empty() && !b.is_empty())
 }

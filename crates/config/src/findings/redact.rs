@@ -6,7 +6,16 @@ use crate::yaml::Span;
 /// `pasword` or a file that does not even parse must not show what stands behind it.
 const SECRET_WORDS: [&str; 6] = ["pas", "pwd", "secret", "token", "cred", "auth"];
 /// Fields of ours with such a word in their name and nothing secret in their value.
-const PUBLIC_KEYS: [&str; 4] = ["passwordfile", "passwordenv", "credentialsmode", "authority"];
+const PUBLIC_KEYS: [&str; 8] = [
+    "passwordfile",
+    "passwordenv",
+    "credentialsmode",
+    "authority",
+    "secretname",
+    "secretnamespace",
+    "secretsdirectory",
+    "secretnotmanaged",
+];
 
 /// Blanks out `secrets` and everything that looks like one. Each byte of a blanked character becomes
 /// `*`, so that spans into the text stay valid.
@@ -49,7 +58,7 @@ fn blank(bytes: &mut [u8]) {
 /// Where the value of the first secret-looking key on this line starts.
 fn secret_value(line: &str) -> Option<usize> {
     let mut from = 0;
-    while let Some(colon) = line[from..].find(':').map(|at| from + at) {
+    while let Some(colon) = line[from..].find([':', '=']).map(|at| from + at) {
         from = colon + 1;
         if !line[..colon]
             .ends_with(|c: char| c.is_alphanumeric() || matches!(c, '"' | '\'' | ' ' | '_' | '-'))
@@ -116,6 +125,7 @@ mod tests {
     #[case::no_scheme("httpProxy: me:pw@proxy:3128\n", "httpProxy: *****@proxy:3128\n")]
     #[case::user("user: me@vsphere.local\n", "user: me@vsphere.local\n")]
     #[case::next_line("password:\n  hunter2 @foo: %\nnext: 1\n", "password:\n  ******* ***** *\nnext: 1\n")]
+    #[case::ini("password = hunter2\nsecret-name = creds\n", "password = *******\nsecret-name = creds\n")]
     #[case::file("passwordFile: /etc/pw\n", "passwordFile: /etc/pw\n")]
     fn hides_secrets(#[case] text: &str, #[case] shown: &str) {
         assert_eq!(redact(text, &[]), shown);

@@ -9,7 +9,7 @@ use super::written::{WrittenTls, WrittenVCenter};
 use crate::decode::{Entries, Field, Located, Port};
 use crate::features::Gate;
 use crate::findings::Rule;
-use crate::names::{EnvName, ServerName};
+use crate::names::{EnvName, ServerName, storage_driver_accepts};
 use crate::yaml::At;
 
 /// A vCenter and how to log in to it.
@@ -126,7 +126,18 @@ fn check_user(user: &Located<String>, check: &mut Check<'_>) {
             .findings
             .error(Rule::CredentialWhitespace, user.at, "the user name begins or ends with white space")
             .hint("remove it; a block written with `|` ends in a line break");
-    } else if !user.value.contains('@') && !user.value.contains('\\') {
+    } else if storage_driver_accepts(&user.value) {
+        // Fine for every driver.
+    } else if user.value.contains(['@', '\\']) {
+        check
+            .findings
+            .warning(
+                Rule::UserDomain,
+                user.at,
+                format!("the vSphere storage driver refuses the user `{}`", user.value),
+            )
+            .hint("it accepts letters, digits, `.`, `-` and `_` only, as name@domain or DOMAIN\\name");
+    } else {
         check
             .findings
             .warning(

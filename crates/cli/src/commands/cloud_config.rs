@@ -1,0 +1,4 @@
+//! `slipway cloud-config`.
+
+pub(crate) mod convert;
+pub(crate) mod validate;

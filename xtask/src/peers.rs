@@ -1,0 +1,47 @@
+//! `cargo xtask peers` and what runs against them.
+
+use slipway_testkit::peers::{PEERS, Peer};
+
+use crate::command::{cargo, run as run_command};
+
+pub(crate) fn run(names: &[String], list: bool) -> anyhow::Result<()> {
+    let chosen: Vec<&Peer> = if names.is_empty() {
+        PEERS.iter().collect()
+    } else {
+        names.iter().map(|name| Peer::named(name)).collect::<anyhow::Result<_>>()?
+    };
+    for (index, peer) in chosen.iter().enumerate() {
+        if list {
+            let state = if peer.is_built()? { "built" } else { "not built" };
+            println!("{:<18} {state:<10} {}", peer.name, peer.proves);
+        } else if !peer.build()? {
+            println!("peer {} ({} of {}): up to date", peer.name, index + 1, chosen.len());
+        }
+    }
+    Ok(())
+}
+
+/// Builds all peers, quietly where there is nothing to do.
+pub(crate) fn ensure() -> anyhow::Result<()> {
+    for peer in PEERS {
+        peer.build()?;
+    }
+    Ok(())
+}
+
+pub(crate) fn differential(cases: u32) -> anyhow::Result<()> {
+    for name in ["cpi-reader", "csi-reader"] {
+        Peer::named(name)?.build()?;
+    }
+    let mut tests = cargo(&[
+        "test",
+        "--release",
+        "--package",
+        "slipway-config",
+        "--test",
+        "drivers",
+        "--",
+        "--nocapture",
+    ]);
+    run_command(tests.env("SLIPWAY_CASES", cases.to_string()))
+}
