@@ -67,7 +67,7 @@ fn secret_value(line: &str) -> Option<usize> {
         }
         // Keys are short; looking further back would cost the square of a long line.
         let nearby = line.floor_char_boundary(colon.saturating_sub(128))..colon;
-        let key = line[nearby].rsplit(['{', ',', ' ', '\t']).next().unwrap_or_default();
+        let key = line[nearby].trim_end().rsplit(['{', ',', ' ', '\t']).next().unwrap_or_default();
         let key: String = key.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect();
         let secret =
             SECRET_WORDS.iter().any(|word| key.contains(word)) && !PUBLIC_KEYS.contains(&key.as_str());
