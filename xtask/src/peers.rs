@@ -1,6 +1,7 @@
 //! `cargo xtask peers` and what runs against them.
 
 use slipway_testkit::peers::{PEERS, Peer};
+use slipway_testkit::python;
 
 use crate::command::{cargo, run as run_command};
 
@@ -18,6 +19,9 @@ pub(crate) fn run(names: &[String], list: bool) -> anyhow::Result<()> {
             println!("peer {} ({} of {}): up to date", peer.name, index + 1, chosen.len());
         }
     }
+    if names.is_empty() && !list && !python::build()? {
+        println!("python: up to date");
+    }
     Ok(())
 }
 
@@ -26,6 +30,7 @@ pub(crate) fn ensure() -> anyhow::Result<()> {
     for peer in PEERS {
         peer.build()?;
     }
+    python::build()?;
     Ok(())
 }
 

@@ -1,1 +1,35 @@
-//! Being written.
+//! The vSphere cloud controller manager.
+
+use std::ffi::OsString;
+
+use crate::control_plane::ControlPlane;
+use crate::network::free_port;
+
+/// Starts it beside a control plane, with the cloud config as it is. It ends with the control plane.
+pub fn start(plane: &mut ControlPlane, cloud_config: &str) -> anyhow::Result<()> {
+    let config = plane.scratch().write("cloud.conf", cloud_config)?;
+    let kubeconfig = plane.kubeconfig().as_os_str().to_owned();
+    let mut arguments: Vec<OsString> = vec!["--cloud-config".into(), config.into()];
+    for flag in ["--kubeconfig", "--authentication-kubeconfig", "--authorization-kubeconfig"] {
+        arguments.extend([flag.into(), kubeconfig.clone()]);
+    }
+    arguments.extend(["--cert-dir".into(), plane.scratch().join("ccm").into()]);
+    arguments.push(format!("--secure-port={}", free_port()?).into());
+    arguments.extend(
+        [
+            "--cloud-provider=vsphere",
+            "--bind-address=127.0.0.1",
+            "--leader-elect=false",
+            "--webhook-secure-port=0",
+            "--v=2",
+        ]
+        .map(Into::into),
+    );
+    plane.run_beside(
+        "cloud-controller-manager",
+        "vsphere-cloud-controller-manager",
+        arguments,
+        Vec::new(),
+    )?;
+    Ok(())
+}

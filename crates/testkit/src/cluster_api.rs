@@ -1,1 +1,93 @@
-//! Being written.
+//! Cluster API and its vSphere provider, with their real resource definitions.
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::Context;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::json;
+
+use crate::control_plane::ControlPlane;
+use crate::network::free_port;
+use crate::peers;
+use crate::process::eventually;
+
+/// A manager and the definitions it converts.
+struct Manager {
+    program: &'static str,
+    definitions: &'static str,
+    namespace: &'static str,
+    /// Labels that say which contracts the definitions follow; kustomize adds them elsewhere.
+    contracts: &'static [&'static str],
+}
+
+const MANAGERS: [Manager; 2] = [
+    Manager {
+        program: "cluster-api-controller-manager",
+        definitions: "cluster-api",
+        namespace: "capi-system",
+        contracts: &["v1beta1", "v1beta2"],
+    },
+    Manager {
+        program: "capv-manager",
+        definitions: "cluster-api-provider-vsphere",
+        namespace: "capv-system",
+        contracts: &["v1beta1"],
+    },
+];
+
+/// Starts both beside a control plane with a private network: their webhooks listen on all interfaces. They
+/// end with the control plane.
+pub fn start(plane: &mut ControlPlane) -> anyhow::Result<()> {
+    let files = peers::find("crd-files")?;
+    let certificates = plane.scratch().join("webhook");
+    fs_err::create_dir_all(&certificates)?;
+    let identity = plane.authority().issue("webhook", None, &["127.0.0.1", "localhost"])?;
+    fs_err::write(certificates.join("tls.crt"), identity.certificate)?;
+    fs_err::write(certificates.join("tls.key"), identity.key)?;
+    for manager in MANAGERS {
+        let port = free_port()?;
+        install(plane, &files.join(manager.definitions), &manager, port)?;
+        plane.kubectl().run(&["create", "namespace", manager.namespace])?;
+        let mut arguments: Vec<OsString> = vec!["--kubeconfig".into(), plane.kubeconfig().into()];
+        arguments.extend(["--webhook-cert-dir".into(), certificates.clone().into()]);
+        arguments.push(format!("--webhook-port={port}").into());
+        arguments.push(format!("--health-addr=127.0.0.1:{}", free_port()?).into());
+        arguments.extend(
+            ["--leader-elect=false", "--insecure-diagnostics", "--diagnostics-address=127.0.0.1:0"]
+                .map(Into::into),
+        );
+        let environment = vec![("POD_NAMESPACE", manager.namespace.into()), ("POD_NAME", "manager".into())];
+        plane.run_beside(manager.program, manager.program, arguments, environment)?;
+    }
+    // Converting is what an object needs first; it works as soon as the webhooks answer.
+    let kubectl = plane.kubectl().clone();
+    eventually("the webhooks answer", Duration::from_secs(60), || {
+        kubectl.run(&["get", "machines.v1beta1.cluster.x-k8s.io,vspheremachines", "--all-namespaces"])?;
+        Ok(Some(()))
+    })
+}
+
+fn install(plane: &ControlPlane, files: &Path, manager: &Manager, port: u16) -> anyhow::Result<()> {
+    let kubectl = plane.kubectl();
+    let folder = files.to_str().context("a path in UTF-8")?;
+    kubectl.run(&["apply", "--server-side", "--filename", folder])?;
+    let labels: serde_json::Map<_, _> = manager
+        .contracts
+        .iter()
+        .map(|version| (format!("cluster.x-k8s.io/{version}"), json!(version)))
+        .collect();
+    for entry in fs_err::read_dir(files)? {
+        let name = entry?.file_name().to_string_lossy().trim_end_matches(".yaml").to_owned();
+        let definition = kubectl.json(&["get", "crd", &name])?;
+        let mut patch = json!({"metadata": {"labels": labels}});
+        if definition["spec"]["versions"].as_array().is_some_and(|versions| versions.len() > 1) {
+            let client = json!({"url": format!("https://127.0.0.1:{port}/convert"), "caBundle": STANDARD.encode(plane.authority().certificate())});
+            patch["spec"]["conversion"] = json!({"strategy": "Webhook", "webhook": {"conversionReviewVersions": ["v1"], "clientConfig": client}});
+        }
+        kubectl.run(&["patch", "crd", &name, "--type=merge", "--patch", &patch.to_string()])?;
+    }
+    Ok(())
+}

@@ -1,1 +1,309 @@
-//! Being written.
+//! etcd and a Kubernetes API server, with RBAC; controllers, scheduler and kwok if asked.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use anyhow::Context;
+use serde_json::json;
+
+use crate::kubectl::Kubectl;
+use crate::network::{PrivateNetwork, free_port};
+use crate::peers;
+use crate::pki::{Authority, Identity, key_pair};
+use crate::process::{Process, Start};
+use crate::scratch::Scratch;
+
+/// How long a server may take to start on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(90);
+
+/// What runs beside the API server.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Options {
+    /// kube-controller-manager: service accounts, deployments, garbage collection.
+    pub controllers: bool,
+    pub scheduler: bool,
+    /// Nodes with the annotation `kwok.x-k8s.io/node=fake` and their pods come to life.
+    pub kwok: bool,
+    /// Everything in a network namespace of its own. Needs root.
+    pub private_network: bool,
+}
+
+/// A running control plane.
+#[derive(Debug)]
+pub struct ControlPlane {
+    // Ended in this order: clients before servers.
+    others: Vec<Process>,
+    _api_server: Process,
+    _etcd: Process,
+    network: Option<PrivateNetwork>,
+    authority: Authority,
+    port: u16,
+    kubeconfig: PathBuf,
+    kubectl: Kubectl,
+    scratch: Scratch,
+}
+
+impl ControlPlane {
+    pub fn start(options: Options) -> anyhow::Result<Self> {
+        let scratch = Scratch::new("control-plane")?;
+        let network = options.private_network.then(|| PrivateNetwork::new(&scratch)).transpose()?;
+        let network_of = network.as_ref().map(PrivateNetwork::holder);
+        let authority = Authority::new("test-ca")?;
+        let etcd_port = free_port()?;
+        let etcd = start_etcd(&scratch, etcd_port, network_of)?;
+        let port = free_port()?;
+        let mut api_server = start_api_server(&scratch, &authority, etcd_port, port, network_of)?;
+        let admin = authority.issue("admin", Some("system:masters"), &[])?;
+        let kubeconfig = write_kubeconfig(&scratch, "admin", &authority, &admin, port)?;
+        let kubectl = Kubectl::new(&kubeconfig, network_of)?;
+        api_server.wait_until(PATIENCE, || {
+            kubectl.run(&["get", "--raw", "/readyz"]).is_ok_and(|answer| answer == "ok")
+        })?;
+        let mut plane = ControlPlane {
+            others: Vec::new(),
+            _api_server: api_server,
+            _etcd: etcd,
+            network,
+            authority,
+            port,
+            kubeconfig,
+            kubectl,
+            scratch,
+        };
+        plane.start_others(options)?;
+        Ok(plane)
+    }
+
+    /// The one control plane of this test binary, with controllers, scheduler and kwok.
+    pub fn shared() -> &'static ControlPlane {
+        static SHARED: OnceLock<ControlPlane> = OnceLock::new();
+        SHARED.get_or_init(|| {
+            let options = Options { controllers: true, scheduler: true, kwok: true, private_network: false };
+            ControlPlane::start(options)
+                .unwrap_or_else(|error| panic!("the control plane did not start: {error:#}"))
+        })
+    }
+
+    /// A namespace that no other test uses.
+    pub fn namespace(&self) -> anyhow::Result<String> {
+        static NEXT: AtomicUsize = AtomicUsize::new(0);
+        let name = format!("test-{}", NEXT.fetch_add(1, Ordering::Relaxed));
+        self.kubectl.run(&["create", "namespace", &name])?;
+        Ok(name)
+    }
+
+    pub fn kubectl(&self) -> &Kubectl {
+        &self.kubectl
+    }
+
+    /// Access as cluster administrator.
+    pub fn kubeconfig(&self) -> &Path {
+        &self.kubeconfig
+    }
+
+    /// Access as somebody else, with the rights RBAC gives them.
+    pub fn kubeconfig_for(&self, user: &str, group: Option<&str>) -> anyhow::Result<PathBuf> {
+        let identity = self.authority.issue(user, group, &[])?;
+        write_kubeconfig(&self.scratch, &user.replace([':', '/'], "-"), &self.authority, &identity, self.port)
+    }
+
+    pub fn authority(&self) -> &Authority {
+        &self.authority
+    }
+
+    pub fn scratch(&self) -> &Scratch {
+        &self.scratch
+    }
+
+    pub(crate) fn network_of(&self) -> Option<u32> {
+        self.network.as_ref().map(PrivateNetwork::holder)
+    }
+
+    /// Starts a further program in the control plane's network; it ends with the control plane.
+    pub(crate) fn run_beside(
+        &mut self,
+        name: &str,
+        program: &str,
+        arguments: Vec<OsString>,
+        environment: Vec<(&str, OsString)>,
+    ) -> anyhow::Result<&mut Process> {
+        let process = Process::start(Start {
+            name,
+            program: &peers::find(program)?,
+            arguments,
+            environment,
+            log: self.scratch.join(&format!("{name}.log")),
+            network_of: self.network_of(),
+        })?;
+        self.others.insert(0, process);
+        self.others.first_mut().context("just added")
+    }
+
+    fn start_others(&mut self, options: Options) -> anyhow::Result<()> {
+        let certificates = self.scratch.join("generated");
+        if options.controllers {
+            let kubeconfig = self.kubeconfig_for("system:kube-controller-manager", None)?;
+            let mut arguments = component(&kubeconfig, &certificates)?;
+            let file = |name: &str| self.scratch.join(name).into_os_string();
+            for (flag, name) in [
+                ("--service-account-private-key-file", "sa.key"),
+                ("--root-ca-file", "ca.crt"),
+                ("--cluster-signing-cert-file", "ca.crt"),
+                ("--cluster-signing-key-file", "ca.key"),
+                ("--client-ca-file", "ca.crt"),
+                ("--requestheader-client-ca-file", "ca.crt"),
+            ] {
+                arguments.extend([flag.into(), file(name)]);
+            }
+            arguments.extend(["--use-service-account-credentials=true", "--controllers=*"].map(Into::into));
+            self.run_beside("controllers", "kube-controller-manager", arguments, Vec::new())?;
+        }
+        if options.scheduler {
+            let kubeconfig = self.kubeconfig_for("system:kube-scheduler", None)?;
+            let arguments = component(&kubeconfig, &certificates)?;
+            self.run_beside("scheduler", "kube-scheduler", arguments, Vec::new())?;
+        }
+        if options.kwok {
+            let mut arguments: Vec<OsString> = vec!["--kubeconfig".into(), self.kubeconfig.clone().into()];
+            let server = format!("--server-address=127.0.0.1:{}", free_port()?);
+            arguments.extend(
+                [
+                    "--manage-all-nodes=false",
+                    "--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake",
+                    "--cidr=10.0.0.1/24",
+                    "--node-ip=127.0.0.1",
+                    "--node-lease-duration-seconds=40",
+                    &server,
+                ]
+                .map(Into::into),
+            );
+            self.run_beside("kwok", "kwok", arguments, Vec::new())?;
+        }
+        Ok(())
+    }
+}
+
+/// Flags that controller manager and scheduler share.
+fn component(kubeconfig: &Path, certificates: &Path) -> anyhow::Result<Vec<OsString>> {
+    let mut arguments: Vec<OsString> = Vec::new();
+    for flag in ["--kubeconfig", "--authentication-kubeconfig", "--authorization-kubeconfig"] {
+        arguments.extend([flag.into(), kubeconfig.into()]);
+    }
+    arguments.extend(["--cert-dir".into(), certificates.into()]);
+    arguments.extend(["--bind-address=127.0.0.1".into(), "--leader-elect=false".into()]);
+    arguments.push(format!("--secure-port={}", free_port()?).into());
+    Ok(arguments)
+}
+
+fn start_etcd(scratch: &Scratch, port: u16, network_of: Option<u32>) -> anyhow::Result<Process> {
+    let client = format!("http://127.0.0.1:{port}");
+    let peer = format!("http://127.0.0.1:{}", free_port()?);
+    let mut arguments: Vec<OsString> = vec!["--data-dir".into(), scratch.join("etcd").into()];
+    for (flag, value) in [
+        ("--name", "test"),
+        ("--listen-client-urls", &client),
+        ("--advertise-client-urls", &client),
+        ("--listen-peer-urls", &peer),
+        ("--initial-advertise-peer-urls", &peer),
+        ("--initial-cluster", &format!("test={peer}")),
+        ("--log-level", "warn"),
+    ] {
+        arguments.extend([flag.into(), value.into()]);
+    }
+    // The data is thrown away; there is no need to wait for the disk.
+    arguments.push("--unsafe-no-fsync".into());
+    Process::start(Start {
+        name: "etcd",
+        program: &peers::find("etcd")?,
+        arguments,
+        environment: Vec::new(),
+        log: scratch.join("etcd.log"),
+        network_of,
+    })
+}
+
+fn start_api_server(
+    scratch: &Scratch,
+    authority: &Authority,
+    etcd: u16,
+    port: u16,
+    network_of: Option<u32>,
+) -> anyhow::Result<Process> {
+    let names =
+        ["127.0.0.1", "10.96.0.1", "localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"];
+    let server = authority.issue("kube-apiserver", None, &names)?;
+    let proxy = authority.issue("front-proxy-client", None, &[])?;
+    let (private, public) = key_pair()?;
+    let file =
+        |name: &str, content: &str| -> anyhow::Result<OsString> { Ok(scratch.write(name, content)?.into()) };
+    file("ca.key", &authority.key())?;
+    let ca = file("ca.crt", &authority.certificate())?;
+    let service_accounts = file("sa.key", &private)?;
+    let files = [
+        ("--tls-cert-file", file("apiserver.crt", &server.certificate)?),
+        ("--tls-private-key-file", file("apiserver.key", &server.key)?),
+        ("--client-ca-file", ca.clone()),
+        ("--requestheader-client-ca-file", ca),
+        ("--proxy-client-cert-file", file("proxy.crt", &proxy.certificate)?),
+        ("--proxy-client-key-file", file("proxy.key", &proxy.key)?),
+        ("--service-account-signing-key-file", service_accounts),
+        ("--service-account-key-file", file("sa.pub", &public)?),
+        ("--cert-dir", scratch.join("generated").into()),
+    ];
+    let mut arguments: Vec<OsString> = Vec::new();
+    for (flag, value) in files {
+        arguments.extend([flag.into(), value]);
+    }
+    arguments.push(format!("--etcd-servers=http://127.0.0.1:{etcd}").into());
+    arguments.push(format!("--secure-port={port}").into());
+    arguments.extend(
+        [
+            "--bind-address=127.0.0.1",
+            "--advertise-address=127.0.0.1",
+            "--endpoint-reconciler-type=none",
+            "--requestheader-allowed-names=front-proxy-client",
+            "--requestheader-extra-headers-prefix=X-Remote-Extra-",
+            "--requestheader-group-headers=X-Remote-Group",
+            "--requestheader-username-headers=X-Remote-User",
+            "--service-account-issuer=https://kubernetes.default.svc",
+            "--api-audiences=https://kubernetes.default.svc",
+            "--authorization-mode=Node,RBAC",
+            "--service-cluster-ip-range=10.96.0.0/16",
+            "--allow-privileged=true",
+            "--profiling=false",
+        ]
+        .map(Into::into),
+    );
+    Process::start(Start {
+        name: "kube-apiserver",
+        program: &peers::find("kube-apiserver")?,
+        arguments,
+        environment: Vec::new(),
+        log: scratch.join("kube-apiserver.log"),
+        network_of,
+    })
+}
+
+fn write_kubeconfig(
+    scratch: &Scratch,
+    user: &str,
+    authority: &Authority,
+    identity: &Identity,
+    port: u16,
+) -> anyhow::Result<PathBuf> {
+    let certificate = scratch.write(&format!("{user}.crt"), &identity.certificate)?;
+    let key = scratch.write(&format!("{user}.key"), &identity.key)?;
+    let ca = scratch.write("ca.crt", authority.certificate())?;
+    let config = json!({
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "test", "cluster": {"server": format!("https://127.0.0.1:{port}"), "certificate-authority": ca}}],
+        "users": [{"name": user, "user": {"client-certificate": certificate, "client-key": key}}],
+        "contexts": [{"name": "test", "context": {"cluster": "test", "user": user}}],
+        "current-context": "test",
+    });
+    scratch.write(&format!("{user}.kubeconfig"), config.to_string())
+}

@@ -8,6 +8,7 @@
 //! | [`ccm`] | the vSphere cloud controller manager |
 //! | [`cluster_api`] | Cluster API and its vSphere provider |
 //! | [`reader`] | the drivers' own configuration readers |
+//! | [`python`] | the official vSphere client |
 //! | [`process`], [`scratch`], [`network`], [`pki`], [`kubectl`] | what these are made of |
 
 pub mod ccm;
@@ -18,6 +19,7 @@ pub mod network;
 pub mod peers;
 pub mod pki;
 pub mod process;
+pub mod python;
 pub mod reader;
 pub mod scratch;
 pub mod vcenter;

@@ -36,9 +36,7 @@ impl PrivateNetwork {
         let mut holder = Process::start(Start {
             name: "network",
             program: Path::new("unshare"),
-            arguments: ["--net", "--", "setpriv", "--pdeathsig", "KILL", "--", "sleep", "infinity"]
-                .map(Into::into)
-                .to_vec(),
+            arguments: ["--net", "--", "sleep", "infinity"].map(Into::into).to_vec(),
             environment: Vec::new(),
             log: scratch.join("network.log"),
             network_of: None,

@@ -17,7 +17,7 @@ fn modules() -> PathBuf {
 }
 
 /// `SLIPWAY_PEERS`, or a folder in the user's cache.
-fn cache() -> anyhow::Result<PathBuf> {
+pub(crate) fn cache() -> anyhow::Result<PathBuf> {
     if let Some(folder) = std::env::var_os("SLIPWAY_PEERS") {
         return Ok(folder.into());
     }

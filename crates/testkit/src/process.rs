@@ -61,7 +61,10 @@ pub(crate) fn bound(program: &Path, network_of: Option<u32>) -> Command {
         }
         None => Command::new("setpriv"),
     };
-    command.args(["--pdeathsig", "KILL", "--"]).arg(program).stdin(Stdio::null());
+    // If this program ends before the signal is asked for, nobody would send it: then do not start at all.
+    let parent = std::process::id().to_string();
+    command.args(["--pdeathsig", "KILL", "--", "sh", "-c", r#"[ "$PPID" = "$0" ] && exec "$@""#, &parent]);
+    command.arg(program).stdin(Stdio::null());
     command
 }
 

@@ -1,1 +1,159 @@
-//! Being written.
+//! Simulated vCenters.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::control_plane::ControlPlane;
+use crate::peers;
+use crate::process::{Process, Start, bound};
+use crate::scratch::Scratch;
+
+/// A running vCenter with an inventory of its own.
+#[derive(Debug)]
+pub struct VCenter {
+    _process: Process,
+    ready: Ready,
+    network_of: Option<u32>,
+    scratch: Scratch,
+}
+
+/// What the simulator says when it serves.
+#[derive(Debug, Deserialize)]
+struct Ready {
+    host: String,
+    port: u16,
+    ca_file: PathBuf,
+    thumbprint_sha1: String,
+    thumbprint_sha256: String,
+    control_url: String,
+}
+
+/// A user that may do everything, unless the inventory says otherwise.
+pub const ADMINISTRATOR: (&str, &str) = ("administrator@vsphere.local", "VMware1!");
+
+impl VCenter {
+    /// The inventory is JSON; its format is in `peers/vcsim/README.md`.
+    pub fn start(inventory: &Value) -> anyhow::Result<Self> {
+        Self::start_in(inventory, None)
+    }
+
+    /// In the network of a control plane.
+    pub fn start_beside(inventory: &Value, plane: &ControlPlane) -> anyhow::Result<Self> {
+        Self::start_in(inventory, plane.network_of())
+    }
+
+    fn start_in(inventory: &Value, network_of: Option<u32>) -> anyhow::Result<Self> {
+        let scratch = Scratch::new("vcenter")?;
+        let inventory = scratch.write("inventory.json", inventory.to_string())?;
+        let ready_file = scratch.join("ready.json");
+        let mut process = Process::start(Start {
+            name: "vcsim",
+            program: &peers::find("vcsim")?,
+            arguments: vec![
+                "--inventory".into(),
+                inventory.into(),
+                "--ready-file".into(),
+                ready_file.clone().into(),
+            ],
+            environment: Vec::new(),
+            log: scratch.join("vcsim.log"),
+            network_of,
+        })?;
+        process.wait_until(Duration::from_secs(60), || ready_file.exists())?;
+        let ready = serde_json::from_slice(&fs_err::read(&ready_file)?).context("the ready file")?;
+        Ok(VCenter { _process: process, ready, network_of, scratch })
+    }
+
+    /// `host:port`.
+    pub fn address(&self) -> String {
+        format!("{}:{}", self.ready.host, self.ready.port)
+    }
+
+    pub fn host(&self) -> &str {
+        &self.ready.host
+    }
+
+    pub fn port(&self) -> u16 {
+        self.ready.port
+    }
+
+    /// The authority its certificate is signed by, in PEM.
+    pub fn ca_file(&self) -> &Path {
+        &self.ready.ca_file
+    }
+
+    pub fn thumbprint_sha1(&self) -> &str {
+        &self.ready.thumbprint_sha1
+    }
+
+    pub fn thumbprint_sha256(&self) -> &str {
+        &self.ready.thumbprint_sha256
+    }
+
+    pub fn scratch(&self) -> &Scratch {
+        &self.scratch
+    }
+
+    /// Asks the simulator itself, past its API: requests, faults, sessions, guests.
+    pub fn control(&self, method: &str, path: &str, body: &Value) -> anyhow::Result<Value> {
+        let body = if body.is_null() { String::new() } else { body.to_string() };
+        // An HTTP/1.0 answer comes whole and ends with the connection.
+        let request = format!(
+            "{method} {path} HTTP/1.0\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        let authority = self.ready.control_url.trim_start_matches("http://").trim_end_matches('/');
+        let answer = exchange(authority, request.as_bytes(), self.network_of)
+            .with_context(|| format!("{method} {path}"))?;
+        let answer = String::from_utf8(answer)?;
+        let (head, content) = answer.split_once("\r\n\r\n").context("no HTTP answer")?;
+        let status = head.split(' ').nth(1).unwrap_or_default();
+        if !status.starts_with('2') {
+            bail!("{method} {path}: {status} {content}");
+        }
+        Ok(if content.trim().is_empty() { Value::Null } else { serde_json::from_str(content)? })
+    }
+
+    /// How often each method was called since the log was last cleared.
+    pub fn calls(&self) -> anyhow::Result<Value> {
+        Ok(self.control("GET", "/stats", &Value::Null)?["by_method"].take())
+    }
+
+    /// An object of the inventory by its path.
+    pub fn object(&self, path: &str) -> anyhow::Result<Option<Value>> {
+        let inventory = self.control("GET", "/inventory", &Value::Null)?;
+        let objects = inventory["objects"].as_array().context("a list of objects")?;
+        Ok(objects.iter().find(|object| object["path"] == path).cloned())
+    }
+}
+
+/// Sends bytes and reads until the other side ends, in the network the server is in.
+fn exchange(authority: &str, request: &[u8], network_of: Option<u32>) -> anyhow::Result<Vec<u8>> {
+    let mut answer = Vec::new();
+    if network_of.is_none() {
+        let mut stream = TcpStream::connect(authority)?;
+        stream.set_read_timeout(Some(Duration::from_secs(30)))?;
+        stream.write_all(request)?;
+        stream.read_to_end(&mut answer)?;
+        return Ok(answer);
+    }
+    // A thread cannot move to another network, a process can.
+    let (host, port) = authority.rsplit_once(':').context("host and port")?;
+    let script = format!("exec 3<>/dev/tcp/{host}/{port}; cat >&3; cat <&3");
+    let mut child = bound(Path::new("bash"), network_of)
+        .args(["-c", &script])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()?;
+    child.stdin.take().context("no input")?.write_all(request)?;
+    child.stdout.take().context("no output")?.read_to_end(&mut answer)?;
+    child.wait()?;
+    Ok(answer)
+}

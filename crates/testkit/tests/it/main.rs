@@ -1,0 +1,8 @@
+//! Each peer does what tests will rely on.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod cluster_api;
+mod control_plane;
+mod processes;
+mod vcenter;
