@@ -13,7 +13,11 @@ struct Needed {
     why: &'static str,
 }
 
-const NEEDED: [Needed; 2] = [
+const NEEDED: [Needed; 6] = [
+    Needed { program: "go", package: "golang", why: "version 1.26 or later, to build the peers" },
+    Needed { program: "python3", package: "python3-venv", why: "for the official vSphere client" },
+    Needed { program: "ip", package: "iproute2", why: "for networks of the tests' own" },
+    Needed { program: "setpriv", package: "util-linux", why: "to end servers with their tests" },
     Needed { program: "mandoc", package: "mandoc", why: "to check the manual pages" },
     Needed { program: "zsh", package: "zsh", why: "to check the zsh completions" },
 ];

@@ -6,6 +6,8 @@ use std::time::Instant;
 
 use anyhow::{Context, bail};
 
+use slipway_testkit::python;
+
 use crate::command::{self, cargo, exists, root};
 use crate::{docs, packages, peers};
 
@@ -44,6 +46,11 @@ pub(crate) fn run() -> anyhow::Result<()> {
         command::run(doc.env("RUSTDOCFLAGS", "--deny warnings"))
     });
     check(&mut tally, "generated files", || docs::run(true));
+    check(&mut tally, "tests of the vCenter simulator", || {
+        let mut go = Command::new("go");
+        go.args(["test", "-mod=readonly", "-timeout=180s", "./..."]).current_dir(root().join("peers/vcsim"));
+        command::run(go.env("GOFLAGS", "").env("VCSIM_PYTHON", python::find()?))
+    });
     let tests = tests().context("running the tests")?;
     tally.passed += tests.passed;
     tally.failed += tests.failed;

@@ -64,7 +64,7 @@ pub fn start(plane: &mut ControlPlane) -> anyhow::Result<()> {
     }
     // Converting is what an object needs first; it works as soon as the webhooks answer.
     let kubectl = plane.kubectl().clone();
-    eventually("the webhooks answer", Duration::from_secs(60), || {
+    eventually("the webhooks answer", Duration::from_mins(1), || {
         kubectl.run(&["get", "machines.v1beta1.cluster.x-k8s.io,vspheremachines", "--all-namespaces"])?;
         Ok(Some(()))
     })

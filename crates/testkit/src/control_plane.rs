@@ -19,14 +19,20 @@ use crate::scratch::Scratch;
 /// How long a server may take to start on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(90);
 
-/// What runs beside the API server.
+/// What can run beside the API server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Beside {
+    /// kube-controller-manager: service accounts, deployments, garbage collection.
+    Controllers,
+    Scheduler,
+    /// Nodes with the annotation `kwok.x-k8s.io/node=fake` and their pods come to life.
+    Kwok,
+}
+
+/// What a control plane consists of.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Options {
-    /// kube-controller-manager: service accounts, deployments, garbage collection.
-    pub controllers: bool,
-    pub scheduler: bool,
-    /// Nodes with the annotation `kwok.x-k8s.io/node=fake` and their pods come to life.
-    pub kwok: bool,
+    pub beside: &'static [Beside],
     /// Everything in a network namespace of its own. Needs root.
     pub private_network: bool,
 }
@@ -81,7 +87,8 @@ impl ControlPlane {
     pub fn shared() -> &'static ControlPlane {
         static SHARED: OnceLock<ControlPlane> = OnceLock::new();
         SHARED.get_or_init(|| {
-            let options = Options { controllers: true, scheduler: true, kwok: true, private_network: false };
+            let beside = &[Beside::Controllers, Beside::Scheduler, Beside::Kwok];
+            let options = Options { beside, private_network: false };
             ControlPlane::start(options)
                 .unwrap_or_else(|error| panic!("the control plane did not start: {error:#}"))
         })
@@ -144,7 +151,7 @@ impl ControlPlane {
 
     fn start_others(&mut self, options: Options) -> anyhow::Result<()> {
         let certificates = self.scratch.join("generated");
-        if options.controllers {
+        if options.beside.contains(&Beside::Controllers) {
             let kubeconfig = self.kubeconfig_for("system:kube-controller-manager", None)?;
             let mut arguments = component(&kubeconfig, &certificates)?;
             let file = |name: &str| self.scratch.join(name).into_os_string();
@@ -161,12 +168,12 @@ impl ControlPlane {
             arguments.extend(["--use-service-account-credentials=true", "--controllers=*"].map(Into::into));
             self.run_beside("controllers", "kube-controller-manager", arguments, Vec::new())?;
         }
-        if options.scheduler {
+        if options.beside.contains(&Beside::Scheduler) {
             let kubeconfig = self.kubeconfig_for("system:kube-scheduler", None)?;
             let arguments = component(&kubeconfig, &certificates)?;
             self.run_beside("scheduler", "kube-scheduler", arguments, Vec::new())?;
         }
-        if options.kwok {
+        if options.beside.contains(&Beside::Kwok) {
             let mut arguments: Vec<OsString> = vec!["--kubeconfig".into(), self.kubeconfig.clone().into()];
             let server = format!("--server-address=127.0.0.1:{}", free_port()?);
             arguments.extend(

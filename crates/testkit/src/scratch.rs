@@ -51,7 +51,7 @@ impl Drop for Scratch {
 
 /// Removes what earlier runs left behind, such as after Ctrl-C. Folders of failed tests are a day old by then.
 fn sweep(root: &Path) {
-    const KEPT: std::time::Duration = std::time::Duration::from_secs(24 * 3600);
+    const KEPT: std::time::Duration = std::time::Duration::from_hours(24);
     for entry in std::fs::read_dir(root).into_iter().flatten().flatten() {
         let name = entry.file_name();
         let owner = name.to_string_lossy().split('-').next().map(str::to_owned).unwrap_or_default();

@@ -66,7 +66,7 @@ impl VCenter {
             log: scratch.join("vcsim.log"),
             network_of,
         })?;
-        process.wait_until(Duration::from_secs(60), || ready_file.exists())?;
+        process.wait_until(Duration::from_mins(1), || ready_file.exists())?;
         let ready = serde_json::from_slice(&fs_err::read(&ready_file)?).context("the ready file")?;
         Ok(VCenter { _process: process, ready, network_of, scratch })
     }

@@ -266,7 +266,8 @@ impl CsiConfig {
                 "use region and zone",
             );
         }
-        if !categories.is_empty() && !(self.labels.zone.is_empty() && self.labels.region.is_empty()) {
+        let old_form = !self.labels.zone.is_empty() || !self.labels.region.is_empty();
+        if !categories.is_empty() && old_form {
             problem(
                 "[Labels]".to_owned(),
                 "`topology-categories` excludes `zone` and `region`".to_owned(),

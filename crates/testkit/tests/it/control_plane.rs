@@ -5,7 +5,7 @@ use slipway_testkit::control_plane::ControlPlane;
 use slipway_testkit::kubectl::Kubectl;
 use slipway_testkit::process::eventually;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 fn node(name: &str) -> serde_json::Value {
     json!({

@@ -105,7 +105,7 @@ fn a_node_is_initialised_by_the_cloud_controller_manager() {
     let kubectl = plane.kubectl();
     // The manager wants the UUID to be there from the start, so the node is created whole.
     kubectl.run(&["create", "--filename", file.to_str().unwrap()]).unwrap();
-    let seen = eventually("the node is initialised", Duration::from_secs(60), || {
+    let seen = eventually("the node is initialised", Duration::from_mins(1), || {
         let node = kubectl.json(&["get", "node", "node-0"])?;
         Ok(node["spec"]["providerID"].is_string().then_some(node))
     })

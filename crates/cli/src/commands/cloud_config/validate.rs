@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde::Serialize;
-use slipway_config::driver_config::cloud::{Credentials, EffectiveVCenter, read};
+use slipway_config::driver_config::cloud::{CloudConfig, Credentials, EffectiveVCenter, Format, read};
 
 use crate::args::Output;
 use crate::exit::Exit;
@@ -14,13 +14,9 @@ pub(crate) fn run(file: &Path, printer: &Printer) -> anyhow::Result<Exit> {
     let text = input::read(file)?;
     let name = input::name(file);
     let reading = read(&text);
-    let vcenters: Vec<VCenter> = reading
-        .config
-        .iter()
-        .flat_map(|config| config.effective())
-        .map(|vcenter| VCenter::of(&vcenter))
-        .collect();
-    let format = reading.format.map(|format| format.as_str());
+    let vcenters: Vec<VCenter> =
+        reading.config.iter().flat_map(CloudConfig::effective).map(|vcenter| VCenter::of(&vcenter)).collect();
+    let format = reading.format.map(Format::as_str);
     match printer.output {
         Output::Json => printer.json(&Judgement {
             file: &name,

@@ -103,21 +103,23 @@ fn neither(text: &str, mut findings: Findings, ini: Option<gcfg::SyntaxError>) -
     Reading { config: None, format: None, leftovers: Vec::new(), report: findings.report(None, text) }
 }
 
+/// Written by tools that dump everything, and overwritten by the driver.
+const OVERWRITTEN: [&str; 2] = ["tenantref", "secretref"];
+/// Sections, as YAML and INI call them.
+const KEYS: [(&str, &str); 8] = [
+    ("global", "Global"),
+    ("vcenter", "VirtualCenter"),
+    ("labels", "Labels"),
+    ("nodes", "Nodes"),
+    ("loadBalancer", "LoadBalancer"),
+    ("loadBalancerClass", "LoadBalancerClass"),
+    ("route", "Route"),
+    ("nsxt", "NSXT"),
+];
+
 fn from_yaml(document: &Document, findings: &mut Findings) -> CloudConfig {
     let mut config = CloudConfig::default();
     let mut decoder = Decoder::new(document, findings);
-    /// Written by tools that dump everything, and overwritten by the driver.
-    const OVERWRITTEN: [&str; 2] = ["tenantref", "secretref"];
-    const KEYS: [(&str, &str); 8] = [
-        ("global", "Global"),
-        ("vcenter", "VirtualCenter"),
-        ("labels", "Labels"),
-        ("nodes", "Nodes"),
-        ("loadBalancer", "LoadBalancer"),
-        ("loadBalancerClass", "LoadBalancerClass"),
-        ("route", "Route"),
-        ("nsxt", "NSXT"),
-    ];
     for entry in yaml::entries(&mut decoder, At::ROOT) {
         match &*entry.key {
             "global" => config.global = yaml::section(&mut decoder, entry.at, &[]),
@@ -263,7 +265,8 @@ fn check(config: &CloudConfig, findings: &mut Findings, places: &Places<'_>) {
     }
     for vcenter in config.effective() {
         if vcenter.credentials == Credentials::Missing
-            && !(secret || !config.global.secrets_directory.is_empty())
+            && !secret
+            && config.global.secrets_directory.is_empty()
         {
             let (span, path) =
                 places.find(&["vcenter", &vcenter.name], ("VirtualCenter", Some(&vcenter.name), ""));
