@@ -26,9 +26,8 @@ fn case(block: &'static str) -> Case {
     let name = lines.next().expect("a name");
     let source = lines.next().expect("a source");
     let base = match source.split_once(' ').unwrap_or((source, "")) {
-        ("text", text) => unescape(text),
+        ("text" | "cloud" | "csi", text) => unescape(text),
         ("in", example) => base(example).to_owned(),
-        ("cloud" | "csi", text) => unescape(text),
         other => panic!("{name}: {other:?}"),
     };
     let (mut removed, mut edits, mut expected) = (None, Vec::new(), Vec::new());
