@@ -102,6 +102,26 @@ impl ControlPlane {
         Ok(name)
     }
 
+    /// Installs real resource definitions, given as `project/plural.group`, and waits until they are served.
+    /// Each costs the API server memory, so install only what is needed.
+    pub fn install_definitions(&self, names: &[&str]) -> anyhow::Result<()> {
+        for name in names {
+            let project = name.split('/').next().unwrap_or_default();
+            let files = if project == "kubevirt" { "kubevirt-crd-files" } else { "crd-files" };
+            let file = peers::find(files)?.join(format!("{name}.yaml"));
+            let file = file.to_str().context("a path in UTF-8")?;
+            self.kubectl.run(&["apply", "--server-side", "--filename", file])?;
+            self.kubectl.run(&[
+                "wait",
+                "--for=condition=Established",
+                "--timeout=60s",
+                "--filename",
+                file,
+            ])?;
+        }
+        Ok(())
+    }
+
     pub fn kubectl(&self) -> &Kubectl {
         &self.kubectl
     }

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Once;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 /// A folder below `target/testkit`.
 #[derive(Debug)]
@@ -41,6 +42,8 @@ impl Scratch {
 impl Drop for Scratch {
     fn drop(&mut self) {
         if std::thread::panicking() {
+            // The mark keeps it from being swept up by the next run.
+            let _ = std::fs::write(self.path.join(FAILED), "");
             eprintln!("kept for reading: {}", self.path.display());
         } else {
             // A folder that cannot be removed now is swept up by the next run.
@@ -49,18 +52,19 @@ impl Drop for Scratch {
     }
 }
 
-/// Removes what earlier runs left behind, such as after Ctrl-C. Folders of failed tests are a day old by then.
+/// Marks the folder of a test that failed.
+const FAILED: &str = ".failed";
+
+/// Removes what earlier runs left behind: shared servers, Ctrl-C. What failed tests left is kept for a day.
 fn sweep(root: &Path) {
-    const KEPT: std::time::Duration = std::time::Duration::from_hours(24);
+    const KEPT: Duration = Duration::from_hours(24);
     for entry in std::fs::read_dir(root).into_iter().flatten().flatten() {
         let name = entry.file_name();
         let owner = name.to_string_lossy().split('-').next().map(str::to_owned).unwrap_or_default();
         let alive = Path::new("/proc").join(owner).exists();
-        let old = entry
-            .metadata()
-            .and_then(|data| data.modified())
-            .is_ok_and(|time| time.elapsed().is_ok_and(|age| age > KEPT));
-        if !alive && old {
+        let age = entry.metadata().and_then(|data| data.modified()).ok().and_then(|time| time.elapsed().ok());
+        let kept = entry.path().join(FAILED).exists() && age.is_some_and(|age| age < KEPT);
+        if !alive && !kept {
             let _ = std::fs::remove_dir_all(entry.path());
         }
     }

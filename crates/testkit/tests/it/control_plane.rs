@@ -64,3 +64,29 @@ fn rights_are_those_of_rbac() {
     let refused = kubectl.run(&["--kubeconfig", kubeconfig, "get", "secrets"]).unwrap_err().to_string();
     assert!(refused.contains("forbidden") && refused.contains("somebody"), "{refused}");
 }
+
+/// The real definitions of others: what they accept is accepted, what they do not know is refused.
+#[test]
+fn real_resource_definitions_judge_manifests() {
+    let plane = ControlPlane::shared();
+    plane
+        .install_definitions(&[
+            "openshift/machinesets.machine.openshift.io",
+            "kubevirt/virtualmachines.kubevirt.io",
+            "containerized-data-importer/datavolumes.cdi.kubevirt.io",
+            "multus/network-attachment-definitions.k8s.cni.cncf.io",
+        ])
+        .unwrap();
+    let namespace = plane.namespace().unwrap();
+    let set = |field: &str| {
+        json!({
+            "apiVersion": "machine.openshift.io/v1beta1",
+            "kind": "MachineSet",
+            "metadata": {"name": "workers", "namespace": namespace},
+            "spec": {field: 2, "selector": {"matchLabels": {"a": "b"}}, "template": {"metadata": {"labels": {"a": "b"}}}},
+        })
+    };
+    plane.kubectl().apply_value(&set("replicas")).unwrap();
+    let refused = plane.kubectl().apply_value(&set("replica")).unwrap_err().to_string();
+    assert!(refused.contains("replica"), "{refused}");
+}

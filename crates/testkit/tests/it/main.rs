@@ -4,5 +4,6 @@
 
 mod cluster_api;
 mod control_plane;
+mod ignition;
 mod processes;
 mod vcenter;
