@@ -288,6 +288,9 @@ fn resolve(
             .hint("write `apiVersion: v1`");
     }
     cluster_name(name, &written.base_domain, platform_name, &mut check);
+    if platform_name.is_some_and(|platform| platform != "vsphere") {
+        disk_setup_elsewhere(pools.as_ref(), &mut check);
+    }
     let platform = platform(
         written.platform.located(),
         &vsphere::Around {
@@ -411,6 +414,17 @@ fn platform(
                 .related(*place, "the other one");
             None
         }
+    }
+}
+
+/// Only vSphere has data disks to set up.
+fn disk_setup_elsewhere(pools: Option<&Pools<MachinePool>>, check: &mut Check<'_>) {
+    let pools = pools.into_iter().flat_map(|pools| [&pools.control_plane, &pools.compute]);
+    for setup in pools.flat_map(|pool| &pool.disk_setup) {
+        check
+            .findings
+            .error(Rule::DiskSetup, setup.disk().at, "only machines on vSphere have data disks")
+            .hint("remove `diskSetup`");
     }
 }
 

@@ -110,8 +110,24 @@ pub(super) fn resolve(
             .error(Rule::AccessMode, at, "machines cannot boot from a read-only disk")
             .hint("write ReadWriteMany, or ReadWriteOnce where live migration is not needed");
     }
+    if let Some(namespace) =
+        written.namespace.located().filter(|namespace| namespace.value.as_str().contains('.'))
+    {
+        check
+            .findings
+            .error(
+                Rule::DnsName,
+                namespace.at,
+                format!("`{}` contains a dot, which namespaces cannot", namespace.value),
+            )
+            .hint("write the name of the namespace only");
+    }
     let parts = pools.platform(|platform| &platform.kubevirt);
     let default = written.default_machine.located();
+    for layer in default.into_iter().chain(parts.control_plane).chain(parts.compute) {
+        plausible(&layer.value.memory, check);
+        plausible(&layer.value.storage_size, check);
+    }
     let control_plane = machine(default, parts.control_plane);
     let compute = machine(default, parts.compute);
     let broken = written.storage_class.is_invalid()
@@ -171,6 +187,16 @@ fn network(
     );
     let binding = interface_binding.cloned_or(InterfaceBinding::Bridge);
     Some(Network::Attachment { name: name.clone(), binding, vips })
+}
+
+/// No machine starts with less than a gigabyte of memory or disk; most often the unit is missing.
+fn plausible(field: &Field<Quantity>, check: &mut Check<'_>) {
+    if let Some(small) = field.located().filter(|quantity| quantity.value.value() < 1e9) {
+        check
+            .findings
+            .error(Rule::Quantity, small.at, format!("`{}` is less than a gigabyte", small.value))
+            .hint("add a unit, such as 16Gi");
+    }
 }
 
 fn machine(default: Option<&Located<WrittenPool>>, pool: Option<&Located<WrittenPool>>) -> Option<Machine> {

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use super::PayloadType;
-use crate::decode::{Entries, Field, Located, choice, object};
+use crate::decode::{Entries, Field, Located, choice, closest, object};
 use crate::findings::{Findings, Rule};
 use crate::net::{Cidr, Family};
 use crate::yaml::At;
@@ -144,16 +144,22 @@ pub(super) fn resolve(
     let service = service_networks(written, findings);
     let join = written.ovn.get().and_then(|ovn| ovn.ipv4.get()).map(|v4| &v4.internal_join_subnet);
     let join_subnet = join.and_then(Field::get).copied();
+    if let Some(wrong) = join.and_then(Field::located).filter(|join| join.value.family() == Family::V6) {
+        findings
+            .error(Rule::Cidr, wrong.at, format!("{} is not an IPv4 network", wrong.value))
+            .hint("write an IPv4 network such as 100.64.0.0/16");
+    }
 
-    let (machine, cluster, service) = (machine?, cluster?, service?);
+    // What could be read is compared even when something else could not.
     let mut all = Vec::new();
-    all.extend(machine.iter().map(|net| (net.value, net.at, "machine network")));
-    all.extend(cluster.iter().map(|net| (net.value.cidr, net.at, "cluster network")));
-    all.extend(service.iter().map(|net| (net.value, net.at, "service network")));
+    all.extend(machine.iter().flatten().map(|net| (net.value, net.at, "machine network")));
+    all.extend(cluster.iter().flatten().map(|net| (net.value.cidr, net.at, "cluster network")));
+    all.extend(service.iter().flatten().map(|net| (net.value, net.at, "service network")));
     overlaps(&all, findings);
     // A Kubernetes cluster has the plugin the user brings.
     let ovn = payload == PayloadType::OpenShift && network_type.as_deref() == Some(OVN);
     reserved(&all, ovn, join_subnet, findings);
+    let (machine, cluster, service) = (machine?, cluster?, service?);
     let stack = stack(&machine, &cluster, &service, at, findings);
     prefixes(&cluster, &service, findings);
 
@@ -174,6 +180,24 @@ fn network_type(written: &WrittenNetworking, findings: &mut Findings) -> Option<
         (Field::Set(given), _) | (Field::Absent, Field::Set(given)) => given,
         (Field::Absent, Field::Absent) => return Some(OVN.to_owned()),
     };
+    if let (Field::Set(new), Field::Set(old)) = (&written.network_type, &written.kind)
+        && !new.value.eq_ignore_ascii_case(&old.value)
+    {
+        findings
+            .error(Rule::DeprecatedConflict, old.at, "`type` and `networkType` disagree")
+            .hint("remove `type`")
+            .related(new.at, "the other one");
+    }
+    if given.value != OVN && !given.value.eq_ignore_ascii_case(OVN) && closest(&given.value, [OVN]).is_some()
+    {
+        findings
+            .warning(
+                Rule::NetworkTypeUnsupported,
+                given.at,
+                format!("no network plugin `{}` is known", given.value),
+            )
+            .hint(format!("did you mean {OVN}?"));
+    }
     if given.value.eq_ignore_ascii_case("OpenShiftSDN") || given.value.eq_ignore_ascii_case("Kuryr") {
         findings
             .error(
@@ -270,6 +294,14 @@ fn cluster_networks(
         }
         let bits: u32 = if cidr.value.family() == Family::V4 { 32 } else { 128 };
         let converted = entry.value.host_subnet_length.get().map(|length| bits.saturating_sub(*length));
+        if let (Some(prefix), Some(converted), Some(old)) =
+            (entry.value.host_prefix.get(), converted, entry.value.host_subnet_length.at())
+            && *prefix != converted
+        {
+            findings
+                .error(Rule::DeprecatedConflict, old, "`hostSubnetLength` and `hostPrefix` disagree")
+                .hint("remove `hostSubnetLength`");
+        }
         let default = if bits == 32 { 23 } else { 64 };
         let host_prefix = entry.value.host_prefix.get().copied().or(converted).unwrap_or(default);
         let at = entry.value.host_prefix.at().unwrap_or(cidr.at);

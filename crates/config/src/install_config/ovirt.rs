@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use super::pool::WrittenPools;
 use super::vips::{self, Demand, LoadBalancer, VipFields, Vips, WrittenLoadBalancer};
 use super::{Check, Networking, Pools, Stack};
-use crate::decode::{Entries, Field, Located, choice, object};
+use crate::decode::{Entries, Field, Located, choice, closest, object};
 use crate::findings::Rule;
 use crate::names::Uuid;
 use crate::yaml::At;
@@ -217,6 +217,9 @@ pub(super) fn resolve(
         check_pool(layer, check);
     }
     let groups = affinity_groups.as_deref().unwrap_or_default();
+    for layer in default.into_iter().chain(parts.control_plane).chain(parts.compute) {
+        near_misses(&layer.value.affinity_groups, groups, check);
+    }
     let control_plane =
         machine(default, parts.control_plane, VmType::HighPerformance, joined(groups, CONTROL_PLANE));
     let compute = machine(default, parts.compute, VmType::Server, joined(groups, COMPUTE));
@@ -321,6 +324,22 @@ fn affinity_groups(
         }
     }
     complete.then_some(groups)
+}
+
+/// Groups may exist on the engine already, so an unknown name is only suspicious when it is nearly a known one.
+fn near_misses(names: &Field<Entries<String>>, groups: &[AffinityGroup], check: &mut Check<'_>) {
+    for name in names.items().filter(|name| groups.iter().all(|group| group.name != name.value)).take(100) {
+        if let Some(near) = closest(&name.value, groups.iter().map(|group| group.name.as_str())) {
+            check
+                .findings
+                .warning(
+                    Rule::AffinityGroup,
+                    name.at,
+                    format!("no affinity group `{}` will be made", name.value),
+                )
+                .hint(format!("did you mean `{near}`?"));
+        }
+    }
 }
 
 fn check_pool(pool: &Located<WrittenPool>, check: &mut Check<'_>) {

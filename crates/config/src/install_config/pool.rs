@@ -111,6 +111,15 @@ pub enum DiskSetup {
     UserDefined { disk: Located<String>, mount_path: String },
 }
 
+impl DiskSetup {
+    /// The data disk it uses.
+    pub fn disk(&self) -> &Located<String> {
+        match self {
+            DiskSetup::Etcd { disk } | DiskSetup::Swap { disk } | DiskSetup::UserDefined { disk, .. } => disk,
+        }
+    }
+}
+
 /// A pool of machines; what they look like on the platform is kept by the platform.
 #[derive(Debug, Clone)]
 pub struct MachinePool {

@@ -183,6 +183,14 @@ fn place(vip: &Located<IpAddr>, fields: &VipFields<'_>, check: &mut Check<'_>) {
     if !known_family || networking.machine_network_of(vip.value).is_some() {
         return;
     }
+    let inside = networking.cluster.iter().map(|net| net.cidr).chain(networking.service.iter().copied());
+    if let Some(net) = inside.into_iter().find(|net| net.contains(vip.value)) {
+        check
+            .findings
+            .error(Rule::VipOutside, vip.at, format!("{} is in the cluster's inner network {net}", vip.value))
+            .hint("choose an address of the machine network");
+        return;
+    }
     let networks: Vec<String> = networking.machine.iter().take(3).map(ToString::to_string).collect();
     let message = format!("{} is not in the machine network {}", vip.value, networks.join(", "));
     let hint = "choose an address of `networking.machineNetwork`, or add the network there";

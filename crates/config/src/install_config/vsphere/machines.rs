@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::super::pool::{DiskSetup, WrittenPools};
+use super::super::pool::WrittenPools;
 use super::super::{Check, MachinePool, Pools};
 use super::hosts::unknown_domain;
 use super::written::{ProvisioningMode, WrittenDataDisk, WrittenPool};
@@ -241,8 +241,7 @@ fn data_disk(disk: &Located<WrittenDataDisk>, check: Option<&mut Check<'_>>) -> 
 fn disk_setup_names(pool: &MachinePool, disks: &[DataDisk], check: &mut Check<'_>) {
     let known: HashSet<&str> = disks.iter().map(|disk| disk.name.as_str()).collect();
     for setup in &pool.disk_setup {
-        let (DiskSetup::Etcd { disk } | DiskSetup::Swap { disk } | DiskSetup::UserDefined { disk, .. }) =
-            setup;
+        let disk = setup.disk();
         if !known.contains(disk.value.as_str()) {
             check
                 .findings
