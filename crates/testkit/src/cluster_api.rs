@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
@@ -41,6 +41,11 @@ const MANAGERS: [Manager; 2] = [
 /// Starts both beside a control plane with a private network: their webhooks listen on all interfaces. They
 /// end with the control plane.
 pub fn start(plane: &mut ControlPlane) -> anyhow::Result<()> {
+    if plane.network_of().is_none() {
+        bail!(
+            "Cluster API's webhooks listen on all interfaces; start the control plane with a private network"
+        );
+    }
     let files = peers::find("crd-files")?;
     let certificates = plane.scratch().join("webhook");
     fs_err::create_dir_all(&certificates)?;

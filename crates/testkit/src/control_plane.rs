@@ -80,18 +80,20 @@ impl ControlPlane {
             scratch,
         };
         plane.start_others(options)?;
+        plane.scratch.settle();
         Ok(plane)
     }
 
     /// The one control plane of this test binary, with controllers, scheduler and kwok.
     pub fn shared() -> &'static ControlPlane {
-        static SHARED: OnceLock<ControlPlane> = OnceLock::new();
-        SHARED.get_or_init(|| {
+        static SHARED: OnceLock<Result<ControlPlane, String>> = OnceLock::new();
+        // A failure is kept as well: starting it again for every test would take minutes.
+        let started = SHARED.get_or_init(|| {
             let beside = &[Beside::Controllers, Beside::Scheduler, Beside::Kwok];
             let options = Options { beside, private_network: false };
-            ControlPlane::start(options)
-                .unwrap_or_else(|error| panic!("the control plane did not start: {error:#}"))
-        })
+            ControlPlane::start(options).map_err(|error| format!("{error:#}"))
+        });
+        started.as_ref().unwrap_or_else(|error| panic!("the control plane did not start: {error}"))
     }
 
     /// A namespace that no other test uses.

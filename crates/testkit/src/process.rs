@@ -40,7 +40,7 @@ fn spawn(command: Command) -> anyhow::Result<Child> {
         let (sender, receiver) = channel::<Request>();
         std::thread::spawn(move || {
             for (mut command, reply) in receiver {
-                // Whoever asked may be gone; then the child is ended by its handle.
+                // Whoever asked waits for the answer, so it is always taken.
                 let _ = reply.send(command.spawn());
             }
         });

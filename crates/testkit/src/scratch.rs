@@ -2,13 +2,15 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Once;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// A folder below `target/testkit`.
 #[derive(Debug)]
 pub struct Scratch {
     path: PathBuf,
+    /// Until then a failure is one of starting, whose files are wanted too.
+    settled: AtomicBool,
 }
 
 impl Scratch {
@@ -20,7 +22,12 @@ impl Scratch {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let path = root.join(format!("{}-{number}-{name}", std::process::id()));
         fs_err::create_dir_all(&path)?;
-        Ok(Scratch { path: path.canonicalize()? })
+        Ok(Scratch { path: path.canonicalize()?, settled: AtomicBool::new(false) })
+    }
+
+    /// What it was made for is running: from here on its files are only wanted if the test fails.
+    pub fn settle(&self) {
+        self.settled.store(true, Ordering::Relaxed);
     }
 
     pub fn path(&self) -> &Path {
@@ -41,7 +48,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        if std::thread::panicking() {
+        if std::thread::panicking() || !self.settled.load(Ordering::Relaxed) {
             // The mark keeps it from being swept up by the next run.
             let _ = std::fs::write(self.path.join(FAILED), "");
             eprintln!("kept for reading: {}", self.path.display());

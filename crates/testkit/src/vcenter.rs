@@ -68,6 +68,7 @@ impl VCenter {
         })?;
         process.wait_until(Duration::from_mins(1), || ready_file.exists())?;
         let ready = serde_json::from_slice(&fs_err::read(&ready_file)?).context("the ready file")?;
+        scratch.settle();
         Ok(VCenter { _process: process, ready, network_of, scratch })
     }
 

@@ -81,7 +81,10 @@ impl Decoder<'_> {
     pub(crate) fn integer(&mut self, at: At, what: &str, min: i64, max: i64) -> Option<i64> {
         let text = self.text(at, what)?;
         let quoted = matches!(self.value(at), Value::Scalar { style: Style::Text, .. });
-        let number = text.parse::<i64>().ok().filter(|_| !quoted);
+        // Go's readers take a leading zero for octal; what was meant is anyone's guess.
+        let digits = text.trim_start_matches(['-', '+']);
+        let octal = digits.len() > 1 && digits.starts_with('0');
+        let number = text.parse::<i64>().ok().filter(|_| !quoted && !octal);
         match number {
             Some(number) if (min..=max).contains(&number) => Some(number),
             Some(number) => {
@@ -96,6 +99,8 @@ impl Decoder<'_> {
                 let finding = self.findings().error(Rule::InvalidValue, at, message);
                 if quoted {
                     finding.hint("write the number without quotes");
+                } else if octal {
+                    finding.hint("write it without a leading zero");
                 }
                 None
             }

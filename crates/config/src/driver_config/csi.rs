@@ -184,6 +184,7 @@ pub fn read(text: &str) -> Reading {
         }
     };
     let mut reader = IniReader::new(text, &file, &mut findings);
+    reader.refuse_unnamed("VirtualCenter");
     let config = CsiConfig {
         global: reader.section("Global"),
         vcenters: reader.subsections("VirtualCenter"),

@@ -111,6 +111,21 @@ impl<'a> IniReader<'a> {
         self.leftovers.push(Leftover { name, line, reason });
     }
 
+    /// A section that needs a name in quotes is given without one, which the drivers refuse.
+    pub(super) fn refuse_unnamed(&mut self, name: &str) {
+        let file = self.file;
+        for (index, section) in file.sections.iter().enumerate() {
+            if section.subsection.is_none() && gcfg::same_name(&section.name, name) {
+                self.taken[index] = true;
+                let header = Span::new(section.offset, section.offset + 1 + section.name.len());
+                self.findings
+                    .error_in(Rule::DriverValue, header, format!("[{name}] needs a name in quotes"))
+                    .at_path(FieldPath::of(format!("[{name}]")))
+                    .hint(format!("write [{name} \"server\"]"));
+            }
+        }
+    }
+
     /// Sections nobody asked for.
     pub(super) fn finish(&mut self, known: &[&str]) {
         let file = self.file;

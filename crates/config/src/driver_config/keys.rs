@@ -166,6 +166,32 @@ impl Slot for bool {
     }
 }
 
+/// A switch that is on unless it is set, so that off must be kept.
+impl Slot for Option<bool> {
+    fn is_set(&self) -> bool {
+        self.is_some()
+    }
+
+    fn read_ini(&mut self, value: Option<&str>) -> Result<(), &'static str> {
+        self.get_or_insert_default().read_ini(value)
+    }
+
+    fn to_ini(&self) -> String {
+        self.unwrap_or_default().to_string()
+    }
+
+    fn read_yaml(&mut self, decoder: &mut Decoder<'_>, at: At) -> bool {
+        let mut value = false;
+        let found = store(&mut value, decoder, at);
+        *self = found.then_some(value);
+        found
+    }
+
+    fn to_yaml(&self) -> Value {
+        json!(self)
+    }
+}
+
 impl Slot for u32 {
     fn is_set(&self) -> bool {
         *self != 0
@@ -223,7 +249,8 @@ impl Slot for Vec<String> {
             found = false;
         }
         found &= entries.iter().all(|entry| !entry.is_invalid());
-        *self = entries.into_iter().filter_map(|entry| entry.get().cloned()).collect();
+        let texts = entries.iter().filter_map(Field::get).map(|text| text.trim().to_owned());
+        *self = texts.filter(|text| !text.is_empty()).collect();
         found
     }
 

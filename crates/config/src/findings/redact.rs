@@ -26,19 +26,35 @@ pub fn redact(text: &str, secrets: &[Span]) -> String {
             blank(bytes);
         }
     }
-    let mut hidden_block: Option<usize> = None;
+    let mut hidden: Option<Hidden> = None;
     let mut offset = 0;
     for line in text.split_inclusive('\n') {
         let indent = line.len() - line.trim_start_matches([' ', '-']).len();
         let content = line.trim();
-        if hidden_block.is_some_and(|outer| !content.is_empty() && indent <= outer) {
-            hidden_block = None;
+        if let Some(Hidden { indent: outer, quote }) = &mut hidden {
+            match quote {
+                // A quoted value goes on until its quote, however the lines are indented.
+                Some(open) => {
+                    let closed = closes(line, *open);
+                    blank(&mut shown[offset..offset + line.len()]);
+                    offset += line.len();
+                    if closed {
+                        hidden = None;
+                    }
+                    continue;
+                }
+                None if !content.is_empty() && indent <= *outer => hidden = None,
+                None => {}
+            }
         }
-        if hidden_block.is_some() {
+        if hidden.is_some() {
             blank(&mut shown[offset + indent..offset + line.len()]);
         } else if let Some(value) = secret_value(line) {
             blank(&mut shown[offset + value..offset + line.len()]);
-            hidden_block = Some(indent);
+            let text = line[value..].trim_start();
+            let quote = text.chars().next().filter(|c| matches!(c, '"' | '\''));
+            let quote = quote.filter(|quote| !closes(&text[1..], *quote));
+            hidden = Some(Hidden { indent, quote });
         }
         for (start, end) in url_credentials(line) {
             blank(&mut shown[offset + start..offset + end]);
@@ -49,6 +65,23 @@ pub fn redact(text: &str, secrets: &[Span]) -> String {
     String::from_utf8_lossy(&shown).into_owned()
 }
 
+/// A secret that goes on over several lines.
+struct Hidden {
+    indent: usize,
+    /// The quote that ends it.
+    quote: Option<char>,
+}
+
+/// Whether a quoted text ends in this piece of it.
+fn closes(text: &str, quote: char) -> bool {
+    let mut escaped = false;
+    text.chars().any(|c| {
+        let ends = c == quote && !escaped;
+        escaped = c == '\\' && quote == '"' && !escaped;
+        ends
+    })
+}
+
 fn blank(bytes: &mut [u8]) {
     for byte in bytes.iter_mut().filter(|byte| !byte.is_ascii_whitespace()) {
         *byte = b'*';
@@ -57,6 +90,13 @@ fn blank(bytes: &mut [u8]) {
 
 /// Where the value of the first secret-looking key on this line starts.
 fn secret_value(line: &str) -> Option<usize> {
+    // A line that is no `key: value` at all may still start with the name of a secret.
+    let start = line.len() - line.trim_start_matches([' ', '-', '\t']).len();
+    let word = line[start..].split([' ', '\t']).next().unwrap_or_default();
+    let rest = line[start + word.len()..].trim_start();
+    if is_secret_key(word) && !word.contains([':', '=']) && !rest.starts_with([':', '=']) {
+        return Some(start + word.len());
+    }
     let mut from = 0;
     while let Some(colon) = line[from..].find([':', '=']).map(|at| from + at) {
         from = colon + 1;
@@ -68,14 +108,17 @@ fn secret_value(line: &str) -> Option<usize> {
         // Keys are short; looking further back would cost the square of a long line.
         let nearby = line.floor_char_boundary(colon.saturating_sub(128))..colon;
         let key = line[nearby].trim_end().rsplit(['{', ',', ' ', '\t']).next().unwrap_or_default();
-        let key: String = key.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect();
-        let secret =
-            SECRET_WORDS.iter().any(|word| key.contains(word)) && !PUBLIC_KEYS.contains(&key.as_str());
-        if secret {
+        if is_secret_key(key) {
             return Some(colon + 1);
         }
     }
     None
+}
+
+fn is_secret_key(key: &str) -> bool {
+    let key: String =
+        key.chars().take(128).filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect();
+    SECRET_WORDS.iter().any(|word| key.contains(word)) && !PUBLIC_KEYS.contains(&key.as_str())
 }
 
 /// The same for a text that is not YAML.
@@ -125,6 +168,11 @@ mod tests {
     #[case::no_scheme("httpProxy: me:pw@proxy:3128\n", "httpProxy: *****@proxy:3128\n")]
     #[case::user("user: me@vsphere.local\n", "user: me@vsphere.local\n")]
     #[case::next_line("password:\n  hunter2 @foo: %\nnext: 1\n", "password:\n  ******* ***** *\nnext: 1\n")]
+    #[case::no_sign("[Global]\npassword hunter2\nuser=a\n", "[Global]\npassword *******\nuser=a\n")]
+    #[case::open_quote(
+        "  password: \"ab\n hunter2 x\"\nnext: 1\n",
+        "  password: ***\n ******* **\nnext: 1\n"
+    )]
     #[case::ini("password = hunter2\nsecret-name = creds\n", "password = *******\nsecret-name = creds\n")]
     #[case::file("passwordFile: /etc/pw\n", "passwordFile: /etc/pw\n")]
     fn hides_secrets(#[case] text: &str, #[case] shown: &str) {

@@ -161,7 +161,7 @@ prop_compose! {
         common in common(),
         server in prop_oneof![Just(String::new()), name()],
         secrets_directory in weighted(0.2, name()),
-        (api_disable, api_binding) in (any::<bool>(), awkward()),
+        (api_disable, api_binding) in (any::<Option<bool>>(), awkward()),
     ) -> cloud::Global {
         let (secret_name, secret_namespace) = common.secret.clone().unwrap_or_default();
         // Both at once count as neither; that is a case of its own in the rules.
@@ -240,6 +240,32 @@ prop_compose! {
     }
 }
 
+fn legacy() -> impl Strategy<Value = cloud::Legacy> {
+    (six(), six(), any::<bool>()).prop_map(|(first, second, secret_not_managed)| {
+        let [datacenter, datastore, working_dir, vm_uuid, vm_name, public_network] = first;
+        let [server, folder, default_datastore, resourcepool_path, scsi_controller_type, other] = second;
+        cloud::Legacy {
+            global: cloud::LegacyGlobal {
+                datacenter,
+                datastore,
+                working_dir,
+                vm_uuid,
+                vm_name,
+                secret_not_managed,
+            },
+            workspace: cloud::Workspace {
+                server,
+                datacenter: other,
+                folder,
+                default_datastore,
+                resourcepool_path,
+            },
+            network: cloud::Network { public_network },
+            disk: cloud::Disk { scsi_controller_type },
+        }
+    })
+}
+
 prop_compose! {
     /// A cloud config with every key, with credentials for every vCenter.
     pub(crate) fn cloud_config()(
@@ -251,6 +277,7 @@ prop_compose! {
         load_balancer_classes in btree_map(name(), class(), 0..2),
         router_path in awkward(),
         nsxt in nsxt(),
+        legacy in legacy(),
     ) -> cloud::CloudConfig {
         let [internal, external, internal_name, external_name, exclude_internal, exclude_external] = nodes;
         let mut config = cloud::CloudConfig {
@@ -269,7 +296,7 @@ prop_compose! {
             load_balancer_classes,
             route: cloud::Route { router_path },
             nsxt,
-            legacy: cloud::Legacy::default(),
+            legacy,
         };
         // The reader demands credentials; without any, the global ones serve.
         let missing = config.effective().iter().any(|vcenter| vcenter.credentials == cloud::Credentials::Missing);

@@ -7,6 +7,7 @@ use slipway_testkit::scratch::Scratch;
 /// Whether the real validator accepts a config without a word.
 fn accepted(config: &serde_json::Value) -> bool {
     let scratch = Scratch::new("ignition").unwrap();
+    scratch.settle();
     let file = scratch.write("config.ign", config.to_string()).unwrap();
     let output = Command::new(peers::find("ignition-validate").unwrap()).arg(file).output().unwrap();
     output.status.success() && output.stdout.is_empty() && output.stderr.is_empty()

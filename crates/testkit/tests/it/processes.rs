@@ -31,6 +31,7 @@ fn wait_until_gone(pid: &str) {
 #[test]
 fn a_process_ends_when_it_is_dropped() {
     let scratch = Scratch::new("drop").unwrap();
+    scratch.settle();
     let process = sleeper(&scratch);
     let pid = process.id().to_string();
     assert!(!is_gone(&pid));
@@ -41,6 +42,7 @@ fn a_process_ends_when_it_is_dropped() {
 #[test]
 fn a_process_that_ends_too_soon_says_why() {
     let scratch = Scratch::new("fail").unwrap();
+    scratch.settle();
     let mut process = Process::start(Start {
         name: "cat",
         program: Path::new("cat"),
@@ -58,7 +60,11 @@ fn a_process_that_ends_too_soon_says_why() {
 #[test]
 #[ignore = "only run by another test"]
 fn starts_a_process_and_waits() {
+    if std::env::var_os("SLIPWAY_TEST_HELPER").is_none() {
+        return;
+    }
     let scratch = Scratch::new("wait").unwrap();
+    scratch.settle();
     let process = sleeper(&scratch);
     println!("started {}", process.id());
     std::thread::sleep(Duration::from_secs(1000));
@@ -69,6 +75,7 @@ fn starts_a_process_and_waits() {
 fn a_process_ends_when_its_test_is_killed() {
     let mut test = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "processes::starts_a_process_and_waits", "--ignored", "--nocapture"])
+        .env("SLIPWAY_TEST_HELPER", "1")
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();

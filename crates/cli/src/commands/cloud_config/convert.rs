@@ -16,10 +16,13 @@ pub(crate) fn run(file: &Path, printer: &Printer) -> anyhow::Result<Exit> {
         printer.say(&report::text(&reading.report, &name));
         anyhow::bail!("`{name}` cannot be converted ({})", report::plain_tally(&reading.report));
     };
-    printer.data(&config.to_yaml())?;
     if reading.format == Some(Format::Yaml) {
-        printer.say(&format!("`{name}` is YAML already\n"));
+        // Nothing to convert, so nothing is touched.
+        printer.data(&text)?;
+        printer.say(&format!("`{name}` is YAML already; it is printed as it is\n"));
+        return Ok(Exit::Ok);
     }
+    printer.data(&config.to_yaml())?;
     for leftover in &reading.leftovers {
         printer.say(&format!(
             "not carried over: {} (line {}): {}\n",

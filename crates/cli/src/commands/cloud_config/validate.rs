@@ -81,6 +81,7 @@ impl VCenter {
         }
     }
 
+    /// For people, on one line whatever the values contain.
     fn line(&self) -> String {
         let datacenters = if self.datacenters.is_empty() {
             "all datacenters".to_owned()
@@ -88,9 +89,14 @@ impl VCenter {
             self.datacenters.join(", ")
         };
         let insecure = if self.insecure { ", certificate not verified" } else { "" };
+        let shown = |text: &str| text.replace(char::is_control, "\u{fffd}");
         format!(
-            "  {NAME}{}{NAME:#} at {}:{}, {datacenters}, credentials: {}{insecure}\n",
-            self.name, self.server, self.port, self.credentials
+            "  {NAME}{}{NAME:#} at {}:{}, {}, credentials: {}{insecure}\n",
+            shown(&self.name),
+            shown(&self.server),
+            self.port,
+            shown(&datacenters),
+            shown(&self.credentials),
         )
     }
 }

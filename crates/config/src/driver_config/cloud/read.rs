@@ -155,6 +155,7 @@ fn from_ini(text: &str, file: &gcfg::File, findings: &mut Findings) -> (CloudCon
     let mut config = CloudConfig::default();
     let mut legacy = Legacy::default();
     reader.section_into("Global", &mut [&mut config.global, &mut legacy.global]);
+    reader.refuse_unnamed("VirtualCenter");
     config.vcenters = reader.subsections("VirtualCenter");
     for (name, vcenter) in &mut config.vcenters {
         if vcenter.server.is_empty() {
@@ -173,7 +174,9 @@ fn from_ini(text: &str, file: &gcfg::File, findings: &mut Findings) -> (CloudCon
     config.legacy = legacy;
     reader.finish(&SECTIONS);
     legacy_leftovers(&mut reader, file);
-    (config, reader.leftovers)
+    let mut leftovers = reader.leftovers;
+    leftovers.sort_by_key(|leftover| leftover.line);
+    (config, leftovers)
 }
 
 /// What the old provider alone used: the model keeps it, YAML cannot.
@@ -181,7 +184,7 @@ fn legacy_leftovers(reader: &mut IniReader<'_>, file: &gcfg::File) {
     const REASON: &str = "only the old in-tree provider used it; failure domains say it now";
     let sections = ["Workspace", "Network", "Disk"];
     let global: Vec<&str> = super::LegacyGlobal::KEYS.iter().map(|key| key.ini).collect();
-    for section in &file.sections {
+    for section in file.sections.iter().filter(|section| section.subsection.is_none()) {
         let whole = sections.iter().any(|name| gcfg::same_name(name, &section.name));
         let in_global = gcfg::same_name("Global", &section.name);
         for variable in &section.variables {
@@ -263,6 +266,15 @@ fn check(config: &CloudConfig, findings: &mut Findings, places: &Places<'_>) {
             .at_path(path)
             .hint("give both `secretName` and `secretNamespace` (INI: `secret-name`, `secret-namespace`)");
     }
+    // Said where it is written: at the vCenter, or in the global section it is inherited from.
+    let families = |name: &str| {
+        let own = config.vcenters.get(name).is_some_and(|vcenter| !vcenter.ip_family.is_empty());
+        if own {
+            places.find(&["vcenter", name, "ipFamily"], ("VirtualCenter", Some(name), "ip-family"))
+        } else {
+            global("ipFamily", "ip-family")
+        }
+    };
     for vcenter in config.effective() {
         if vcenter.credentials == Credentials::Missing
             && !secret
@@ -279,15 +291,23 @@ fn check(config: &CloudConfig, findings: &mut Findings, places: &Places<'_>) {
                 .at_path(path)
                 .hint("name a Secret in the global section");
         }
+        if vcenter.ip_family.len() > 1 {
+            let (span, path) = families(&vcenter.name);
+            findings
+                .warning_in(
+                    Rule::CloudConfigIpFamily,
+                    span,
+                    "the driver starts with two address families only as an experiment",
+                )
+                .at_path(path)
+                .hint("set ENABLE_ALPHA_DUAL_STACK in the driver's environment, or give one family");
+        }
         if let Some(family) = vcenter
             .ip_family
             .iter()
             .find(|family| !family.eq_ignore_ascii_case("ipv4") && !family.eq_ignore_ascii_case("ipv6"))
         {
-            let (span, path) = places.find(
-                &["vcenter", &vcenter.name, "ipFamily"],
-                ("VirtualCenter", Some(&vcenter.name), "ip-family"),
-            );
+            let (span, path) = families(&vcenter.name);
             findings
                 .error_in(Rule::CloudConfigIpFamily, span, format!("`{family}` is not an address family"))
                 .at_path(path)

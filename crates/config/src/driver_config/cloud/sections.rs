@@ -33,7 +33,7 @@ keys! {
         /// Directory with the credentials, instead of a Secret.
         secrets_directory: String = "secrets-directory" "secretsDirectory";
         /// Switches an API off that no longer exists.
-        api_disable: bool = "api-disable" "apiDisable";
+        api_disable: Option<bool> = "api-disable" "apiDisable";
         /// Address of that API.
         api_binding: String = "api-binding" "apiBinding";
         /// Address families of the nodes.
