@@ -27,12 +27,12 @@ pub(crate) fn cache() -> anyhow::Result<PathBuf> {
 }
 
 impl Peer {
+    /// By the name of its folder, or of a program it makes.
     pub fn named(name: &str) -> anyhow::Result<&'static Peer> {
         let known = || PEERS.iter().map(|peer| peer.name).collect::<Vec<_>>().join(", ");
-        PEERS
-            .iter()
-            .find(|peer| peer.name == name)
-            .with_context(|| format!("no peer `{name}`; there are {}", known()))
+        let by_folder = PEERS.iter().find(|peer| peer.name == name);
+        let peer = by_folder.or_else(|| Peer::of_program(name).ok());
+        peer.with_context(|| format!("no peer `{name}`; there are {}", known()))
     }
 
     /// The peer that makes a program.

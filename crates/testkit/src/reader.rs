@@ -82,6 +82,8 @@ impl Reader {
 impl Drop for Reader {
     fn drop(&mut self) {
         self.requests.take();
+        // It ends by itself, unless it waits for somebody to read its answers.
+        let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }

@@ -62,15 +62,20 @@ impl Drop for Scratch {
 /// Marks the folder of a test that failed.
 const FAILED: &str = ".failed";
 
-/// Removes what earlier runs left behind: shared servers, Ctrl-C. What failed tests left is kept for a day.
+/// Removes what earlier runs left behind: shared servers, Ctrl-C. It is kept for an hour, in case the run failed
+/// for another reason, and for a day where a test is known to have failed.
 fn sweep(root: &Path) {
-    const KEPT: Duration = Duration::from_hours(24);
     for entry in std::fs::read_dir(root).into_iter().flatten().flatten() {
         let name = entry.file_name();
         let owner = name.to_string_lossy().split('-').next().map(str::to_owned).unwrap_or_default();
         let alive = Path::new("/proc").join(owner).exists();
         let age = entry.metadata().and_then(|data| data.modified()).ok().and_then(|time| time.elapsed().ok());
-        let kept = entry.path().join(FAILED).exists() && age.is_some_and(|age| age < KEPT);
+        let patience = if entry.path().join(FAILED).exists() {
+            Duration::from_hours(24)
+        } else {
+            Duration::from_hours(1)
+        };
+        let kept = age.is_some_and(|age| age < patience);
         if !alive && !kept {
             let _ = std::fs::remove_dir_all(entry.path());
         }

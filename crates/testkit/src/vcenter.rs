@@ -148,8 +148,8 @@ fn exchange(authority: &str, request: &[u8], network_of: Option<u32>) -> anyhow:
     // A thread cannot move to another network, a process can.
     let (host, port) = authority.rsplit_once(':').context("host and port")?;
     let script = format!("exec 3<>/dev/tcp/{host}/{port}; cat >&3; cat <&3");
-    let mut child = bound(Path::new("bash"), network_of)
-        .args(["-c", &script])
+    let mut child = bound(Path::new("timeout"), network_of)
+        .args(["30", "bash", "-c", &script])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()?;
