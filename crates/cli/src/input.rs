@@ -20,9 +20,13 @@ pub(crate) fn read(file: &Path) -> anyhow::Result<String> {
     } else {
         let source = fs_err::File::open(file)?;
         if source.metadata()?.is_dir() {
-            bail!("`{}` is a directory; name the install-config file in it", file.display());
+            bail!("`{}` is a directory; name the file in it", file.display());
         }
         source.take(limit).read_to_end(&mut bytes)?;
+    }
+    if bytes.len() as u64 == limit {
+        // Too large whatever it holds; the cut may lie within a character.
+        return Ok(String::from_utf8_lossy(&bytes).into_owned());
     }
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();

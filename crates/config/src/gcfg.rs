@@ -6,7 +6,7 @@
 
 mod scan;
 
-use std::fmt::Write;
+use std::fmt::{self, Write};
 
 use self::scan::{Scanner, Token};
 
@@ -27,14 +27,20 @@ pub struct Section {
     pub offset: usize,
 }
 
-/// `name = value`, or a name alone.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// `name = value`, or a name alone. The value may be a password and is not shown.
+#[derive(Clone, PartialEq, Eq)]
 pub struct Variable {
     pub name: String,
     pub value: Option<String>,
     /// Where the name and the value stand, in bytes.
     pub offset: usize,
     pub value_span: std::ops::Range<usize>,
+}
+
+impl fmt::Debug for Variable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Variable").field("name", &self.name).finish_non_exhaustive()
+    }
 }
 
 /// Why a text is not in this dialect.

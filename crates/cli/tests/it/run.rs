@@ -30,3 +30,23 @@ pub(crate) fn transcript_of(command: &mut Command, arguments: &[&str]) -> String
         text(&output.stderr),
     )
 }
+
+/// What programs and shells read is the same with colours as without.
+#[test]
+fn data_has_no_colours() {
+    for command in [
+        &["schema"][..],
+        &["completion", "bash"],
+        &["completion", "zsh"],
+        &["version"],
+        &["validate", "-o", "json", "examples/none.yaml"],
+    ] {
+        let output = |color: &str| {
+            slipway(&[command, &["--color", color]].concat()).output().expect("the command runs")
+        };
+        let (plain, coloured) = (output("never"), output("always"));
+        assert!(plain.status.success() && !plain.stdout.is_empty(), "{command:?}");
+        assert_eq!(plain.stdout, coloured.stdout, "{command:?}");
+        assert!(plain.stderr.is_empty() && coloured.stderr.is_empty(), "{command:?}");
+    }
+}

@@ -70,3 +70,9 @@ fn refuses_mistakes(#[case] name: &str, #[case] edit: (&str, &str)) {
     let validator = jsonschema::draft7::new(&schema()).expect("a validator");
     assert!(!validator.is_valid(&read(&example(name, &[edit]))));
 }
+
+#[test]
+fn is_the_one_in_the_reference() {
+    let reference = include_str!("../../../../docs/reference/install-config.schema.json");
+    assert_eq!(schema(), serde_json::from_str::<Value>(reference).expect("JSON"));
+}

@@ -105,6 +105,13 @@ fn a_file_that_is_not_text() {
     insta::assert_snapshot!(transcript_of(slipway(&arguments).current_dir(directory.path()), &arguments));
 }
 
+/// The cut at the limit lies within a character; the file is too large, not broken text.
+#[test]
+fn a_file_that_is_too_large() {
+    let output = transcript_in_directory(&format!("#{}", "é".repeat(5 << 20)), &["validate"]);
+    assert!(output.contains("error[document-too-large]") && output.contains("exit: 3"), "{}", &output[..500]);
+}
+
 #[test]
 fn a_long_list_is_cut() {
     let many: String = (0..80).map(|index| format!("nonsense{index}: 1\n")).collect();

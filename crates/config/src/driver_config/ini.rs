@@ -207,6 +207,11 @@ pub(super) fn write_section<S: Section>(
         return Ok(());
     }
     writer.section(name, subsection)?;
+    write_keys(writer, section)
+}
+
+/// Writes the keys that are set into the section that was written last.
+pub(super) fn write_keys<S: Section>(writer: &mut Writer, section: &S) -> Result<(), WriteError> {
     for (key, slot) in S::KEYS.iter().zip(section.slots()).filter(|(_, slot)| slot.is_set()) {
         writer.variable(key.ini, &slot.to_ini())?;
     }

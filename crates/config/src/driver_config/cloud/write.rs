@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::CloudConfig;
-use crate::driver_config::ini::write_section;
+use crate::driver_config::ini::{write_keys, write_section};
 use crate::driver_config::keys::Section;
 use crate::driver_config::yaml::to_map;
 use crate::gcfg::{WriteError, Writer};
@@ -38,12 +38,7 @@ impl CloudConfig {
     pub fn to_ini(&self) -> Result<String, WriteError> {
         let mut writer = Writer::default();
         write_section(&mut writer, "Global", None, &self.global, true)?;
-        let legacy = &self.legacy.global;
-        for (key, slot) in
-            super::LegacyGlobal::KEYS.iter().zip(legacy.slots()).filter(|(_, slot)| slot.is_set())
-        {
-            writer.variable(key.ini, &slot.to_ini())?;
-        }
+        write_keys(&mut writer, &self.legacy.global)?;
         for (name, vcenter) in &self.vcenters {
             let mut vcenter = vcenter.clone();
             // The name of the section is the server unless said otherwise.
