@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use crate::names::ClusterName;
 
 /// Letters and digits that cannot be confused, and vowels left out so that no words appear.
@@ -10,8 +12,34 @@ const SUFFIX: usize = 5;
 const LONGEST_PREFIX: usize = 21;
 
 /// The name of a cluster's infrastructure: part of the cluster name and five random characters.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct InfraId(String);
+
+/// Not of the form `<name>-<five characters>`.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not the name of an infrastructure: it ends with a dash and five characters")]
+pub struct InvalidInfraId(String);
+
+impl TryFrom<String> for InfraId {
+    type Error = InvalidInfraId;
+
+    fn try_from(text: String) -> Result<Self, InvalidInfraId> {
+        let well_formed = text.rsplit_once('-').is_some_and(|(prefix, suffix)| {
+            (1..=LONGEST_PREFIX).contains(&prefix.len())
+                && prefix.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+                && suffix.len() == SUFFIX
+                && suffix.bytes().all(|byte| ALPHABET.contains(&byte))
+        });
+        if well_formed { Ok(InfraId(text)) } else { Err(InvalidInfraId(text)) }
+    }
+}
+
+impl From<InfraId> for String {
+    fn from(id: InfraId) -> String {
+        id.0
+    }
+}
 
 impl InfraId {
     /// `random(n)` returns a number below `n`.
@@ -69,5 +97,16 @@ mod tests {
         let id = InfraId::new(&cluster, |_| next.next().unwrap());
         assert_eq!(id.as_str(), expected);
         assert_eq!(id.as_str().len(), InfraId::length(&cluster));
+        assert_eq!(InfraId::try_from(id.to_string()), Ok(id));
+    }
+
+    #[rstest]
+    #[case("")]
+    #[case("-bcdfg")]
+    #[case("a-bcdf")]
+    #[case("a-aeiou")]
+    #[case("a/b-bcdfg")]
+    fn is_read_with_care(#[case] text: &str) {
+        assert!(InfraId::try_from(text.to_owned()).is_err());
     }
 }

@@ -24,6 +24,21 @@ impl From<&str> for Secret {
     }
 }
 
+/// For `#[serde(with = "secret::exposed")]`, on fields of files that only their owner reads.
+pub mod exposed {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::Secret;
+
+    pub fn serialize<S: Serializer>(secret: &Secret, serializer: S) -> Result<S::Ok, S::Error> {
+        secret.expose().serialize(serializer)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Secret, D::Error> {
+        String::deserialize(deserializer).map(|text| text.as_str().into())
+    }
+}
+
 impl PartialEq for Secret {
     fn eq(&self, other: &Self) -> bool {
         self.expose() == other.expose()
