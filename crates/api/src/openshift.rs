@@ -22,7 +22,7 @@ pub use machine::{
     FailureDomains, LabelSelector, LifecycleHook, LifecycleHooks, Machine, MachineSet, MachineSetSpec,
     MachineSpec, MachineTemplate, MachinesTemplate, ObjectLabels, ProviderSpec, Strategy,
 };
-pub use machine_config::{MachineConfig, MachineConfigSpec};
+pub use machine_config::{MachineConfig, MachineConfigSpec, OsImageStream, OsImageStreamSpec};
 pub use operator::{
     DefaultNetwork, GatewayIpv4, MachineConfiguration, MachineConfigurationSpec, MachineManager,
     MachineManagerSelection, ManagedBootImages, NetworkOperator, NetworkOperatorSpec, OvnKubernetes,

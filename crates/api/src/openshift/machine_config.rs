@@ -18,3 +18,12 @@ pub struct MachineConfigSpec {
     pub kernel_arguments: Vec<String>,
     pub fips: Option<bool>,
 }
+
+/// Which operating system machines get.
+#[derive(CustomResource, Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[kube(group = "machineconfiguration.openshift.io", version = "v1", kind = "OSImageStream")]
+#[kube(root = "OsImageStream", schema = "disabled")]
+#[serde(rename_all = "camelCase")]
+pub struct OsImageStreamSpec {
+    pub default_stream: String,
+}

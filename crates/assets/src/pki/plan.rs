@@ -3,9 +3,10 @@
 use std::net::IpAddr;
 
 use jiff::SignedDuration;
-use slipway_config::install_config::{InstallConfig, Platform};
+use slipway_config::install_config::InstallConfig;
 
 use super::SHORTEST_VALIDITY;
+use crate::names;
 
 /// As long as anybody plans for a cluster.
 const TEN_YEARS: SignedDuration = SignedDuration::from_hours(3653 * 24);
@@ -194,7 +195,7 @@ pub(super) fn leaves(config: &InstallConfig) -> Vec<Leaf> {
                 usage| { Leaf { name, signer, common_name, organizations, usage } };
     // The API server has the first address of each service network.
     let first_addresses = config.networking.service.iter().filter_map(|cidr| cidr.net().hosts().next());
-    let vips = api_vips(config);
+    let vips = names::vips(config).api;
     // Clients that do not know addresses in certificates compare them as names.
     let mcs_names = std::iter::once(internal.clone()).chain(vips.iter().map(IpAddr::to_string));
     vec![
@@ -248,18 +249,4 @@ pub(super) fn leaves(config: &InstallConfig) -> Vec<Leaf> {
             Usage::Server { names: vec![internal], addresses: vips },
         ),
     ]
-}
-
-/// The virtual addresses of the API; none where names alone lead to it.
-pub(crate) fn api_vips(config: &InstallConfig) -> Vec<IpAddr> {
-    use slipway_config::install_config::kubevirt::Network;
-    match &config.platform {
-        Platform::VSphere(platform) => platform.vips.api.clone(),
-        Platform::Ovirt(platform) => platform.vips.api.clone(),
-        Platform::KubeVirt(platform) => match &platform.network {
-            Network::Attachment { vips, .. } => vips.api.clone(),
-            Network::Pods => Vec::new(),
-        },
-        Platform::None => Vec::new(),
-    }
 }
