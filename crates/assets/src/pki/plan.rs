@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use jiff::SignedDuration;
 use slipway_config::install_config::InstallConfig;
+use slipway_config::net::Cidr;
 
 use super::SHORTEST_VALIDITY;
 use crate::names;
@@ -193,8 +194,7 @@ pub(super) fn leaves(config: &InstallConfig) -> Vec<Leaf> {
                 signer,
                 (common_name, organizations): (&'static str, &'static [&'static str]),
                 usage| { Leaf { name, signer, common_name, organizations, usage } };
-    // The API server has the first address of each service network.
-    let first_addresses = config.networking.service.iter().filter_map(|cidr| cidr.net().hosts().next());
+    let first_addresses = config.networking.service.iter().filter_map(|cidr| first_address(*cidr));
     let vips = names::vips(config).api;
     // Clients that do not know addresses in certificates compare them as names.
     let mcs_names = std::iter::once(internal.clone()).chain(vips.iter().map(IpAddr::to_string));
@@ -249,4 +249,13 @@ pub(super) fn leaves(config: &InstallConfig) -> Vec<Leaf> {
             Usage::Server { names: vec![internal], addresses: vips },
         ),
     ]
+}
+
+/// The address the API server has in a service network: the first one behind the network's own.
+fn first_address(cidr: Cidr) -> Option<IpAddr> {
+    let first = match cidr.net().network() {
+        IpAddr::V4(network) => IpAddr::V4(u32::from(network).checked_add(1)?.into()),
+        IpAddr::V6(network) => IpAddr::V6(u128::from(network).checked_add(1)?.into()),
+    };
+    cidr.contains(first).then_some(first)
 }

@@ -1,0 +1,188 @@
+//! Keys and certificates, judged by openssl and ssh-keygen.
+
+use std::path::Path;
+use std::process::Command;
+
+use jiff::{SignedDuration, Timestamp};
+use slipway_assets::Pki;
+use slipway_assets::pki::{Bundle, SHORTEST_VALIDITY, Signer};
+use slipway_config::install_config::{Curve, SignerKey};
+use tempfile::TempDir;
+
+use crate::fixtures::{EVERYTHING, Fresh, config, now};
+
+/// Each leaf: signer, what it is for, names and addresses.
+const LEAVES: [(&str, Signer, &str, &[&str]); 13] = [
+    ("admin-kubeconfig-client", Signer::AdminKubeconfig, "sslclient", &[]),
+    ("kube-apiserver-lb-server", Signer::ApiLoadBalancer, "sslserver", &["api.galleon.example.com"]),
+    (
+        "kube-apiserver-internal-lb-server",
+        Signer::ApiLoadBalancer,
+        "sslserver",
+        &["api-int.galleon.example.com"],
+    ),
+    (
+        "kube-apiserver-localhost-server",
+        Signer::ApiLocalhost,
+        "sslserver",
+        &["localhost", "127.0.0.1", "::1"],
+    ),
+    (
+        "kube-apiserver-service-network-server",
+        Signer::ApiServiceNetwork,
+        "sslserver",
+        &[
+            "kubernetes",
+            "kubernetes.default",
+            "kubernetes.default.svc",
+            "kubernetes.default.svc.cluster.local",
+            "openshift",
+            "openshift.default",
+            "openshift.default.svc",
+            "openshift.default.svc.cluster.local",
+            "172.30.0.1",
+            "fd02::1",
+        ],
+    ),
+    ("kube-apiserver-to-kubelet-client", Signer::ApiToKubelet, "sslclient", &[]),
+    ("kube-control-plane-kube-controller-manager-client", Signer::ControlPlane, "sslclient", &[]),
+    ("kube-control-plane-kube-scheduler-client", Signer::ControlPlane, "sslclient", &[]),
+    ("apiserver-proxy", Signer::AggregatorCa, "sslclient", &[]),
+    ("aggregator-client", Signer::Aggregator, "sslclient", &[]),
+    ("kubelet-client", Signer::KubeletBootstrap, "sslclient", &[]),
+    (
+        "machine-config-server",
+        Signer::Root,
+        "sslserver",
+        &["api-int.galleon.example.com", "10.30.0.10", "fd00:30::10"],
+    ),
+    ("journal-gatewayd", Signer::Root, "sslserver", &["api-int.galleon.example.com", "10.30.0.10"]),
+];
+
+fn openssl(folder: &Path, arguments: &[&str]) -> Result<String, String> {
+    let output = Command::new("openssl").current_dir(folder).args(arguments).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    if output.status.success() {
+        Ok(text)
+    } else {
+        Err(format!("{text}{}", String::from_utf8_lossy(&output.stderr)))
+    }
+}
+
+fn pki(key: SignerKey) -> (Pki, TempDir) {
+    let mut config = config(EVERYTHING);
+    config.signer_key = key;
+    let pki = Pki::generate(&config, now(), &Fresh).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    for (name, pem) in pki.files() {
+        fs_err::write(folder.path().join(name), pem).unwrap();
+    }
+    (pki, folder)
+}
+
+/// Whether a certificate is good at a time.
+fn verify(
+    folder: &Path,
+    leaf: &str,
+    authority: &str,
+    at: Timestamp,
+    more: &[&str],
+) -> Result<String, String> {
+    let (authority, leaf) = (format!("{authority}.crt"), format!("{leaf}.crt"));
+    let at = at.as_second().to_string();
+    let arguments = ["verify", "-x509_strict", "-attime", &at, "-CAfile", &authority];
+    openssl(folder, &[&arguments[..], more, &[&leaf]].concat())
+}
+
+fn judge(key: SignerKey) {
+    let (pki, folder) = pki(key);
+    let folder = folder.path();
+    for (leaf, signer, purpose, names) in LEAVES {
+        verify(folder, leaf, signer.name(), now(), &["-purpose", purpose]).unwrap();
+        for name in names {
+            let check =
+                if name.parse::<std::net::IpAddr>().is_ok() { "-verify_ip" } else { "-verify_hostname" };
+            verify(folder, leaf, signer.name(), now(), &["-purpose", purpose, check, name]).unwrap();
+        }
+        let stranger = if signer == Signer::Kubelet { Signer::Root } else { Signer::Kubelet };
+        verify(folder, leaf, stranger.name(), now(), &[]).unwrap_err();
+        same_key(folder, leaf);
+    }
+    for signer in Signer::ALL {
+        verify(folder, signer.name(), signer.name(), now(), &[]).unwrap();
+        same_key(folder, signer.name());
+    }
+    for bundle in Bundle::ALL {
+        for (leaf, signer, ..) in LEAVES {
+            let good = verify(folder, leaf, bundle.name(), now(), &[]).is_ok();
+            assert_eq!(good, bundle.signers().contains(&signer), "{leaf} by {}", bundle.name());
+        }
+    }
+    let expected = LEAVES.len() * 2 + Signer::ALL.len() * 2 + Bundle::ALL.len() + 6;
+    assert_eq!(pki.files().count(), expected, "no file is left unjudged");
+}
+
+fn same_key(folder: &Path, name: &str) {
+    let certificate = openssl(folder, &["x509", "-noout", "-pubkey", "-in", &format!("{name}.crt")]).unwrap();
+    let key = openssl(folder, &["pkey", "-pubout", "-in", &format!("{name}.key")]).unwrap();
+    assert_eq!(certificate, key, "{name}");
+}
+
+#[test]
+fn chains_and_names_with_rsa() {
+    judge(SignerKey::Rsa(2048));
+}
+
+#[test]
+fn chains_and_names_with_ecdsa() {
+    judge(SignerKey::Ecdsa(Curve::P384));
+}
+
+/// A cluster that is first started months after its files were made meets no expired certificate, nor does
+/// one whose clock lags by a time zone. Afterwards, Slipway knows.
+#[test]
+fn a_late_first_boot_meets_valid_certificates() {
+    let (pki, folder) = pki(SignerKey::Ecdsa(Curve::P256));
+    let hour = SignedDuration::from_hours(1);
+    let last = now() + SHORTEST_VALIDITY - hour;
+    assert!(pki.expires() - last.duration_until(pki.expires()) == last);
+    for (leaf, signer, ..) in LEAVES {
+        for at in [now() - hour * 23, last] {
+            verify(folder.path(), leaf, signer.name(), at, &[]).unwrap();
+        }
+    }
+    let after = pki.expires() + hour;
+    let expired = LEAVES
+        .iter()
+        .filter(|(leaf, signer, ..)| verify(folder.path(), leaf, signer.name(), after, &[]).is_err());
+    assert!(expired.count() > 0, "the date that Slipway knows is the right one");
+}
+
+#[test]
+fn subjects_are_those_the_api_server_knows() {
+    let (_, folder) = pki(SignerKey::Ecdsa(Curve::P256));
+    let subject = |leaf: &str| {
+        let file = format!("{leaf}.crt");
+        let text =
+            openssl(folder.path(), &["x509", "-noout", "-subject", "-nameopt", "RFC2253", "-in", &file]);
+        text.unwrap().trim().trim_start_matches("subject=").to_owned()
+    };
+    assert_eq!(subject("admin-kubeconfig-client"), "CN=system:admin,O=system:masters");
+    assert_eq!(
+        subject("kubelet-client"),
+        "CN=system:serviceaccount:openshift-machine-config-operator:node-bootstrapper,\
+         O=system:serviceaccounts,O=system:serviceaccounts:openshift-machine-config-operator"
+    );
+    assert_eq!(subject("root-ca"), "CN=root-ca,OU=openshift");
+}
+
+#[test]
+fn ssh_understands_the_bootstrap_key() {
+    let (pki, folder) = pki(SignerKey::Ecdsa(Curve::P256));
+    let key = folder.path().join("bootstrap-ssh.key");
+    fs_err::set_permissions(&key, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    let output = Command::new("ssh-keygen").arg("-y").arg("-f").arg(&key).output().unwrap();
+    assert_eq!(String::from_utf8(output.stdout).unwrap().trim(), pki.pem("bootstrap-ssh.pub").trim());
+    let verify = openssl(folder.path(), &["pkey", "-pubout", "-in", "service-account.key"]).unwrap();
+    assert_eq!(verify, pki.pem("service-account.pub"));
+}

@@ -1,0 +1,149 @@
+//! Whole trees, as they were last agreed on: `cargo xtask golden` writes them anew.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use rstest::rstest;
+use serde_json::{Value, json};
+use slipway_assets::{Access, Cluster, Tree};
+use slipway_config::yaml::to_yaml;
+
+use crate::fixtures::{self, EVERYTHING, KUBEVIRT, NONE, OVIRT, SEED, VSPHERE};
+
+#[rstest]
+#[case("vsphere", VSPHERE)]
+#[case("vsphere-seed", SEED)]
+#[case("vsphere-everything", EVERYTHING)]
+#[case("ovirt", OVIRT)]
+#[case("kubevirt", KUBEVIRT)]
+#[case("none", NONE)]
+fn trees_are_as_agreed(#[case] name: &str, #[case] config: &str) {
+    let cluster = fixtures::cluster(config);
+    let tree = slipway_assets::manifests(&cluster).unwrap();
+    let shown: BTreeMap<PathBuf, String> =
+        tree.iter().map(|(path, file)| (PathBuf::from(path), show(&cluster, path, file))).collect();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
+    if std::env::var_os("SLIPWAY_GOLDEN").is_some_and(|what| what == "update") {
+        update(&root, &shown);
+    }
+    let agreed = read(&root);
+    let hint = "if that is what it should be, run `cargo xtask golden` and review the difference";
+    assert_eq!(
+        agreed.keys().collect::<Vec<_>>(),
+        shown.keys().collect::<Vec<_>>(),
+        "the files of {name} changed; {hint}"
+    );
+    for (path, text) in &shown {
+        assert!(agreed[path] == *text, "{name}/{} changed; {hint}\n{text}", path.display());
+    }
+}
+
+fn update(root: &Path, shown: &BTreeMap<PathBuf, String>) {
+    if root.exists() {
+        fs_err::remove_dir_all(root).unwrap();
+    }
+    for (path, text) in shown {
+        let path = root.join(path);
+        fs_err::create_dir_all(path.parent().unwrap()).unwrap();
+        fs_err::write(path, text).unwrap();
+    }
+}
+
+fn read(root: &Path) -> BTreeMap<PathBuf, String> {
+    let mut files = BTreeMap::new();
+    let mut folders = vec![root.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs_err::read_dir(&folder).into_iter().flatten() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                let text = fs_err::read_to_string(&path).unwrap();
+                files.insert(path.strip_prefix(root).unwrap().to_owned(), text);
+            }
+        }
+    }
+    files
+}
+
+/// A file for people: Secrets are decoded, and what is different in every run has a name.
+fn show(cluster: &Cluster, _path: &str, file: &slipway_assets::File) -> String {
+    let mut value = fixtures::yaml(std::str::from_utf8(&file.contents).unwrap());
+    if value["kind"] == "Secret"
+        && let Some(data) = value["data"].as_object_mut()
+    {
+        for entry in data.values_mut() {
+            let decoded = STANDARD.decode(entry.as_str().unwrap()).unwrap();
+            *entry = json!(String::from_utf8(decoded).unwrap());
+        }
+    }
+    let names: Vec<(String, String)> = cluster
+        .pki
+        .files()
+        // Bundles first: they contain the others.
+        .filter(|(name, _)| name.contains("bundle"))
+        .chain(cluster.pki.files().filter(|(name, _)| !name.contains("bundle")))
+        .map(|(name, pem)| (pem.to_owned(), format!("<{name}>\n")))
+        .collect();
+    scrub(&mut value, &names);
+    let access = match file.access {
+        Access::Group => "",
+        Access::Owner => "# for the owner alone\n",
+    };
+    format!("{access}{}", to_yaml(&value))
+}
+
+fn scrub(value: &mut Value, names: &[(String, String)]) {
+    match value {
+        Value::String(text) => {
+            for (pem, name) in names {
+                let encoded = STANDARD.encode(pem);
+                *text = text.replace(pem, name).replace(&encoded, &format!("<base64 of {}>", name.trim()));
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| scrub(item, names)),
+        Value::Object(members) => members.values_mut().for_each(|member| scrub(member, names)),
+        _ => {}
+    }
+}
+
+#[test]
+fn two_runs_are_the_same_to_the_byte() {
+    let cluster = fixtures::cluster(EVERYTHING);
+    let run = || -> Tree { slipway_assets::manifests(&cluster).unwrap() };
+    assert!(run() == run());
+}
+
+/// Secrets are in files that only their owner reads, and nowhere else.
+#[test]
+fn secrets_are_in_private_files_only() {
+    for (name, config) in fixtures::ALL {
+        let cluster = fixtures::cluster(config);
+        let secrets = [fixtures::PASSWORD, "dXNlcjpwYXNzd29yZA==", cluster.identity.kubeadmin_hash.expose()];
+        let keys = cluster.pki.files().filter(|(_, pem)| pem.contains("PRIVATE KEY")).map(|(_, pem)| pem);
+        let secrets: Vec<String> = secrets
+            .into_iter()
+            .chain(keys)
+            .flat_map(|text| [text.to_owned(), STANDARD.encode(text)])
+            .collect();
+        let tree = slipway_assets::manifests(&cluster).unwrap();
+        for (path, file) in tree.iter().filter(|(_, file)| file.access == Access::Group) {
+            let value = fixtures::yaml(std::str::from_utf8(&file.contents).unwrap()).to_string();
+            let value: Value = serde_json::from_str(&value).unwrap();
+            for secret in &secrets {
+                assert!(!strings(&value).any(|text| text.contains(secret)), "{name}: {path} holds a secret");
+            }
+        }
+    }
+}
+
+fn strings(value: &Value) -> Box<dyn Iterator<Item = &str> + '_> {
+    match value {
+        Value::String(text) => Box::new(std::iter::once(text.as_str())),
+        Value::Array(items) => Box::new(items.iter().flat_map(strings)),
+        Value::Object(members) => Box::new(members.values().flat_map(strings)),
+        _ => Box::new(std::iter::empty()),
+    }
+}

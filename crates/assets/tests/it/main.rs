@@ -1,0 +1,10 @@
+//! The files of whole clusters: against what was agreed, and against software that reads them.
+
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+mod certificates;
+mod fixtures;
+mod golden;
+mod platforms;
+mod seed;
+mod strict;

@@ -1,0 +1,140 @@
+//! Rules of the platforms that no whole tree shows.
+
+use rstest::rstest;
+use serde_json::json;
+use slipway_assets::kubevirt::infra_objects;
+use slipway_assets::ovirt::affinity_groups;
+use slipway_config::install_config::Platform;
+
+use crate::fixtures::{EVERYTHING, KUBEVIRT, NONE, OVIRT, VSPHERE, cluster, manifests, value};
+
+/// Three control-plane machines and two compute machines of the example want hosts of their own.
+#[rstest]
+#[case(None, true, true)]
+#[case(Some(1), false, false)]
+#[case(Some(2), false, true)]
+#[case(Some(3), true, true)]
+fn affinity_never_keeps_machines_from_starting(
+    #[case] hosts: Option<usize>,
+    #[case] control_plane: bool,
+    #[case] compute: bool,
+) {
+    let cluster = cluster(OVIRT);
+    let Platform::Ovirt(platform) = &cluster.config.platform else { panic!("not oVirt") };
+    let groups = affinity_groups(&cluster, platform, hosts);
+    let enforcing: Vec<(&str, bool)> =
+        groups.iter().map(|group| (group.name.rsplit('-').next().unwrap(), group.enforcing)).collect();
+    assert_eq!(enforcing, [("controlplane", control_plane), ("compute", compute)]);
+    let infra_id = cluster.identity.infra_id.as_str();
+    assert!(groups.iter().all(|group| group.name.starts_with(infra_id)));
+}
+
+/// The selector of the anti-affinity meets the labels that pods really get.
+#[test]
+fn kubevirt_selectors_match_pods() {
+    let cluster = cluster(KUBEVIRT);
+    let Platform::KubeVirt(platform) = &cluster.config.platform else { panic!("not KubeVirt") };
+    let objects = infra_objects(&cluster, platform, "https://example.com/image.qcow2", b"{}", b"{}");
+    assert_eq!(objects.machines.len(), 4, "bootstrap and three of the control plane");
+    assert_eq!(objects.secrets.len(), 4);
+    for machine in &objects.machines {
+        let template = &machine.spec.template;
+        let affinity = template.spec.affinity.as_ref().unwrap();
+        let term = &affinity.pod_anti_affinity.preferred_during_scheduling_ignored_during_execution[0];
+        let wanted = term.pod_affinity_term.label_selector.as_ref().unwrap().match_labels.as_ref().unwrap();
+        assert!(!wanted.is_empty());
+        for (label, value) in wanted {
+            assert_eq!(template.metadata.labels.get(label), Some(value));
+        }
+    }
+}
+
+#[test]
+fn machines_of_the_user_have_no_manifests() {
+    let old_upi = r#"
+apiVersion: v1
+baseDomain: example.com
+metadata: {name: upi}
+compute: [{name: worker, replicas: 0}]
+platform:
+  vsphere:
+    vCenter: vc.example.com
+    username: me@vsphere.local
+    password: pw
+    datacenter: dc1
+    defaultDatastore: fast
+pullSecret: '{"auths":{"registry.example.com":{"auth":"dXNlcjpwYXNzd29yZA=="}}}'
+"#;
+    for config in [NONE, old_upi] {
+        let tree = manifests(config);
+        let machines: Vec<&str> = tree
+            .iter()
+            .map(|(path, _)| path)
+            .filter(|path| {
+                path.contains("machine-") || path.contains("machines") || path.starts_with("cluster-api/")
+            })
+            .filter(|path| !path.contains("machine-config") && !path.contains("machineconfig"))
+            .collect();
+        assert!(machines.is_empty(), "{machines:?}");
+    }
+}
+
+/// Proxies seldom reach the servers a platform is driven by.
+#[rstest]
+#[case(EVERYTHING, &["vcenter-a.example.com", "vcenter-b.example.com", "intranet.example.com", "fd02::/112"])]
+#[case(OVIRT, &["engine.example.com"])]
+#[case(KUBEVIRT, &["infra.example.com"])]
+fn no_proxy_covers_the_platform(#[case] config: &str, #[case] expected: &[&str]) {
+    let proxy = "proxy: {httpProxy: 'http://proxy.example.com:3128'}\n";
+    let config = if config.contains("\nproxy:") { config.to_owned() } else { format!("{config}{proxy}") };
+    let proxy = value(&manifests(&config), "manifests/cluster-proxy-01-config.yaml");
+    let entries: Vec<&str> = proxy["status"]["noProxy"].as_str().unwrap().split(',').collect();
+    for wanted in expected.iter().chain(&["127.0.0.1", "localhost", ".svc", ".cluster.local"]) {
+        assert!(entries.contains(wanted), "{wanted} is not in {entries:?}");
+    }
+    assert!(entries.is_sorted());
+}
+
+/// A template's name that vSphere would refuse is made from the failure domain's instead.
+#[test]
+fn long_template_names_are_cut() {
+    let long = "z".repeat(60);
+    let config = VSPHERE.replace("zone: north", &format!("zone: {long}"));
+    let machine = value(&manifests(&config), "openshift/99_openshift-cluster-api_master-machines-0.yaml");
+    let template = machine["spec"]["providerSpec"]["value"]["template"].as_str().unwrap();
+    assert!(template.ends_with("-rhcos-north"), "{template}");
+}
+
+/// The same mark in every run, another one for every machine.
+#[test]
+fn machines_are_marked() {
+    let tree = manifests(VSPHERE);
+    let mark = |index: usize| {
+        let path = format!("openshift/99_openshift-cluster-api_master-machines-{index}.yaml");
+        value(&tree, &path)["metadata"]["labels"]["slipway.dev/id"].clone()
+    };
+    assert_ne!(mark(0), mark(1));
+    let cluster = cluster(VSPHERE);
+    let name = format!("{}-master-0", cluster.identity.infra_id);
+    assert_eq!(mark(0), json!(cluster.identity.object_id(&name).to_string()));
+}
+
+#[rstest]
+#[case::disk_setup(
+    "      memoryMB: 32768\n",
+    "      dataDisks: [{name: etcd, sizeGiB: 10}]\n  diskSetup: [{type: etcd, etcd: {platformDiskID: etcd}}]\n",
+    "diskSetup"
+)]
+#[case::ipv6_server("vcenter-north.example.com", "fd00::1", "DNS name")]
+fn what_cannot_be_done_is_refused(#[case] from: &str, #[case] to: &str, #[case] says: &str) {
+    let config = VSPHERE.replace(from, to);
+    let error = slipway_assets::manifests(&cluster(&config)).unwrap_err().to_string();
+    assert!(error.contains(says), "{error}");
+}
+
+#[test]
+fn kubernetes_payloads_are_refused_for_now() {
+    let config = include_str!("../../../../examples/vsphere-kubernetes.yaml");
+    let error = slipway_assets::manifests(&cluster(config)).unwrap_err().to_string();
+    assert!(error.contains("Kubernetes payload"), "{error}");
+}

@@ -1,0 +1,99 @@
+//! Every object is accepted by a real API server with the real definitions, and no field is unknown to it.
+
+use serde_json::{Value, json};
+use slipway_assets::kubevirt::infra_objects;
+use slipway_config::install_config::Platform;
+use slipway_testkit::control_plane::{ControlPlane, Options};
+
+use crate::fixtures::{self, ALL};
+
+const DEFINITIONS: [&str; 24] = [
+    "openshift/infrastructures.config.openshift.io",
+    "openshift/dnses.config.openshift.io",
+    "openshift/ingresses.config.openshift.io",
+    "openshift/networks.config.openshift.io",
+    "openshift/networks.operator.openshift.io",
+    "openshift/proxies.config.openshift.io",
+    "openshift/schedulers.config.openshift.io",
+    "openshift/clusterversions.config.openshift.io",
+    "openshift/featuregates.config.openshift.io",
+    "openshift/imagedigestmirrorsets.config.openshift.io",
+    "openshift/machineconfigs.machineconfiguration.openshift.io",
+    "openshift/machineconfigurations.operator.openshift.io",
+    "openshift/machines.machine.openshift.io",
+    "openshift/machinesets.machine.openshift.io",
+    "openshift/controlplanemachinesets.machine.openshift.io",
+    "cluster-api/clusters.cluster.x-k8s.io",
+    "cluster-api/machines.cluster.x-k8s.io",
+    "cluster-api/ipaddressclaims.ipam.cluster.x-k8s.io",
+    "cluster-api/ipaddresses.ipam.cluster.x-k8s.io",
+    "cluster-api-provider-vsphere/vsphereclusters.infrastructure.cluster.x-k8s.io",
+    "cluster-api-provider-vsphere/vspheremachines.infrastructure.cluster.x-k8s.io",
+    "cluster-api-provider-vsphere/vspherefailuredomains.infrastructure.cluster.x-k8s.io",
+    "cluster-api-provider-vsphere/vspheredeploymentzones.infrastructure.cluster.x-k8s.io",
+    "containerized-data-importer/datavolumes.cdi.kubevirt.io",
+];
+
+/// Namespaces that the release brings.
+const NAMESPACES: [&str; 4] =
+    ["openshift-config", "openshift-machine-api", "openshift-machine-config-operator", "tenant-raft"];
+
+#[test]
+fn every_object_is_accepted() {
+    let plane = ControlPlane::start(Options::default()).unwrap();
+    plane.install_definitions(&DEFINITIONS).unwrap();
+    plane.install_definitions(&["kubevirt/virtualmachines.kubevirt.io"]).unwrap();
+    for name in NAMESPACES {
+        plane.kubectl().run(&["create", "namespace", name]).unwrap();
+    }
+    for (name, config) in ALL {
+        let objects = objects(config);
+        let list = json!({"apiVersion": "v1", "kind": "List", "items": objects}).to_string();
+        let applied = plane.kubectl().apply(&list).unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_eq!(applied.lines().count(), objects.len(), "{name}: {applied}");
+        clean(&plane, &objects);
+    }
+}
+
+/// The API server does refuse what it does not know: the test above can fail.
+#[test]
+fn unknown_fields_are_refused() {
+    let plane = ControlPlane::shared();
+    plane.install_definitions(&["openshift/dnses.config.openshift.io"]).unwrap();
+    let tree = fixtures::manifests(fixtures::VSPHERE);
+    let mut dns = fixtures::value(&tree, "manifests/cluster-dns-02-config.yml");
+    dns["spec"]["baseDomian"] = json!("example.com");
+    let error = plane.kubectl().apply_value(&dns).unwrap_err().to_string();
+    assert!(error.contains("baseDomian"), "{error}");
+}
+
+fn objects(config: &str) -> Vec<Value> {
+    let cluster = fixtures::cluster(config);
+    let tree = slipway_assets::manifests(&cluster).unwrap();
+    let mut objects: Vec<Value> = tree.iter().map(|(path, _)| fixtures::value(&tree, path)).collect();
+    if let Platform::KubeVirt(platform) = &cluster.config.platform {
+        let infra = infra_objects(&cluster, platform, "https://example.com/image.qcow2", b"{}", b"{}");
+        objects.push(serde_json::to_value(&infra.image).unwrap());
+        objects.extend(infra.secrets.iter().map(|secret| serde_json::to_value(secret).unwrap()));
+        objects.extend(infra.machines.iter().map(|machine| serde_json::to_value(machine).unwrap()));
+    }
+    // Namespaces come before what is in them.
+    objects.sort_by_key(|object| object["kind"] != "Namespace");
+    objects
+}
+
+/// Makes room for the next cluster, which has objects of the same names and other, unchangeable values.
+fn clean(plane: &ControlPlane, objects: &[Value]) {
+    let kubectl = plane.kubectl();
+    for claim in objects.iter().filter(|object| object["kind"] == "IPAddressClaim") {
+        let name = claim["metadata"]["name"].as_str().unwrap();
+        let patch = r#"{"metadata":{"finalizers":null}}"#;
+        let arguments =
+            ["patch", "ipaddressclaims.ipam.cluster.x-k8s.io", name, "--type=merge", "--patch", patch];
+        kubectl.run(&[&arguments[..], &["--namespace", "openshift-machine-api"]].concat()).unwrap();
+    }
+    let list: Vec<&Value> = objects.iter().filter(|object| object["kind"] != "Namespace").collect();
+    let file = plane.scratch().join("objects.json");
+    fs_err::write(&file, json!({"apiVersion": "v1", "kind": "List", "items": list}).to_string()).unwrap();
+    kubectl.run(&["delete", "--filename", file.to_str().unwrap(), "--timeout=60s"]).unwrap();
+}
