@@ -5,3 +5,7 @@ use crate::command::{cargo, run};
 pub(crate) fn config() -> anyhow::Result<()> {
     run(&mut cargo(&["bench", "--quiet", "--package", "slipway-config", "--bench", "load"]))
 }
+
+pub(crate) fn assets() -> anyhow::Result<()> {
+    run(&mut cargo(&["bench", "--quiet", "--package", "slipway-assets", "--bench", "assets"]))
+}

@@ -36,6 +36,8 @@ enum Task {
         #[arg(long, default_value_t = 10_000)]
         cases: u32,
     },
+    /// Write the golden trees of assets anew; review the difference like code
+    Golden,
     /// Measure, and print the figures beside the goals
     #[command(subcommand)]
     Bench(Bench),
@@ -55,6 +57,8 @@ enum Task {
 enum Bench {
     /// Loading and judging an install-config
     Config,
+    /// Making the files of a cluster
+    Assets,
 }
 
 fn main() -> anyhow::Result<()> {
@@ -64,6 +68,8 @@ fn main() -> anyhow::Result<()> {
         Task::Peers { names, list } => peers::run(&names, list),
         Task::Differential { cases } => peers::differential(cases),
         Task::Bench(Bench::Config) => bench::config(),
+        Task::Bench(Bench::Assets) => bench::assets(),
+        Task::Golden => test::golden(),
         Task::Fuzz { target, seconds } => fuzz::run(&target, seconds),
         Task::Deny => test::deny(),
     }

@@ -109,6 +109,12 @@ fn counts(line: &str) -> Option<(usize, usize)> {
 }
 
 /// `cargo xtask deny`.
+/// The test that compares the trees writes them, when asked.
+pub(crate) fn golden() -> anyhow::Result<()> {
+    let arguments = ["test", "--package", "slipway-assets", "--test", "it", "--", "golden::"];
+    command::run(cargo(&arguments).env("SLIPWAY_GOLDEN", "update"))
+}
+
 pub(crate) fn deny() -> anyhow::Result<()> {
     if !exists("cargo-deny") {
         println!("installing cargo-deny (a few minutes, once)");

@@ -5,6 +5,7 @@
 mod certificates;
 mod fixtures;
 mod golden;
+mod growth;
 mod platforms;
 mod seed;
 mod strict;

@@ -1,0 +1,48 @@
+//! Twice the machines take twice the time, not four times.
+
+use std::fmt::Write;
+
+use crate::fixtures::{EVERYTHING, cluster};
+
+/// Processor time of this thread in nanoseconds: other tests do not disturb it.
+fn processor_time() -> u64 {
+    let stat = fs_err::read_to_string("/proc/thread-self/schedstat").unwrap();
+    stat.split(' ').next().unwrap().parse().unwrap()
+}
+
+/// A cluster whose compute machines all have addresses of their own, and files of their own with them.
+pub(crate) fn with_machines(count: usize) -> String {
+    let compute = count - 3;
+    let (head, _) = EVERYTHING.split_once("    - role: compute\n").unwrap();
+    let mut text = head.replace("  replicas: 2\n", &format!("  replicas: {compute}\n"));
+    for index in 0..compute {
+        let (high, low) = (index / 200 + 2, index % 200 + 1);
+        write!(
+            text,
+            "    - role: compute\n      networkDevice:\n        ipAddrs: [10.30.{high}.{low}/16]\n        \
+             gateway: 10.30.0.1\n        nameservers: [10.30.0.2]\n"
+        )
+        .unwrap();
+    }
+    text
+}
+
+#[test]
+fn time_grows_with_the_machines_and_no_faster() {
+    let best = |count: usize| -> (u64, usize) {
+        let cluster = cluster(&with_machines(count));
+        let mut files = 0;
+        let best = (0..5)
+            .map(|_| {
+                let start = processor_time();
+                files = slipway_assets::manifests(&cluster).unwrap().len();
+                processor_time() - start
+            })
+            .min();
+        (best.unwrap(), files)
+    };
+    let (few, _) = best(50);
+    let (many, files) = best(500);
+    assert!(files > 3 * 497, "a machine, a claim and an address each: {files}");
+    assert!(many < few * 20, "ten times the machines took {} times the time", many / few);
+}
