@@ -1,13 +1,57 @@
-//! Placeholder until the real one is merged.
-use crate::Cluster;
-use crate::names::Role;
-use slipway_config::install_config::vsphere::Host;
-pub fn pointer(_cluster: &Cluster, _role: Role) -> Vec<u8> {
-    b"{}".to_vec()
-}
-pub fn hostname_wrapper(pointer: &[u8], _hostname: &str) -> Vec<u8> {
-    pointer.to_vec()
-}
-pub fn network_kargs(_host: &Host, _hostname: &str) -> String {
-    String::new()
+//! The Ignition configurations of an OpenShift cluster, and what belongs to them.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | `bootstrap` | `bootstrap.ign` |
+//! | `pointer` | `master.ign`, `worker.ign`, and the wrapper that names a machine |
+//! | `scripts` | the constant files of the bootstrap machine, from `files/bootstrap` |
+//! | `env` | what differs between clusters, for the scripts |
+//! | `overrides` | what the cluster version operator ignores for a while |
+//! | `channel` | how a configuration reaches a machine, and how much fits |
+//! | `kargs` | static addresses |
+//! | `kubeconfig`, `metadata`, `proxy`, `registries` | files of those names |
+//! | `config` | building a configuration |
+
+mod bootstrap;
+mod channel;
+mod config;
+mod env;
+mod kargs;
+mod kubeconfig;
+mod metadata;
+mod overrides;
+mod pointer;
+mod proxy;
+mod registries;
+mod scripts;
+
+pub use channel::{Encoded, Encoding, encoded_for};
+pub use kargs::network_kargs;
+pub use pointer::{Role, hostname_wrapper, pointer};
+
+use slipway_config::install_config::Payload;
+
+use crate::{Access, Cluster, Error, Tree};
+
+/// The Ignition configurations, `auth/` and `metadata.json`, from the manifests as they are on disk.
+pub(crate) fn ignition(cluster: &Cluster, manifests: &Tree) -> Result<Tree, Error> {
+    let release_image = match &cluster.config.payload {
+        Payload::OpenShift { release_image: Some(image), .. } => image.as_str(),
+        Payload::OpenShift { release_image: None, .. } => return Err(Error::ReleaseImage),
+        Payload::Kubernetes { .. } => {
+            let reason = "the Ignition configurations of the Kubernetes payload are not made yet";
+            return Err(Error::Unsupported(reason.to_owned()));
+        }
+    };
+    let mut tree = Tree::default();
+    let bootstrap = bootstrap::bootstrap(cluster, release_image, manifests)?;
+    tree.insert("bootstrap.ign", bootstrap, Access::Owner);
+    tree.insert("master.ign", pointer(cluster, Role::Master), Access::Owner);
+    tree.insert("worker.ign", pointer(cluster, Role::Worker), Access::Owner);
+    let admin = kubeconfig::kubeconfig(cluster, kubeconfig::Access::Admin);
+    tree.insert("auth/kubeconfig", admin, Access::Owner);
+    let password = cluster.identity.kubeadmin_password.expose();
+    tree.insert("auth/kubeadmin-password", password, Access::Owner);
+    tree.insert("metadata.json", metadata::metadata(cluster), Access::Group);
+    Ok(tree)
 }

@@ -11,7 +11,7 @@
 //! | [`manifests`] | `manifests/` and `openshift/` |
 //! | [`machines`] | Machines, their sets and addresses, in `openshift/` |
 //! | [`cluster_api`] | `cluster-api/` |
-//! | [`ignition`] | what machines boot from, `auth/` and `metadata.json` |
+//! | [`ignition`](mod@ignition) | what machines boot from, `auth/` and `metadata.json` |
 //! | [`drivers`] | the configuration of the vSphere drivers |
 //! | [`vsphere`], [`ovirt`], [`kubevirt`] | names and objects on the platforms |
 //! | [`names`], [`objects`] | what files agree on, and what they are made of |
@@ -47,11 +47,17 @@ pub enum Error {
     Unwritable { path: String, source: serde_json::Error },
     #[error("{what} {reason}")]
     TooLarge { what: String, reason: String },
+    #[error("no release image is given, and the bootstrap machine installs from one: set `payload.releaseImage`")]
+    ReleaseImage,
+    #[error("{path}: {reason}")]
+    Manifest { path: String, reason: String },
+    #[error("`{name}` is not among the keys and certificates of this cluster")]
+    Missing { name: String },
     #[error("{0}")]
     Unsupported(String),
 }
 
 /// The Ignition configurations, `auth/` and `metadata.json`, from the manifests as they are on disk.
-pub fn ignition(_cluster: &Cluster, _manifests: &Tree) -> Result<Tree, Error> {
-    Ok(Tree::default())
+pub fn ignition(cluster: &Cluster, manifests: &Tree) -> Result<Tree, Error> {
+    ignition::ignition(cluster, manifests)
 }

@@ -4,6 +4,7 @@
 //! value, and from which the field path and the place in the file can be found again later.
 
 mod build;
+mod json;
 mod write;
 
 use std::fmt;
@@ -11,6 +12,7 @@ use std::ops::Range;
 
 pub(crate) use build::printable;
 pub use build::{Limits, parse};
+pub use json::from_yaml;
 pub use write::to_yaml;
 
 /// Names one node of a [`Document`].

@@ -1,0 +1,90 @@
+//! Configurations that say where the real one is.
+
+use std::net::IpAddr;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use ignition_config::v3_2::{
+    Config, File, Ignition, IgnitionConfig, Resource, Security, SecurityTls, Storage,
+};
+use slipway_config::install_config::{InstallConfig, Platform, Vips, kubevirt};
+
+use super::config::{self, PUBLIC};
+use crate::Cluster;
+
+/// Port of the machine config server.
+const PORT: u16 = 22623;
+
+/// What a machine is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    Master,
+    Worker,
+}
+
+impl Role {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Role::Master => "master",
+            Role::Worker => "worker",
+        }
+    }
+}
+
+/// The configuration of every machine but the bootstrap one: where the machine config server is, and whom it
+/// must be vouched for by. `master.ign`, `worker.ign` and the user-data Secrets hold exactly these bytes.
+pub fn pointer(cluster: &Cluster, role: Role) -> Vec<u8> {
+    let source = format!("https://{}:{PORT}/config/{}", server(&cluster.config), role.as_str());
+    let authority =
+        format!("data:text/plain;charset=utf-8;base64,{}", STANDARD.encode(cluster.pki.pem("root-ca.crt")));
+    let at = |source| Resource { source: Some(source), ..Resource::default() };
+    config::bytes(&Config {
+        ignition: Ignition {
+            config: Some(IgnitionConfig { merge: Some(vec![at(source)]), replace: None }),
+            security: Some(Security {
+                tls: Some(SecurityTls { certificate_authorities: Some(vec![at(authority)]) }),
+            }),
+            ..Config::default().ignition
+        },
+        ..Config::default()
+    })
+}
+
+/// A configuration that gives the machine its name and merges another one, for platforms whose machines do
+/// not learn their names otherwise.
+pub fn hostname_wrapper(pointer: &[u8], hostname: &str) -> Vec<u8> {
+    let mut file = File::new("/etc/hostname".to_owned());
+    file.mode = Some(PUBLIC);
+    file.overwrite = Some(true);
+    file.contents = Some(config::resource(format!("{hostname}\n").as_bytes()));
+    config::bytes(&Config {
+        ignition: Ignition {
+            config: Some(IgnitionConfig { merge: Some(vec![config::resource(pointer)]), replace: None }),
+            ..Config::default().ignition
+        },
+        storage: Some(Storage { files: Some(vec![file]), ..Storage::default() }),
+        ..Config::default()
+    })
+}
+
+/// The virtual addresses, on platforms that have any.
+pub(super) fn vips(config: &InstallConfig) -> Option<&Vips> {
+    let vips = match &config.platform {
+        Platform::VSphere(platform) => Some(&platform.vips),
+        Platform::Ovirt(platform) => Some(&platform.vips),
+        Platform::KubeVirt(kubevirt::Platform { network: kubevirt::Network::Attachment { vips, .. }, .. }) => {
+            Some(vips)
+        }
+        Platform::KubeVirt(_) | Platform::None => None,
+    };
+    vips.filter(|vips| !vips.is_empty())
+}
+
+/// An address rather than a name where there is one: a machine can reach it before it can resolve names.
+fn server(config: &InstallConfig) -> String {
+    match vips(config).and_then(|vips| vips.api.first()) {
+        Some(IpAddr::V4(address)) => address.to_string(),
+        Some(IpAddr::V6(address)) => format!("[{address}]"),
+        None => format!("api-int.{}", config.cluster_domain()),
+    }
+}

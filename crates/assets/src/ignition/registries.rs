@@ -1,0 +1,95 @@
+//! `registries.conf`: where images are really pulled from.
+
+use slipway_config::install_config::{Mirror, SourcePolicy};
+
+/// TOML for the mirrors, or nothing when there are none. Several entries for one source become one.
+pub(super) fn registries_conf(mirrors: &[Mirror]) -> Option<String> {
+    let mut registries: Vec<Registry<'_>> = Vec::new();
+    for mirror in mirrors.iter().filter(|mirror| !mirror.mirrors.is_empty()) {
+        let known = registries.iter().position(|registry| registry.source == mirror.source);
+        let index = known.unwrap_or_else(|| {
+            registries.push(Registry { source: &mirror.source, blocked: false, mirrors: Vec::new() });
+            registries.len() - 1
+        });
+        let registry = &mut registries[index];
+        registry.blocked |= mirror.source_policy == Some(SourcePolicy::NeverContactSource);
+        for location in &mirror.mirrors {
+            if !registry.mirrors.contains(&location.as_str()) {
+                registry.mirrors.push(location);
+            }
+        }
+    }
+    (!registries.is_empty()).then(|| registries.iter().map(Registry::toml).collect::<Vec<_>>().join("\n"))
+}
+
+struct Registry<'a> {
+    source: &'a str,
+    blocked: bool,
+    mirrors: Vec<&'a str>,
+}
+
+impl Registry<'_> {
+    fn toml(&self) -> String {
+        // A wildcard stands for many places, so it is no location.
+        let key = if self.source.starts_with("*.") { "prefix" } else { "location" };
+        let mut text = format!("[[registry]]\n{key} = {}\n", quoted(self.source));
+        text.push_str("mirror-by-digest-only = true\n");
+        if self.blocked {
+            text.push_str("blocked = true\n");
+        }
+        for mirror in &self.mirrors {
+            text.push_str(&format!("\n[[registry.mirror]]\nlocation = {}\n", quoted(mirror)));
+        }
+        text
+    }
+}
+
+/// A basic string of TOML.
+fn quoted(text: &str) -> String {
+    let escaped: String = text
+        .chars()
+        .map(|c| match c {
+            '"' | '\\' => format!("\\{c}"),
+            c if c.is_control() => format!("\\u{:04X}", u32::from(c)),
+            c => c.to_string(),
+        })
+        .collect();
+    format!("\"{escaped}\"")
+}
+
+#[cfg(test)]
+mod tests {
+    use slipway_config::install_config::{Mirror, SourcePolicy};
+
+    use super::registries_conf;
+
+    fn mirror(source: &str, mirrors: &[&str], source_policy: Option<SourcePolicy>) -> Mirror {
+        let mirrors = mirrors.iter().map(|&mirror| mirror.to_owned()).collect();
+        Mirror { source: source.to_owned(), mirrors, source_policy }
+    }
+
+    #[test]
+    fn sources_are_merged_and_blocked() {
+        let never = Some(SourcePolicy::NeverContactSource);
+        let conf = registries_conf(&[
+            mirror("quay.io/release", &["one.example.com/release", "two.example.com/release"], None),
+            mirror("*.example.org", &["one.example.com/all"], None),
+            mirror("quay.io/unused", &[], never),
+            mirror("quay.io/release", &["two.example.com/release", "three.example.com/\"release\\"], never),
+        ]);
+        insta::assert_snapshot!(conf.unwrap(), @"");
+        assert_eq!(registries_conf(&[]), None);
+    }
+
+    /// A reader of TOML that is not ours.
+    #[test]
+    fn is_toml() {
+        let conf = registries_conf(&[mirror("quay.io/a\"b\\c\u{7}", &["x/\u{1f}é"], None)]).unwrap();
+        let script = "import json, sys, tomllib; print(json.dumps(tomllib.loads(sys.argv[1])))";
+        let output = std::process::Command::new("python3").args(["-c", script, &conf]).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let read: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(read["registry"][0]["location"], "quay.io/a\"b\\c\u{7}");
+        assert_eq!(read["registry"][0]["mirror"][0]["location"], "x/\u{1f}é");
+    }
+}
