@@ -13,12 +13,19 @@ struct Needed {
     why: &'static str,
 }
 
-const NEEDED: [Needed; 5] = [
+const NEEDED: [Needed; 8] = [
     Needed { program: "python3", package: "python3", why: "for the official vSphere client" },
     Needed { program: "ip", package: "iproute2", why: "for networks of the tests' own" },
     Needed { program: "setpriv", package: "util-linux", why: "to end servers with their tests" },
     Needed { program: "mandoc", package: "mandoc", why: "to check the manual pages" },
     Needed { program: "zsh", package: "zsh", why: "to check the zsh completions" },
+    Needed {
+        program: "shellcheck",
+        package: "shellcheck",
+        why: "to check the scripts of the bootstrap machine",
+    },
+    Needed { program: "systemd-analyze", package: "systemd", why: "to check its units" },
+    Needed { program: "jq", package: "jq", why: "to run its scripts" },
 ];
 
 /// Installs what is missing, or says what to install.

@@ -47,7 +47,9 @@ pub enum Error {
     Unwritable { path: String, source: serde_json::Error },
     #[error("{what} {reason}")]
     TooLarge { what: String, reason: String },
-    #[error("no release image is given, and the bootstrap machine installs from one: set `payload.releaseImage`")]
+    #[error(
+        "no release image is given, and the bootstrap machine installs from one: set `payload.releaseImage`"
+    )]
     ReleaseImage,
     #[error("{path}: {reason}")]
     Manifest { path: String, reason: String },

@@ -140,8 +140,7 @@ fn data_url(contents: &[u8]) -> String {
 
 /// The same bytes for the same contents: neither time nor system are noted.
 pub(super) fn gzip(contents: &[u8]) -> Vec<u8> {
-    let mut writer =
-        GzBuilder::new().mtime(0).operating_system(255).write(Vec::new(), Compression::best());
+    let mut writer = GzBuilder::new().mtime(0).operating_system(255).write(Vec::new(), Compression::best());
     // A vector takes everything.
     let _ = writer.write_all(contents);
     writer.finish().unwrap_or_default()

@@ -30,7 +30,10 @@ pub(super) fn overrides(manifests: &Tree) -> Result<Option<Overrides>, Error> {
         let key = key(path, &object)?;
         if let Some(other) = seen.get(&key) {
             let (_, kind, _, name) = &key;
-            return Err(unusable(path, format!("holds {kind} `{name}`, as {other} does; remove one of them")));
+            return Err(unusable(
+                path,
+                format!("holds {kind} `{name}`, as {other} does; remove one of them"),
+            ));
         }
         if path == CLUSTER_VERSION {
             cluster_version = Some(object);
@@ -68,8 +71,8 @@ pub(super) fn read(path: &str, file: &File) -> Result<Option<Value>, Error> {
     if ![".yaml", ".yml", ".json"].iter().any(|ending| path.ends_with(ending)) {
         return Ok(None);
     }
-    let text = std::str::from_utf8(&file.contents)
-        .map_err(|_| unusable(path, "is not text in UTF-8".to_owned()))?;
+    let text =
+        std::str::from_utf8(&file.contents).map_err(|_| unusable(path, "is not text in UTF-8".to_owned()))?;
     from_yaml(text).map(Some).map_err(|report| {
         let reason = match report.findings.first() {
             Some(finding) if finding.rule == Rule::YamlDocuments => {
@@ -106,7 +109,8 @@ mod tests {
     use super::{CLUSTER_VERSION, overrides};
     use crate::{Access, Tree};
 
-    const VERSION: &str = "apiVersion: config.openshift.io/v1\nkind: ClusterVersion\nmetadata: {name: version}\n";
+    const VERSION: &str =
+        "apiVersion: config.openshift.io/v1\nkind: ClusterVersion\nmetadata: {name: version}\n";
     const SECRET: &str = "apiVersion: v1\nkind: Secret\nmetadata: {name: s, namespace: kube-system}\n";
     const DNS: &str = "{\"apiVersion\": \"config.openshift.io/v1\", \"kind\": \"DNS\", \"metadata\": {\"name\": \"cluster\"}}";
 
@@ -121,7 +125,7 @@ mod tests {
     #[test]
     fn everything_brought_is_ignored_for_a_while() {
         let version = format!(
-            "{VERSION}spec:\n  channel: stable-4.20\n  overrides:\n  - {{kind: Deployment, group: apps, namespace: x, name: y, unmanaged: true}}\n"
+            "{VERSION}spec:\n  channel: stable-4.20\n  overrides:\n  - {{kind: Deployment, group: apps, namespace: x, name: z, unmanaged: true}}\n"
         );
         let tree = tree(&[
             (CLUSTER_VERSION, version.as_str()),
@@ -131,8 +135,31 @@ mod tests {
             ("cluster-api/secret.yaml", SECRET),
         ]);
         let made = overrides(&tree).unwrap().unwrap();
-        insta::assert_snapshot!(made.cluster_version, @"");
-        insta::assert_snapshot!(made.restore, @"");
+        insta::assert_snapshot!(made.cluster_version, @r#"
+        apiVersion: config.openshift.io/v1
+        kind: ClusterVersion
+        metadata:
+          name: version
+        spec:
+          channel: stable-4.20
+          overrides:
+          - kind: DNS
+            group: config.openshift.io
+            namespace: ""
+            name: cluster
+            unmanaged: true
+          - kind: Secret
+            group: ""
+            namespace: kube-system
+            name: s
+            unmanaged: true
+          - kind: Deployment
+            group: apps
+            namespace: x
+            name: z
+            unmanaged: true
+        "#);
+        insta::assert_snapshot!(made.restore, @r#"{"spec":{"overrides":[{"kind":"Deployment","group":"apps","namespace":"x","name":"z","unmanaged":true}]}}"#);
     }
 
     #[test]
@@ -144,8 +171,14 @@ mod tests {
 
     #[rstest]
     #[case("a: [1", "manifests/b.yaml: line 1: this is not valid YAML")]
-    #[case("a: 1", "manifests/b.yaml: is no Kubernetes object: it needs `apiVersion`, `kind` and `metadata.name`")]
-    #[case("a: 1\n---\na: 2\n", "manifests/b.yaml: holds several documents; put each object into a file of its own")]
+    #[case(
+        "a: 1",
+        "manifests/b.yaml: is no Kubernetes object: it needs `apiVersion`, `kind` and `metadata.name`"
+    )]
+    #[case(
+        "a: 1\n---\na: 2\n",
+        "manifests/b.yaml: holds several documents; put each object into a file of its own"
+    )]
     #[case(SECRET, "manifests/b.yaml: holds Secret `s`, as manifests/a.yaml does; remove one of them")]
     fn unusable_manifests_are_named(#[case] contents: &str, #[case] expected: &str) {
         let tree = tree(&[("manifests/a.yaml", SECRET), ("manifests/b.yaml", contents)]);

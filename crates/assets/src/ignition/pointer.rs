@@ -72,9 +72,10 @@ pub(super) fn vips(config: &InstallConfig) -> Option<&Vips> {
     let vips = match &config.platform {
         Platform::VSphere(platform) => Some(&platform.vips),
         Platform::Ovirt(platform) => Some(&platform.vips),
-        Platform::KubeVirt(kubevirt::Platform { network: kubevirt::Network::Attachment { vips, .. }, .. }) => {
-            Some(vips)
-        }
+        Platform::KubeVirt(kubevirt::Platform {
+            network: kubevirt::Network::Attachment { vips, .. },
+            ..
+        }) => Some(vips),
         Platform::KubeVirt(_) | Platform::None => None,
     };
     vips.filter(|vips| !vips.is_empty())

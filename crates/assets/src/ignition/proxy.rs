@@ -47,7 +47,10 @@ mod tests {
     #[test]
     fn awkward_passwords_survive() {
         let variables = [("HTTP_PROXY", "http://user:p%20\"w'@proxy:3128".to_owned())];
-        insta::assert_snapshot!(systemd(&variables), @"");
-        insta::assert_snapshot!(profile(&variables), @"");
+        insta::assert_snapshot!(systemd(&variables), @r#"
+        [Manager]
+        DefaultEnvironment="HTTP_PROXY=http://user:p%%20\"w'@proxy:3128"
+        "#);
+        insta::assert_snapshot!(profile(&variables), @r#"export HTTP_PROXY='http://user:p%20"w'\''@proxy:3128'"#);
     }
 }

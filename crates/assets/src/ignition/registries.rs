@@ -77,7 +77,28 @@ mod tests {
             mirror("quay.io/unused", &[], never),
             mirror("quay.io/release", &["two.example.com/release", "three.example.com/\"release\\"], never),
         ]);
-        insta::assert_snapshot!(conf.unwrap(), @"");
+        insta::assert_snapshot!(conf.unwrap(), @r#"
+        [[registry]]
+        location = "quay.io/release"
+        mirror-by-digest-only = true
+        blocked = true
+
+        [[registry.mirror]]
+        location = "one.example.com/release"
+
+        [[registry.mirror]]
+        location = "two.example.com/release"
+
+        [[registry.mirror]]
+        location = "three.example.com/\"release\\"
+
+        [[registry]]
+        prefix = "*.example.org"
+        mirror-by-digest-only = true
+
+        [[registry.mirror]]
+        location = "one.example.com/all"
+        "#);
         assert_eq!(registries_conf(&[]), None);
     }
 

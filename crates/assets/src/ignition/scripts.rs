@@ -4,15 +4,15 @@ use super::config::{Builder, PROGRAM, PUBLIC};
 
 /// The text of a file under `files/bootstrap`.
 macro_rules! text {
-    ($path:literal) => {
-        include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/files/bootstrap/", $path))
+    ($($part:literal),+) => {
+        include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/files/bootstrap/", $($part),+))
     };
 }
 
 /// Files of one folder, with their names.
 macro_rules! folder {
     ($folder:literal: $($name:literal),+ $(,)?) => {
-        &[$(($name, text!(concat!($folder, $name)))),+]
+        &[$(($name, text!($folder, $name))),+]
     };
 }
 
@@ -99,7 +99,11 @@ pub(super) fn add(builder: &mut Builder) {
     }
     // The journal can be read with the root CA's blessing even when nobody can log in.
     builder.enable("systemd-journal-gatewayd.socket");
-    builder.dropin("systemd-journal-gatewayd.service", "certs.conf", text!("units/journal-gatewayd-certs.conf"));
+    builder.dropin(
+        "systemd-journal-gatewayd.service",
+        "certs.conf",
+        text!("units/journal-gatewayd-certs.conf"),
+    );
 }
 
 /// What makes the machine ask its own DNS server first, where one runs on it.

@@ -47,7 +47,8 @@ fn number(text: &str) -> Option<Number> {
     {
         return None;
     }
-    let integer = text.parse::<i64>().ok().map(Number::from).or_else(|| text.parse::<u64>().ok().map(Number::from));
+    let integer =
+        text.parse::<i64>().ok().map(Number::from).or_else(|| text.parse::<u64>().ok().map(Number::from));
     integer.or_else(|| text.parse::<f64>().ok().and_then(Number::from_f64))
 }
 
