@@ -27,10 +27,11 @@ mod scripts;
 
 pub use channel::{Encoded, Encoding, encoded_for};
 pub use kargs::network_kargs;
-pub use pointer::{Role, hostname_wrapper, pointer};
+pub use pointer::{hostname_wrapper, pointer};
 
 use slipway_config::install_config::Payload;
 
+use crate::names::Role;
 use crate::{Access, Cluster, Error, Tree};
 
 /// The Ignition configurations, `auth/` and `metadata.json`, from the manifests as they are on disk.

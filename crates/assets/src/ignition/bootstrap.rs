@@ -6,7 +6,8 @@ use slipway_config::install_config::Platform;
 use super::config::{Builder, PRIVATE, PUBLIC};
 use super::kubeconfig::{Access, kubeconfig};
 use super::overrides::CLUSTER_VERSION;
-use super::{channel, env, overrides, pointer, proxy, registries, scripts};
+use super::{channel, env, overrides, proxy, registries, scripts};
+use crate::names::vips;
 use crate::{Cluster, Error, Tree};
 
 /// Where everything about the cluster is on the machine.
@@ -66,7 +67,7 @@ pub(super) fn bootstrap(cluster: &Cluster, release_image: &str, manifests: &Tree
     add_manifests(&mut builder, manifests)?;
     add_tls(&mut builder, cluster)?;
     let bytes = builder.bytes();
-    channel::check(&cluster.config.platform, "bootstrap.ign", &bytes, &builder.largest(3))?;
+    channel::check(cluster, &bytes, &builder.largest(3))?;
     Ok(bytes)
 }
 
@@ -100,14 +101,14 @@ fn add_images(builder: &mut Builder, cluster: &Cluster) {
 }
 
 fn add_network(builder: &mut Builder, cluster: &Cluster, manifests: &Tree) -> Result<(), Error> {
-    builder.file("/etc/hostname", PUBLIC, format!("{}-bootstrap\n", cluster.identity.infra_id));
+    builder.file("/etc/hostname", PUBLIC, format!("{}\n", cluster.bootstrap_name()));
     let variables = proxy::variables(cluster, manifests)?;
     if !variables.is_empty() {
         let dropin = "/etc/systemd/system.conf.d/10-default-env.conf";
         builder.file(dropin, PRIVATE, proxy::systemd(&variables));
         builder.file("/etc/profile.d/proxy.sh", PUBLIC, proxy::profile(&variables));
     }
-    if matches!(cluster.config.platform, Platform::VSphere(_)) && pointer::vips(&cluster.config).is_some() {
+    if matches!(cluster.config.platform, Platform::VSphere(_)) && !vips(&cluster.config).is_empty() {
         scripts::add_local_dns(builder);
     }
     Ok(())

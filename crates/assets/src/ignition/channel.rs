@@ -5,7 +5,8 @@ use base64::engine::general_purpose::STANDARD;
 use slipway_config::install_config::Platform;
 
 use super::config::gzip;
-use crate::Error;
+use super::pointer::hostname_wrapper;
+use crate::{Cluster, Error};
 
 /// How a configuration is written into the channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,22 +78,22 @@ pub fn encoded_for(platform: &Platform, ignition: &[u8]) -> Encoded {
     Encoded { data, encoding }
 }
 
-/// Refuses what does not fit, and names what takes the space.
-pub(super) fn check(
-    platform: &Platform,
-    name: &str,
-    ignition: &[u8],
-    largest: &[(&str, usize)],
-) -> Result<(), Error> {
+/// Refuses a `bootstrap.ign` that does not fit, and names what takes the space.
+pub(super) fn check(cluster: &Cluster, bootstrap: &[u8], largest: &[(&str, usize)]) -> Result<(), Error> {
+    let platform = &cluster.config.platform;
     let Some(channel) = channel(platform) else { return Ok(()) };
-    let size = encoded_for(platform, ignition).data.len();
+    let size = match platform {
+        // There it goes into a wrapper, like the configurations of all machines.
+        Platform::KubeVirt(_) => hostname_wrapper(bootstrap, &cluster.bootstrap_name()).len(),
+        _ => encoded_for(platform, bootstrap).data.len(),
+    };
     if size <= channel.limit {
         return Ok(());
     }
     let files: Vec<String> =
         largest.iter().map(|(path, size)| format!("{path} ({} KiB)", size.div_ceil(1024))).collect();
     Err(Error::TooLarge {
-        what: name.to_owned(),
+        what: "bootstrap.ign".to_owned(),
         reason: format!(
             "has {} KiB when compressed, and the {} takes {}; most of it is {}",
             size.div_ceil(1024),

@@ -2,28 +2,25 @@
 
 use slipway_config::install_config::{InstallConfig, Stack};
 
-use super::pointer::vips;
 use crate::Cluster;
+use crate::names::{texts, vips};
 
 /// `/opt/openshift/bootstrap.env`. The scripts source it, so that they are constant texts themselves.
 pub(super) fn environment(cluster: &Cluster, release_image: &str) -> String {
     let config = &cluster.config;
     let domain = config.cluster_domain();
-    let addresses = |pick: fn(&slipway_config::install_config::Vips) -> &Vec<std::net::IpAddr>| {
-        let addresses = vips(config).map(pick).into_iter().flatten().map(ToString::to_string);
-        addresses.collect::<Vec<_>>().join(" ")
-    };
+    let vips = vips(config);
     [
         ("API_HOST", format!("api.{domain}")),
         ("API_INT_HOST", format!("api-int.{domain}")),
-        ("API_VIPS", addresses(|vips| &vips.api)),
+        ("API_VIPS", texts(&vips.api).join(" ")),
         ("CLUSTER_DOMAIN", domain.clone()),
         ("CLUSTER_NAME", config.name.to_string()),
         ("CLUSTER_PROFILE", "self-managed-high-availability".to_owned()),
         ("COMPUTE_REPLICAS", config.pools.compute.replicas.to_string()),
         ("CONTROL_PLANE_REPLICAS", config.pools.control_plane.replicas.to_string()),
         ("INFRA_ID", cluster.identity.infra_id.to_string()),
-        ("INGRESS_VIPS", addresses(|vips| &vips.ingress)),
+        ("INGRESS_VIPS", texts(&vips.ingress).join(" ")),
         ("NETWORK_STACK", stack(config.networking.stack).to_owned()),
         ("NODE_IMAGE", node_image(config).to_owned()),
         ("PLATFORM", config.platform.name().to_owned()),

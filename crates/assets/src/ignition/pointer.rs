@@ -7,29 +7,14 @@ use base64::engine::general_purpose::STANDARD;
 use ignition_config::v3_2::{
     Config, File, Ignition, IgnitionConfig, Resource, Security, SecurityTls, Storage,
 };
-use slipway_config::install_config::{InstallConfig, Platform, Vips, kubevirt};
+use slipway_config::install_config::InstallConfig;
 
 use super::config::{self, PUBLIC};
 use crate::Cluster;
+use crate::names::{Role, vips};
 
 /// Port of the machine config server.
 const PORT: u16 = 22623;
-
-/// What a machine is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Role {
-    Master,
-    Worker,
-}
-
-impl Role {
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Role::Master => "master",
-            Role::Worker => "worker",
-        }
-    }
-}
 
 /// The configuration of every machine but the bootstrap one: where the machine config server is, and whom it
 /// must be vouched for by. `master.ign`, `worker.ign` and the user-data Secrets hold exactly these bytes.
@@ -67,23 +52,9 @@ pub fn hostname_wrapper(pointer: &[u8], hostname: &str) -> Vec<u8> {
     })
 }
 
-/// The virtual addresses, on platforms that have any.
-pub(super) fn vips(config: &InstallConfig) -> Option<&Vips> {
-    let vips = match &config.platform {
-        Platform::VSphere(platform) => Some(&platform.vips),
-        Platform::Ovirt(platform) => Some(&platform.vips),
-        Platform::KubeVirt(kubevirt::Platform {
-            network: kubevirt::Network::Attachment { vips, .. },
-            ..
-        }) => Some(vips),
-        Platform::KubeVirt(_) | Platform::None => None,
-    };
-    vips.filter(|vips| !vips.is_empty())
-}
-
 /// An address rather than a name where there is one: a machine can reach it before it can resolve names.
 fn server(config: &InstallConfig) -> String {
-    match vips(config).and_then(|vips| vips.api.first()) {
+    match vips(config).api.first() {
         Some(IpAddr::V4(address)) => address.to_string(),
         Some(IpAddr::V6(address)) => format!("[{address}]"),
         None => format!("api-int.{}", config.cluster_domain()),

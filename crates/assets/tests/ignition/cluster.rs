@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{LazyLock, Mutex, PoisonError};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 use slipway_assets::random::Random;
-use slipway_assets::{Access, Cluster, Credentials, Identity, Pki, Tree};
-use slipway_config::install_config::{self, InstallConfig, Payload};
+use slipway_assets::{Access, Cluster, Credentials, Identity, InfraCluster, Login, OvirtEngine, Pki, Tree};
+use slipway_config::install_config::{self, Curve, InstallConfig, Payload, Platform, SignerKey};
 
 /// Numbers that are the same in every run.
 pub(crate) struct Counted(AtomicU64);
@@ -50,35 +51,40 @@ pub(crate) fn example(name: &str) -> InstallConfig {
 pub(crate) fn cluster(config: InstallConfig) -> Cluster {
     let now = "2026-11-15T12:00:00Z".parse().unwrap();
     let identity = Identity::new(&config.name, now, &random());
-    Cluster { config, identity, pki: pki(), credentials: Credentials::None }
+    let (pki, credentials) = (pki(&config), credentials(&config));
+    Cluster { config, identity, pki, credentials }
 }
 
-/// Files with the names and about the lengths of real ones.
-fn pki() -> Pki {
-    let pairs = "root-ca admin-kubeconfig-signer kube-apiserver-lb-signer kube-apiserver-localhost-signer \
-        kube-apiserver-service-network-signer kube-apiserver-to-kubelet-signer kube-control-plane-signer \
-        aggregator-ca aggregator-signer kubelet-signer kubelet-bootstrap-kubeconfig-signer admin-kubeconfig-client \
-        kube-apiserver-lb-server kube-apiserver-internal-lb-server kube-apiserver-localhost-server \
-        kube-apiserver-service-network-server kube-apiserver-to-kubelet-client \
-        kube-control-plane-kube-controller-manager-client kube-control-plane-kube-scheduler-client apiserver-proxy \
-        aggregator-client kubelet-client machine-config-server journal-gatewayd";
-    let bundles = "admin-kubeconfig kube-apiserver-complete-server kube-apiserver-complete-client kube-apiserver-lb \
-        kube-apiserver-localhost kube-apiserver-service-network kube-apiserver-to-kubelet kube-control-plane \
-        kubelet-client kubelet-serving kubelet-bootstrap-kubeconfig aggregator";
-    let mut files = BTreeMap::new();
-    for name in pairs.split_whitespace() {
-        files.insert(format!("{name}.crt"), format!("certificate of {name}\n{}", noise(900)));
-        files.insert(format!("{name}.key"), format!("key of {name}\n{}", noise(1200)));
+/// Real keys, drawn once: making them takes longer than all the rest.
+fn pki(config: &InstallConfig) -> Pki {
+    static DRAWN: LazyLock<Mutex<BTreeMap<String, Pki>>> = LazyLock::new(Mutex::default);
+    let mut drawn = DRAWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let pki = drawn.entry(config.cluster_domain()).or_insert_with(|| {
+        let mut config = config.clone();
+        config.signer_key = SignerKey::Ecdsa(Curve::P256);
+        Pki::generate(&config, "2026-11-15T12:00:00Z".parse().unwrap(), &random()).unwrap()
+    });
+    pki.clone()
+}
+
+fn credentials(config: &InstallConfig) -> Credentials {
+    let login = || Login { user: "user@example.com".to_owned(), password: "hunter2".into() };
+    match &config.platform {
+        Platform::VSphere(platform) => {
+            Credentials::VSphere(platform.vcenters.iter().map(|_| login()).collect())
+        }
+        Platform::Ovirt(_) => Credentials::Ovirt(OvirtEngine {
+            url: "https://engine.example.com/ovirt-engine/api".to_owned(),
+            login: login(),
+            insecure: false,
+            ca_bundle: None,
+        }),
+        Platform::KubeVirt(_) => Credentials::KubeVirt(InfraCluster {
+            server: "https://infra.example.com:6443".to_owned(),
+            kubeconfig: "apiVersion: v1".into(),
+        }),
+        Platform::None => Credentials::None,
     }
-    for name in bundles.split_whitespace() {
-        files.insert(format!("{name}-ca-bundle.crt"), format!("bundle of {name}\n{}", noise(900)));
-    }
-    for name in ["service-account", "bound-service-account-signing-key"] {
-        files.insert(format!("{name}.key"), format!("key of {name}\n{}", noise(1200)));
-        files.insert(format!("{name}.pub"), format!("public key of {name}\n"));
-    }
-    files.insert("bootstrap-ssh.pub".to_owned(), "ssh-ed25519 AAAA bootstrap\n".to_owned());
-    serde_json::from_value(serde_json::to_value(files).unwrap()).unwrap()
 }
 
 pub(crate) fn manifests() -> Tree {

@@ -16,8 +16,9 @@ pub fn from_yaml(text: &str) -> Result<Json, Report> {
 }
 
 fn json(document: &Document, at: At) -> Json {
-    match document.value(at) {
-        value if value.is_null() => Json::Null,
+    let value = document.value(at);
+    match value {
+        Value::Scalar { .. } if value.is_null() => Json::Null,
         Value::Scalar { text, style: Style::Text } => Json::from(&**text),
         Value::Scalar { text, style: Style::Plain } => plain(text),
         Value::List(items) => items.iter().map(|&item| json(document, item)).collect(),
@@ -40,7 +41,7 @@ fn plain(text: &str) -> Json {
 }
 
 fn number(text: &str) -> Option<Number> {
-    // `inf` and `nan` are numbers to Rust, and `007` is eight ways of a number to YAML: all of them stay words.
+    // `inf` and `nan` are numbers to Rust, and readers differ about `007`: such words stay words.
     let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
     if !digits.starts_with(|c: char| c.is_ascii_digit())
         || (digits.starts_with('0') && digits[1..].starts_with(|c: char| c.is_ascii_digit()))

@@ -4,7 +4,7 @@ set -euo pipefail
 
 HERE=$1
 export HERE
-cp --archive /etc "$HERE/etc"
+mkdir "$HERE/etc"
 mount --bind "$HERE/etc" /etc
 mount --bind "$HERE/machine/opt" /opt
 mount --bind "$HERE/machine/usr/local" /usr/local
