@@ -44,9 +44,7 @@ pub(super) fn add(cluster: &Cluster, tree: &mut Tree) -> Result<(), Error> {
     if own_images(config) {
         tree.yaml("manifests/90_cluster-mco-02-config.yaml", &boot_images(), Access::Group)?;
     }
-    if let Some(gate) = feature_gate(config) {
-        tree.yaml("openshift/99_feature-gate.yaml", &gate, Access::Group)?;
-    }
+    tree.yaml("openshift/99_feature-gate.yaml", &feature_gate(config), Access::Group)?;
     if let Some(stream) = &config.os_image_stream {
         let spec = OsImageStreamSpec { default_stream: stream.clone() };
         let stream = OsImageStream { metadata: named("cluster"), spec };
@@ -162,21 +160,23 @@ fn channel(image: &str) -> Option<String> {
     (parts.next().is_some() && number(major) && number(minor)).then(|| format!("stable-{major}.{minor}"))
 }
 
-/// `None` for the default set: there is nothing to switch.
-fn feature_gate(config: &InstallConfig) -> Option<FeatureGate> {
+/// There is one even for the default set, whose name is empty: the release's render commands look up their
+/// features in it and end with an error when they find none.
+fn feature_gate(config: &InstallConfig) -> FeatureGate {
     let features = &config.features;
-    if features.set == FeatureSet::Default {
-        return None;
-    }
     let switched = |wanted: bool| -> Vec<String> {
         features.custom.iter().filter(|(_, on)| **on == wanted).map(|(name, _)| name.clone()).collect()
     };
     let custom = FeatureGateSelection { enabled: switched(true), disabled: switched(false) };
     let custom = (!features.custom.is_empty()).then_some(custom);
-    Some(FeatureGate {
+    let feature_set = match features.set {
+        FeatureSet::Default => String::new(),
+        set => set.to_string(),
+    };
+    FeatureGate {
         metadata: named("cluster"),
-        spec: FeatureGateSpec { feature_set: features.set.to_string(), custom_no_upgrade: custom },
-    })
+        spec: FeatureGateSpec { feature_set, custom_no_upgrade: custom },
+    }
 }
 
 /// Whether machines boot from images the user chose, which nobody must replace.
