@@ -114,9 +114,11 @@ fn add_network(builder: &mut Builder, cluster: &Cluster, manifests: &Tree) -> Re
     Ok(())
 }
 
-/// The manifests as they are on disk, the user's own among them.
+/// The manifests as they are on disk, the user's own among them. Other files stay at home: the render commands
+/// take everything in the folder for a manifest.
 fn add_manifests(builder: &mut Builder, manifests: &Tree) -> Result<(), Error> {
-    for (path, file) in manifests.below("manifests/").chain(manifests.below("openshift/")) {
+    let files = manifests.below("manifests/").chain(manifests.below("openshift/"));
+    for (path, file) in files.filter(|(path, _)| overrides::is_manifest(path)) {
         builder.file(format!("{ROOT}/{path}"), PUBLIC, &file.contents);
     }
     if let Some(overrides) = overrides::overrides(manifests)? {

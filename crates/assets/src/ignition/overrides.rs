@@ -66,9 +66,14 @@ pub(super) fn overrides(manifests: &Tree) -> Result<Option<Overrides>, Error> {
     }))
 }
 
+/// Whether a file is named like a manifest.
+pub(super) fn is_manifest(path: &str) -> bool {
+    [".yaml", ".yml", ".json"].iter().any(|ending| path.ends_with(ending))
+}
+
 /// The object in a file, if it is of a kind that is read as one.
 pub(super) fn read(path: &str, file: &File) -> Result<Option<Value>, Error> {
-    if ![".yaml", ".yml", ".json"].iter().any(|ending| path.ends_with(ending)) {
+    if !is_manifest(path) {
         return Ok(None);
     }
     let text =

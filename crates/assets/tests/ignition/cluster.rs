@@ -97,6 +97,7 @@ pub(crate) fn manifests() -> Tree {
     tree.insert("openshift/99_kubeadmin-password-secret.yaml", secret, Access::Owner);
     let mine = "apiVersion: v1\nkind: Namespace\nmetadata: {name: mine}\n";
     tree.insert("openshift/mine.yaml", mine, Access::Group);
+    tree.insert("openshift/README", "not a manifest", Access::Group);
     tree.insert("cluster-api/000_capi-namespace.yaml", mine, Access::Group);
     tree
 }
