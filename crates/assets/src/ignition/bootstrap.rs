@@ -108,8 +108,12 @@ fn add_network(builder: &mut Builder, cluster: &Cluster, manifests: &Tree) -> Re
         builder.file(dropin, PRIVATE, proxy::systemd(&variables));
         builder.file("/etc/profile.d/proxy.sh", PUBLIC, proxy::profile(&variables));
     }
-    if matches!(cluster.config.platform, Platform::VSphere(_)) && !vips(&cluster.config).is_empty() {
-        scripts::add_local_dns(builder);
+    // The platforms on which the release runs a DNS server on this machine, and only where there are virtual
+    // addresses to answer with.
+    let platform = &cluster.config.platform;
+    let serves = matches!(platform, Platform::VSphere(_) | Platform::Ovirt(_));
+    if serves && !vips(&cluster.config).is_empty() {
+        scripts::add_local_dns(builder, platform.name());
     }
     Ok(())
 }

@@ -107,8 +107,9 @@ pub(super) fn add(builder: &mut Builder) {
 }
 
 /// What makes the machine ask its own DNS server first, where one runs on it.
-pub(super) fn add_local_dns(builder: &mut Builder) {
-    builder.file("/etc/NetworkManager/conf.d/99-vsphere.conf", PUBLIC, text!("etc/99-vsphere.conf"));
+pub(super) fn add_local_dns(builder: &mut Builder, platform: &str) {
+    let conf = format!("/etc/NetworkManager/conf.d/99-{platform}.conf");
+    builder.file(conf, PUBLIC, text!("etc/local-dns.conf"));
     let dispatcher = "/etc/NetworkManager/dispatcher.d/30-local-dns-prepender";
     builder.file(dispatcher, PROGRAM, text!("bin/30-local-dns-prepender"));
 }

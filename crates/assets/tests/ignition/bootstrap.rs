@@ -166,6 +166,8 @@ fn options_bring_their_files() {
         contents("/etc/profile.d/proxy.sh").contains("export HTTP_PROXY='http://proxy.example.com:3128'")
     );
     assert!(contents("/root/.docker/config.json").contains("auths"));
+    let ovirt = Ign::bootstrap(&cluster(example("ovirt.yaml")), &self::manifests());
+    assert!(ovirt.contents("/etc/NetworkManager/conf.d/99-ovirt.conf").is_some());
     let plain = Ign::bootstrap(&cluster(example("none.yaml")), &self::manifests());
     for path in [
         "/etc/containers/registries.conf",
