@@ -95,7 +95,7 @@ pub(super) fn check(cluster: &Cluster, bootstrap: &[u8], largest: &[(&str, usize
     Err(Error::TooLarge {
         what: "bootstrap.ign".to_owned(),
         reason: format!(
-            "has {} KiB when compressed, and the {} takes {}; most of it is {}",
+            "has {} KiB when compressed, and the {} takes {} KiB; most of it is {}",
             size.div_ceil(1024),
             channel.name,
             channel.limit / 1024,

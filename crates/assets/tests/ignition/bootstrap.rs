@@ -179,9 +179,9 @@ fn options_bring_their_files() {
 }
 
 #[rstest]
-#[case::vsphere("vsphere-multi-vcenter.yaml", "the guestinfo of the virtual machine takes 960")]
-#[case::ovirt("ovirt.yaml", "the custom script of the machine takes 2048")]
-#[case::kubevirt("kubevirt.yaml", "the Secret with the user data takes 1024")]
+#[case::vsphere("vsphere-multi-vcenter.yaml", "the guestinfo of the virtual machine takes 960 KiB")]
+#[case::ovirt("ovirt.yaml", "the custom script of the machine takes 2048 KiB")]
+#[case::kubevirt("kubevirt.yaml", "the Secret with the user data takes 1024 KiB")]
 fn what_does_not_fit_is_refused(#[case] name: &str, #[case] expected: &str) {
     let mut manifests = manifests();
     let big = format!(
