@@ -3,6 +3,8 @@
 mod kubeconfig;
 mod ovirt;
 mod secret_file;
+#[cfg(test)]
+mod tests;
 mod tree;
 mod vsphere;
 
@@ -15,6 +17,8 @@ use thiserror::Error;
 
 use crate::environment::Environment;
 use crate::store::Digest;
+
+pub(crate) use self::tree::json as to_json;
 
 /// Credentials, and what should be said about where they came from.
 #[derive(Debug)]

@@ -12,6 +12,6 @@
 pub mod create;
 pub mod credentials;
 pub mod environment;
-// pub mod install_config;
+pub mod install_config;
 pub mod random;
 pub mod store;

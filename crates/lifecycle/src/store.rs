@@ -178,6 +178,9 @@ impl Store {
         state.steps.insert(step, generated.clone());
         self.save(state)?;
 
+        // A file that is gone already may have gone in a run that did not come to its end.
+        let shrinks =
+            files.iter().any(|planned| matches!(planned.verdict, Verdict::Remove | Verdict::Forget));
         let mut fates = Vec::new();
         for Planned { path, wanted, verdict, .. } in files {
             match (verdict, tree.get(&path)) {
@@ -194,7 +197,7 @@ impl Store {
             };
             fates.extend(Fate::of(verdict).map(|fate| (path, fate)));
         }
-        if fates.iter().any(|(_, fate)| *fate == Fate::Removed) {
+        if shrinks {
             self.remove_empty_folders(&mut state.directories)?;
         }
         generated.inputs = inputs;

@@ -134,7 +134,8 @@ fn user_of(
             warnings.push(format!("the token of user `{name}` is copied; make sure that it does not expire"));
         }
     }
-    if !["token", "client-certificate-data", "username"].iter().any(|key| members.contains_key(*key)) {
+    let ways = ["token", "tokenFile", "client-certificate", "client-certificate-data", "username"];
+    if ways.iter().all(|key| file.field(at, key).is_none()) {
         file.wrong(at, format!("user `{name}` has no token, certificate or password"));
     }
     Ok(members)
