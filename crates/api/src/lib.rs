@@ -2,3 +2,40 @@
 //!
 //! Foreign kinds are slim: they have the fields Slipway uses, and the tests apply every object to a real
 //! API server with the real definitions and strict field validation.
+//!
+//! | module | kinds |
+//! |---|---|
+//! | [`openshift`] | what the installer of an OpenShift cluster writes |
+//! | [`provider_spec`] | what a Machine says about its platform |
+//! | [`cluster_api`] | Cluster API and its addresses |
+//! | [`vsphere_machines`] | Cluster API's provider for vSphere |
+//! | [`kubevirt`] | virtual machines and their disks |
+
+pub mod cluster_api;
+pub mod kubevirt;
+pub mod openshift;
+pub mod provider_spec;
+pub mod vsphere_machines;
+
+use serde::{Deserialize, Serialize};
+
+/// The name of an object in the same namespace, or of one without a namespace.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LocalReference {
+    pub name: String,
+}
+
+impl LocalReference {
+    pub fn new(name: impl Into<String>) -> Self {
+        LocalReference { name: name.into() }
+    }
+}
+
+/// A reference to an object of a kind of the group, in the same namespace.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TypedReference {
+    pub api_group: String,
+    pub kind: String,
+    pub name: String,
+}

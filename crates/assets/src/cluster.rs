@@ -20,8 +20,7 @@ pub enum Credentials {
     /// One login per vCenter, in the order of the configuration.
     VSphere(Vec<Login>),
     Ovirt(OvirtEngine),
-    /// A kubeconfig of the infrastructure cluster.
-    KubeVirt(SecretString),
+    KubeVirt(InfraCluster),
     None,
 }
 
@@ -40,4 +39,13 @@ pub struct OvirtEngine {
     pub insecure: bool,
     /// PEM certificates.
     pub ca_bundle: Option<String>,
+}
+
+/// The infrastructure cluster of KubeVirt, and how to reach it.
+#[derive(Debug, Clone)]
+pub struct InfraCluster {
+    /// URL of its API.
+    pub server: String,
+    /// A kubeconfig with one context and everything in it.
+    pub kubeconfig: SecretString,
 }

@@ -8,17 +8,35 @@
 //! | [`identity`] | what is drawn once per cluster |
 //! | [`pki`] | keys and certificates |
 //! | [`random`] | where keys and names come from |
+//! | [`manifests`] | `manifests/` and `openshift/` |
+//! | [`machines`] | Machines, their sets and addresses, in `openshift/` |
+//! | [`cluster_api`] | `cluster-api/` |
+//! | [`ignition`] | what machines boot from, `auth/` and `metadata.json` |
+//! | [`drivers`] | the configuration of the vSphere drivers |
+//! | [`vsphere`], [`ovirt`], [`kubevirt`] | names and objects on the platforms |
+//! | [`names`], [`objects`] | what files agree on, and what they are made of |
 
 pub mod cluster;
+mod cluster_api;
+pub mod drivers;
 pub mod identity;
+pub mod ignition;
+pub mod kubevirt;
+mod machines;
+mod manifests;
+pub mod names;
+mod objects;
+pub mod ovirt;
 pub mod pki;
 pub mod random;
 pub mod tree;
+pub mod vsphere;
 
 use thiserror::Error;
 
-pub use cluster::{Cluster, Credentials, Login, OvirtEngine};
+pub use cluster::{Cluster, Credentials, InfraCluster, Login, OvirtEngine};
 pub use identity::Identity;
+pub use manifests::manifests;
 pub use pki::Pki;
 pub use tree::{Access, File, Tree};
 
@@ -31,11 +49,6 @@ pub enum Error {
     TooLarge { what: String, reason: String },
     #[error("{0}")]
     Unsupported(String),
-}
-
-/// `manifests/`, `openshift/` and `cluster-api/`.
-pub fn manifests(_cluster: &Cluster) -> Result<Tree, Error> {
-    Ok(Tree::default())
 }
 
 /// The Ignition configurations, `auth/` and `metadata.json`, from the manifests as they are on disk.

@@ -1,18 +1,70 @@
 //! Keys and certificates.
+//!
+//! Each signer vouches for one thing, so that a stolen key opens one door. Signers and leaves are listed in
+//! [`plan`]; [`issue`] turns the list into PEM.
+
+mod issue;
+mod plan;
 
 use std::collections::BTreeMap;
 
+use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
+use slipway_config::install_config::{InstallConfig, SignerKey};
+use thiserror::Error;
+
+use self::issue::Workshop;
+pub use self::plan::{Bundle, Leaf, Signer};
+use crate::random::Random;
+
+/// How long before their making certificates are already valid: machines whose clock lags, most often by
+/// a time zone, must not refuse them.
+const BACKDATED: SignedDuration = SignedDuration::from_hours(24);
+
+/// How long the least durable certificate is valid. Upstream has some that last a day, and a cluster that is
+/// first started on the next morning then never comes up.
+pub const SHORTEST_VALIDITY: SignedDuration = SignedDuration::from_hours(365 * 24);
+
+/// Key or certificate could not be made.
+#[derive(Debug, Error)]
+#[error("making {name}")]
+pub struct PkiError {
+    name: String,
+    source: rcgen::Error,
+}
 
 /// All keys and certificates of a cluster in PEM, by their file names, such as `root-ca.crt` and
 /// `root-ca.key`.
-#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pki {
+    created: Timestamp,
     files: BTreeMap<String, String>,
 }
 
 impl Pki {
+    /// Draws all keys and signs all certificates.
+    pub fn generate(config: &InstallConfig, now: Timestamp, random: &dyn Random) -> Result<Self, PkiError> {
+        let workshop = Workshop::new(config.signer_key, now, random)?;
+        let mut files = BTreeMap::new();
+        for signer in Signer::ALL {
+            files.insert(format!("{}.crt", signer.name()), workshop.certificate(signer).to_owned());
+            files.insert(format!("{}.key", signer.name()), workshop.key(signer).to_owned());
+        }
+        for leaf in plan::leaves(config) {
+            let (certificate, key) = workshop.issue(&leaf)?;
+            files.insert(format!("{}.crt", leaf.name), certificate);
+            files.insert(format!("{}.key", leaf.name), key);
+        }
+        for bundle in Bundle::ALL {
+            let certificates = bundle.signers().iter().map(|signer| workshop.certificate(*signer)).collect();
+            files.insert(format!("{}.crt", bundle.name()), certificates);
+        }
+        for (name, contents) in workshop.loose_keys()? {
+            files.insert(name, contents);
+        }
+        Ok(Pki { created: now, files })
+    }
+
     /// The contents of a file; empty if there is none of that name.
     pub fn pem(&self, name: &str) -> &str {
         self.files.get(name).map_or("", String::as_str)
@@ -22,6 +74,11 @@ impl Pki {
     pub fn files(&self) -> impl Iterator<Item = (&str, &str)> {
         self.files.iter().map(|(name, pem)| (name.as_str(), pem.as_str()))
     }
+
+    /// From when on a machine that boots for the first time may meet an expired certificate.
+    pub fn expires(&self) -> Timestamp {
+        self.created.checked_add(SHORTEST_VALIDITY).unwrap_or(Timestamp::MAX)
+    }
 }
 
 impl std::fmt::Debug for Pki {
@@ -29,3 +86,9 @@ impl std::fmt::Debug for Pki {
         f.debug_set().entries(self.files.keys()).finish()
     }
 }
+
+/// The key of everything that is not a signer: quick to make, small, and understood by all that will meet it.
+const LEAF_KEY: SignerKey = SignerKey::Ecdsa(slipway_config::install_config::Curve::P256);
+
+/// The key tokens are signed with. Components that publish it know RSA only.
+const TOKEN_KEY: SignerKey = SignerKey::Rsa(2048);

@@ -1,5 +1,8 @@
 //! Where keys and names come from.
 
+use aws_lc_rs::encoding::{AsDer, Pkcs8V1Der};
+use aws_lc_rs::rsa::{KeyPair as RsaKeyPair, KeySize};
+use rcgen::KeyPair;
 use slipway_config::install_config::{Curve, SignerKey};
 
 /// A source of randomness. Tests pass one that repeats itself.
@@ -8,19 +11,11 @@ pub trait Random: Sync {
 
     /// A private key in PEM (PKCS #8).
     fn key(&self, kind: SignerKey) -> Result<String, rcgen::Error> {
-        use rcgen::{KeyPair, RsaKeySize};
         let key = match kind {
             SignerKey::Ecdsa(Curve::P256) => KeyPair::generate_for(&rcgen::PKCS_ECDSA_P256_SHA256)?,
             SignerKey::Ecdsa(Curve::P384) => KeyPair::generate_for(&rcgen::PKCS_ECDSA_P384_SHA384)?,
             SignerKey::Ecdsa(Curve::P521) => KeyPair::generate_for(&rcgen::PKCS_ECDSA_P521_SHA512)?,
-            SignerKey::Rsa(bits) => {
-                let size = match bits {
-                    ..=2048 => RsaKeySize::_2048,
-                    ..=3072 => RsaKeySize::_3072,
-                    _ => RsaKeySize::_4096,
-                };
-                KeyPair::generate_rsa_for(&rcgen::PKCS_RSA_SHA256, size)?
-            }
+            SignerKey::Rsa(bits) => rsa(bits)?,
         };
         Ok(key.serialize_pem())
     }
@@ -39,4 +34,17 @@ pub trait Random: Sync {
             }
         }
     }
+}
+
+fn rsa(bits: u32) -> Result<KeyPair, rcgen::Error> {
+    let size = match bits {
+        2048 => KeySize::Rsa2048,
+        3072 => KeySize::Rsa3072,
+        4096 => KeySize::Rsa4096,
+        8192 => KeySize::Rsa8192,
+        _ => return Err(rcgen::Error::KeyGenerationUnavailable),
+    };
+    let key = RsaKeyPair::generate(size).map_err(|_| rcgen::Error::KeyGenerationUnavailable)?;
+    let der: Pkcs8V1Der<'_> = key.as_der().map_err(|_| rcgen::Error::KeyGenerationUnavailable)?;
+    KeyPair::try_from(der.as_ref())
 }

@@ -191,11 +191,11 @@ pub(super) fn signer_key(written: &Field<WrittenPki>, check: &mut Check<'_>) -> 
         KeyAlgorithm::Rsa if rsa.is_absent() => Some(SignerKey::default()),
         KeyAlgorithm::Rsa => {
             let size = rsa.get()?.key_size.located()?;
-            if !(2048..=8192).contains(&size.value) || size.value % 1024 != 0 {
+            if !matches!(size.value, 2048 | 3072 | 4096 | 8192) {
                 check
                     .findings
                     .error(Rule::Pki, size.at, format!("RSA keys of {} bits are not supported", size.value))
-                    .hint("write 2048, 3072, 4096 or another multiple of 1024 up to 8192");
+                    .hint("write 2048, 3072, 4096 or 8192");
                 return None;
             }
             Some(SignerKey::Rsa(size.value))

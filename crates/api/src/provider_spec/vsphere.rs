@@ -1,0 +1,92 @@
+//! `VSphereMachineProviderSpec`.
+
+use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
+
+use super::TypeMeta;
+use crate::LocalReference;
+
+/// A machine on vSphere.
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct VSphereProviderSpec {
+    #[serde(flatten)]
+    pub types: TypeMeta,
+    pub user_data_secret: Option<LocalReference>,
+    pub credentials_secret: Option<LocalReference>,
+    pub template: String,
+    pub workspace: Option<Workspace>,
+    pub network: NetworkSpec,
+    #[serde(rename = "numCPUs")]
+    pub num_cpus: u32,
+    pub num_cores_per_socket: u32,
+    #[serde(rename = "memoryMiB")]
+    pub memory_mib: u32,
+    #[serde(rename = "diskGiB")]
+    pub disk_gib: u32,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub data_disks: Vec<DataDisk>,
+    #[serde(rename = "tagIDs", default, skip_serializing_if = "Vec::is_empty")]
+    pub tag_ids: Vec<String>,
+}
+
+impl VSphereProviderSpec {
+    pub fn types() -> TypeMeta {
+        TypeMeta {
+            api_version: "machine.openshift.io/v1beta1".to_owned(),
+            kind: "VSphereMachineProviderSpec".to_owned(),
+        }
+    }
+}
+
+/// Where on which vCenter.
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Workspace {
+    pub server: String,
+    pub datacenter: String,
+    pub datastore: String,
+    pub folder: String,
+    pub resource_pool: String,
+    /// The group whose rule binds the machine to the hosts of its zone.
+    pub vm_group: Option<String>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NetworkSpec {
+    pub devices: Vec<NetworkDevice>,
+}
+
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NetworkDevice {
+    pub network_name: Option<String>,
+    pub gateway: Option<String>,
+    #[serde(rename = "ipAddrs", default, skip_serializing_if = "Vec::is_empty")]
+    pub ip_addrs: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nameservers: Vec<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub addresses_from_pools: Vec<AddressPool>,
+}
+
+/// A pool addresses are claimed from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AddressPool {
+    pub group: String,
+    pub resource: String,
+    pub name: String,
+}
+
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DataDisk {
+    pub name: String,
+    #[serde(rename = "sizeGiB")]
+    pub size_gib: u32,
+    pub provisioning_mode: Option<String>,
+}

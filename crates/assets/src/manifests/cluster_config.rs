@@ -1,0 +1,476 @@
+//! The cluster's own copy of the install-config: with all defaults, without secrets and without what only
+//! Slipway understands.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use serde::Serialize;
+use serde_with::skip_serializing_none;
+use slipway_config::features::FeatureSet;
+use slipway_config::install_config::{
+    self, Baseline, InstallConfig, MachinePool, Platform, kubevirt, ovirt, vsphere,
+};
+use slipway_config::yaml::to_yaml;
+
+use crate::names::texts;
+use crate::objects::{config_map, map, within};
+use crate::{Cluster, Error};
+
+pub(super) fn cluster_config(cluster: &Cluster) -> Result<ConfigMap, Error> {
+    let config = published(&cluster.config);
+    let value = serde_json::to_value(&config)
+        .map_err(|source| Error::Unwritable { path: "install-config".to_owned(), source })?;
+    let data = map([("install-config", to_yaml(&value))]);
+    Ok(config_map(within("kube-system", "cluster-config-v1"), data))
+}
+
+#[skip_serializing_none]
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Published<'a> {
+    #[serde(rename = "apiVersion")]
+    api_version: &'static str,
+    base_domain: String,
+    metadata: Metadata,
+    control_plane: Pool,
+    compute: Vec<Pool>,
+    networking: Networking,
+    platform: BTreeMap<&'static str, PlatformPart>,
+    publish: &'static str,
+    /// The field is required; what is in it is nobody's business.
+    pull_secret: &'static str,
+    ssh_key: Option<String>,
+    additional_trust_bundle: Option<&'a str>,
+    additional_trust_bundle_policy: String,
+    proxy: Option<Proxy<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    image_digest_sources: Vec<Mirror<'a>>,
+    fips: Option<bool>,
+    cpu_partitioning_mode: Option<String>,
+    capabilities: Option<Capabilities<'a>>,
+    feature_set: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    feature_gates: Vec<String>,
+    os_image_stream: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct Metadata {
+    name: String,
+}
+
+#[derive(Serialize)]
+struct Pool {
+    name: &'static str,
+    replicas: u32,
+    architecture: String,
+    hyperthreading: String,
+    platform: BTreeMap<&'static str, PoolPart>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Networking {
+    network_type: String,
+    cluster_network: Vec<ClusterNetwork>,
+    machine_network: Vec<MachineNetwork>,
+    service_network: Vec<String>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ClusterNetwork {
+    cidr: String,
+    host_prefix: u32,
+}
+
+#[derive(Serialize)]
+struct MachineNetwork {
+    cidr: String,
+}
+
+#[skip_serializing_none]
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Proxy<'a> {
+    http_proxy: Option<&'a str>,
+    https_proxy: Option<&'a str>,
+    no_proxy: Option<String>,
+}
+
+#[skip_serializing_none]
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Mirror<'a> {
+    source: &'a str,
+    mirrors: &'a [String],
+    source_policy: Option<String>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Capabilities<'a> {
+    baseline_capability_set: String,
+    additional_enabled_capabilities: &'a [String],
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum PlatformPart {
+    VSphere(VSphere),
+    Ovirt(Ovirt),
+    Kubevirt(Kubevirt),
+    None {},
+}
+
+#[skip_serializing_none]
+#[derive(Serialize)]
+struct VSphere {
+    vcenters: Vec<VCenter>,
+    #[serde(rename = "failureDomains")]
+    failure_domains: Vec<FailureDomain>,
+    #[serde(rename = "apiVIPs", skip_serializing_if = "Vec::is_empty")]
+    api_vips: Vec<String>,
+    #[serde(rename = "ingressVIPs", skip_serializing_if = "Vec::is_empty")]
+    ingress_vips: Vec<String>,
+    #[serde(rename = "diskType")]
+    disk_type: Option<String>,
+    #[serde(rename = "clusterOSImage")]
+    cluster_os_image: Option<String>,
+    #[serde(rename = "loadBalancer")]
+    load_balancer: LoadBalancer,
+}
+
+#[derive(Serialize)]
+struct LoadBalancer {
+    #[serde(rename = "type")]
+    kind: String,
+}
+
+/// With user and password blank, as readers expect the fields to be there.
+#[derive(Serialize)]
+struct VCenter {
+    server: String,
+    port: u16,
+    user: &'static str,
+    password: &'static str,
+    datacenters: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct FailureDomain {
+    name: String,
+    region: String,
+    zone: String,
+    server: String,
+    topology: Topology,
+}
+
+#[skip_serializing_none]
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Topology {
+    datacenter: String,
+    compute_cluster: Option<String>,
+    networks: Vec<String>,
+    datastore: String,
+    resource_pool: Option<String>,
+    folder: Option<String>,
+    template: Option<String>,
+    host_group: Option<String>,
+    #[serde(rename = "tagIDs", skip_serializing_if = "Vec::is_empty")]
+    tag_ids: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Ovirt {
+    ovirt_cluster_id: String,
+    ovirt_storage_domain_id: String,
+    ovirt_network_name: String,
+    #[serde(rename = "vnicProfileID")]
+    vnic_profile_id: String,
+    api_vips: Vec<String>,
+    ingress_vips: Vec<String>,
+}
+
+#[skip_serializing_none]
+#[derive(Serialize)]
+struct Kubevirt {
+    namespace: String,
+    #[serde(rename = "networkName")]
+    network_name: Option<String>,
+    #[serde(rename = "apiVIP")]
+    api_vip: Option<String>,
+    #[serde(rename = "ingressVIP")]
+    ingress_vip: Option<String>,
+    #[serde(rename = "storageClass")]
+    storage_class: Option<String>,
+    #[serde(rename = "persistentVolumeAccessMode")]
+    access_mode: String,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum PoolPart {
+    VSphere(VSpherePool),
+    Ovirt(OvirtPool),
+    Kubevirt(KubevirtPool),
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct VSpherePool {
+    zones: Vec<String>,
+    cpus: u32,
+    cores_per_socket: u32,
+    #[serde(rename = "memoryMB")]
+    memory_mb: u32,
+    os_disk: VSphereDisk,
+}
+
+#[derive(Serialize)]
+struct VSphereDisk {
+    #[serde(rename = "diskSizeGB")]
+    disk_size_gb: u32,
+}
+
+#[skip_serializing_none]
+#[derive(Serialize)]
+struct OvirtPool {
+    #[serde(rename = "instanceTypeID")]
+    instance_type_id: Option<String>,
+    cpu: Option<OvirtCpu>,
+    #[serde(rename = "memoryMB")]
+    memory_mb: Option<u32>,
+    #[serde(rename = "osDisk")]
+    os_disk: OvirtDisk,
+    #[serde(rename = "vmType")]
+    vm_type: String,
+    #[serde(rename = "affinityGroupsNames")]
+    affinity_groups: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct OvirtCpu {
+    sockets: u32,
+    cores: u32,
+    threads: u32,
+}
+
+#[derive(Serialize)]
+struct OvirtDisk {
+    #[serde(rename = "sizeGB")]
+    size_gb: u32,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct KubevirtPool {
+    cpu: u32,
+    memory: String,
+    storage_size: String,
+}
+
+fn published(config: &InstallConfig) -> Published<'_> {
+    Published {
+        api_version: "v1",
+        base_domain: config.base_domain.to_string(),
+        metadata: Metadata { name: config.name.to_string() },
+        control_plane: pool("master", &config.pools.control_plane, master_part(&config.platform)),
+        compute: vec![pool("worker", &config.pools.compute, worker_part(&config.platform))],
+        networking: networking(&config.networking),
+        platform: BTreeMap::from([(config.platform.name(), platform(&config.platform))]),
+        publish: "External",
+        pull_secret: "",
+        ssh_key: (!config.ssh_keys.is_empty()).then(|| config.ssh_keys.join("\n")),
+        additional_trust_bundle: config.additional_trust_bundle.as_deref(),
+        additional_trust_bundle_policy: config.trust_bundle_policy.to_string(),
+        proxy: config.proxy.as_ref().map(|proxy| Proxy {
+            http_proxy: proxy.http.as_deref(),
+            https_proxy: proxy.https.as_deref(),
+            no_proxy: (!proxy.no_proxy.is_empty()).then(|| proxy.no_proxy.join(",")),
+        }),
+        image_digest_sources: config.mirrors.iter().map(mirror).collect(),
+        fips: config.fips.then_some(true),
+        cpu_partitioning_mode: (config.cpu_partitioning != install_config::CpuPartitioning::None)
+            .then(|| config.cpu_partitioning.to_string()),
+        capabilities: config.capabilities.as_ref().map(|capabilities| Capabilities {
+            baseline_capability_set: match capabilities.baseline {
+                Baseline::None => "None".to_owned(),
+                Baseline::Current => "vCurrent".to_owned(),
+                Baseline::Minor(minor) => format!("v4.{minor}"),
+            },
+            additional_enabled_capabilities: &capabilities.additional,
+        }),
+        feature_set: (config.features.set != FeatureSet::Default).then(|| config.features.set.to_string()),
+        feature_gates: config.features.custom.iter().map(|(name, on)| format!("{name}={on}")).collect(),
+        os_image_stream: config.os_image_stream.as_deref(),
+    }
+}
+
+fn mirror(mirror: &install_config::Mirror) -> Mirror<'_> {
+    Mirror {
+        source: &mirror.source,
+        mirrors: &mirror.mirrors,
+        source_policy: mirror.source_policy.map(|policy| policy.to_string()),
+    }
+}
+
+fn networking(networking: &install_config::Networking) -> Networking {
+    let cluster = networking
+        .cluster
+        .iter()
+        .map(|network| ClusterNetwork { cidr: network.cidr.to_string(), host_prefix: network.host_prefix });
+    Networking {
+        network_type: networking.network_type.clone(),
+        cluster_network: cluster.collect(),
+        machine_network: networking
+            .machine
+            .iter()
+            .map(|cidr| MachineNetwork { cidr: cidr.to_string() })
+            .collect(),
+        service_network: networking.service.iter().map(ToString::to_string).collect(),
+    }
+}
+
+fn pool(name: &'static str, pool: &MachinePool, part: Option<(&'static str, PoolPart)>) -> Pool {
+    Pool {
+        name,
+        replicas: pool.replicas,
+        architecture: pool.architecture.to_string(),
+        hyperthreading: pool.hyperthreading.to_string(),
+        platform: part.into_iter().collect(),
+    }
+}
+
+fn master_part(platform: &Platform) -> Option<(&'static str, PoolPart)> {
+    let part = match platform {
+        Platform::VSphere(platform) => vsphere_pool(platform, &platform.machines.control_plane),
+        Platform::Ovirt(platform) => ovirt_pool(&platform.machines.control_plane),
+        Platform::KubeVirt(platform) => kubevirt_pool(&platform.machines.control_plane),
+        Platform::None => return None,
+    };
+    Some((platform.name(), part))
+}
+
+fn worker_part(platform: &Platform) -> Option<(&'static str, PoolPart)> {
+    let part = match platform {
+        Platform::VSphere(platform) => vsphere_pool(platform, &platform.machines.compute),
+        Platform::Ovirt(platform) => ovirt_pool(&platform.machines.compute),
+        Platform::KubeVirt(platform) => kubevirt_pool(&platform.machines.compute),
+        Platform::None => return None,
+    };
+    Some((platform.name(), part))
+}
+
+fn vsphere_pool(platform: &vsphere::Platform, machine: &vsphere::Machine) -> PoolPart {
+    let zones = machine.zones.iter().filter_map(|zone| platform.failure_domains.get(*zone));
+    PoolPart::VSphere(VSpherePool {
+        zones: zones.map(|domain| domain.name.to_string()).collect(),
+        cpus: machine.cpus,
+        cores_per_socket: machine.cores_per_socket,
+        memory_mb: machine.memory_mib,
+        os_disk: VSphereDisk { disk_size_gb: machine.os_disk_gib },
+    })
+}
+
+fn ovirt_pool(machine: &ovirt::Machine) -> PoolPart {
+    let (instance_type_id, cpu, memory_mb) = match &machine.size {
+        ovirt::Size::InstanceType(id) => (Some(id.to_string()), None, None),
+        ovirt::Size::Custom { sockets, cores, threads, memory_mib } => {
+            let cpu = OvirtCpu { sockets: *sockets, cores: *cores, threads: *threads };
+            (None, Some(cpu), Some(*memory_mib))
+        }
+    };
+    PoolPart::Ovirt(OvirtPool {
+        instance_type_id,
+        cpu,
+        memory_mb,
+        os_disk: OvirtDisk { size_gb: machine.os_disk_gb },
+        vm_type: machine.vm_type.to_string(),
+        affinity_groups: machine.affinity_groups.clone(),
+    })
+}
+
+fn kubevirt_pool(machine: &kubevirt::Machine) -> PoolPart {
+    PoolPart::Kubevirt(KubevirtPool {
+        cpu: machine.cpu,
+        memory: machine.memory.as_str().to_owned(),
+        storage_size: machine.storage_size.as_str().to_owned(),
+    })
+}
+
+fn platform(platform: &Platform) -> PlatformPart {
+    match platform {
+        Platform::VSphere(platform) => PlatformPart::VSphere(vsphere_platform(platform)),
+        Platform::Ovirt(platform) => PlatformPart::Ovirt(Ovirt {
+            ovirt_cluster_id: platform.cluster_id.to_string(),
+            ovirt_storage_domain_id: platform.storage_domain_id.to_string(),
+            ovirt_network_name: platform.network_name.clone(),
+            vnic_profile_id: platform.vnic_profile_id.to_string(),
+            api_vips: texts(&platform.vips.api),
+            ingress_vips: texts(&platform.vips.ingress),
+        }),
+        Platform::KubeVirt(platform) => {
+            let (network_name, vips) = match &platform.network {
+                kubevirt::Network::Pods => (None, install_config::Vips::default()),
+                kubevirt::Network::Attachment { name, vips, .. } => (Some(name.to_string()), vips.clone()),
+            };
+            PlatformPart::Kubevirt(Kubevirt {
+                namespace: platform.namespace.to_string(),
+                network_name,
+                api_vip: vips.api.first().map(ToString::to_string),
+                ingress_vip: vips.ingress.first().map(ToString::to_string),
+                storage_class: platform.storage_class.as_ref().map(ToString::to_string),
+                access_mode: platform.access_mode.to_string(),
+            })
+        }
+        Platform::None => PlatformPart::None {},
+    }
+}
+
+fn vsphere_platform(platform: &vsphere::Platform) -> VSphere {
+    let vcenters = platform.vcenters.iter().map(|vcenter| VCenter {
+        server: vcenter.server.to_string(),
+        port: vcenter.port.get(),
+        user: "",
+        password: "",
+        datacenters: vcenter.datacenters.clone(),
+    });
+    let domains = platform.failure_domains.iter().filter_map(|domain| {
+        Some(FailureDomain {
+            name: domain.name.to_string(),
+            region: domain.region.clone(),
+            zone: domain.zone.clone(),
+            server: platform.vcenters.get(domain.vcenter)?.server.to_string(),
+            topology: topology(domain),
+        })
+    });
+    VSphere {
+        vcenters: vcenters.collect(),
+        failure_domains: domains.collect(),
+        api_vips: texts(&platform.vips.api),
+        ingress_vips: texts(&platform.vips.ingress),
+        disk_type: platform.disk_type.map(|kind| kind.to_string()),
+        cluster_os_image: platform.os_image.as_ref().map(|image| image.url.clone()),
+        load_balancer: LoadBalancer { kind: platform.load_balancer.to_string() },
+    }
+}
+
+fn topology(domain: &vsphere::FailureDomain) -> Topology {
+    let topology = &domain.topology;
+    Topology {
+        datacenter: topology.datacenter.clone(),
+        compute_cluster: topology.compute_cluster.as_ref().map(ToString::to_string),
+        networks: topology.networks.clone(),
+        datastore: topology.datastore.to_string(),
+        resource_pool: topology.resource_pool.as_ref().map(ToString::to_string),
+        folder: topology.folder.as_ref().map(ToString::to_string),
+        template: topology.template.clone(),
+        host_group: match &domain.zone_kind {
+            vsphere::ZoneKind::HostGroup(group) => Some(group.clone()),
+            vsphere::ZoneKind::ComputeCluster => None,
+        },
+        tag_ids: topology.tag_ids.iter().map(ToString::to_string).collect(),
+    }
+}

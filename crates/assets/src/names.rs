@@ -1,0 +1,92 @@
+//! Names that several files agree on.
+
+use std::net::IpAddr;
+
+use slipway_config::install_config::kubevirt::Network;
+use slipway_config::install_config::{InstallConfig, LoadBalancer, Platform, Vips};
+use uuid::Uuid;
+
+use crate::{Cluster, Identity};
+
+/// Marks what belongs to a cluster, on any platform.
+pub const CLUSTER_MARK: &str = "slipway.dev/cluster";
+/// Marks one object.
+pub const OBJECT_MARK: &str = "slipway.dev/id";
+
+/// The part a machine plays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Role {
+    Master,
+    Worker,
+}
+
+impl Role {
+    pub const ALL: [Role; 2] = [Role::Master, Role::Worker];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Role::Master => "master",
+            Role::Worker => "worker",
+        }
+    }
+}
+
+impl Cluster {
+    /// The name of the machine that starts the cluster.
+    pub fn bootstrap_name(&self) -> String {
+        format!("{}-bootstrap", self.identity.infra_id)
+    }
+
+    /// The name of the `index`th machine of a role.
+    pub fn machine_name(&self, role: Role, index: usize) -> String {
+        format!("{}-{}-{index}", self.identity.infra_id, role.as_str())
+    }
+
+    /// How many machines of a role there are.
+    pub(crate) fn replicas(&self, role: Role) -> usize {
+        let pool = match role {
+            Role::Master => &self.config.pools.control_plane,
+            Role::Worker => &self.config.pools.compute,
+        };
+        pool.replicas as usize
+    }
+}
+
+impl Identity {
+    /// The mark of the object of that name: the same whenever it is asked for, and different in every cluster.
+    pub fn object_id(&self, name: &str) -> Uuid {
+        Uuid::new_v5(&self.cluster_id, name.as_bytes())
+    }
+}
+
+/// The virtual addresses of the cluster; none where DNS and load balancers are the user's.
+pub fn vips(config: &InstallConfig) -> Vips {
+    match &config.platform {
+        Platform::VSphere(platform) => platform.vips.clone(),
+        Platform::Ovirt(platform) => platform.vips.clone(),
+        Platform::KubeVirt(platform) => match &platform.network {
+            Network::Attachment { vips, .. } => vips.clone(),
+            Network::Pods => Vips::default(),
+        },
+        Platform::None => Vips::default(),
+    }
+}
+
+/// Who balances the load of API and ingress.
+pub fn load_balancer(config: &InstallConfig) -> LoadBalancer {
+    match &config.platform {
+        Platform::VSphere(platform) => platform.load_balancer,
+        Platform::Ovirt(platform) => platform.load_balancer,
+        Platform::KubeVirt(_) | Platform::None => LoadBalancer::OpenShiftManagedDefault,
+    }
+}
+
+/// Addresses as text.
+pub(crate) fn texts(addresses: &[IpAddr]) -> Vec<String> {
+    addresses.iter().map(IpAddr::to_string).collect()
+}
+
+/// `/`, `:` and the like cannot stand in the key of a Secret.
+pub(crate) fn is_secret_key(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(&byte))
+}

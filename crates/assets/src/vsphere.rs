@@ -1,0 +1,89 @@
+//! Names on vSphere: what a failure domain's objects are called, by rule where nobody was asked.
+
+use slipway_config::install_config::vsphere::{FailureDomain, Platform, VCenter, ZoneKind};
+use slipway_config::inventory::{Branch, InventoryPath};
+
+use crate::Cluster;
+
+/// Longest name of an object in vSphere.
+const LONGEST_NAME: usize = 80;
+
+/// Tag categories that say where a machine is.
+pub(crate) const REGION_CATEGORY: &str = "openshift-region";
+pub(crate) const ZONE_CATEGORY: &str = "openshift-zone";
+
+/// A failure domain as machines see it.
+#[derive(Debug, Clone)]
+pub struct Site<'a> {
+    pub domain: &'a FailureDomain,
+    pub vcenter: &'a VCenter,
+    pub folder: InventoryPath,
+    pub resource_pool: InventoryPath,
+    /// Name or path of the template machines are cloned from.
+    pub template: String,
+    /// Where the cluster's own group of machines is bound to hosts.
+    pub vm_group: Option<String>,
+}
+
+impl Site<'_> {
+    /// The inventory paths of its networks: a network hangs below the compute cluster that reaches it.
+    pub fn network_paths(&self) -> Vec<String> {
+        let Some(cluster) = &self.domain.topology.compute_cluster else { return Vec::new() };
+        let path = |network: &String| {
+            if network.contains('/') { network.clone() } else { cluster.join(network).to_string() }
+        };
+        self.domain.topology.networks.iter().map(path).collect()
+    }
+}
+
+impl Cluster {
+    /// A failure domain by its position. `None` where machines cannot be made: its compute cluster is the
+    /// user's business.
+    pub fn site<'a>(&self, platform: &'a Platform, position: usize) -> Option<Site<'a>> {
+        let domain = platform.failure_domains.get(position)?;
+        let topology = &domain.topology;
+        if topology.networks.is_empty() {
+            return None;
+        }
+        Some(Site {
+            domain,
+            vcenter: platform.vcenters.get(domain.vcenter)?,
+            folder: self.folder(domain),
+            resource_pool: topology.resource_pool.clone()?,
+            template: topology.template.clone().unwrap_or_else(|| self.template_name(domain)),
+            vm_group: match &domain.zone_kind {
+                ZoneKind::HostGroup(_) => Some(format!("{}-{}", self.identity.infra_id, domain.name)),
+                ZoneKind::ComputeCluster => None,
+            },
+        })
+    }
+
+    /// The folder of the cluster's machines: the user's, or one named after the infrastructure.
+    pub(crate) fn folder(&self, domain: &FailureDomain) -> InventoryPath {
+        let own =
+            || InventoryPath::of(&domain.topology.datacenter, Branch::Vm, self.identity.infra_id.as_str());
+        domain.topology.folder.clone().unwrap_or_else(own)
+    }
+
+    /// The name an imported template gets.
+    pub fn template_name(&self, domain: &FailureDomain) -> String {
+        let infra_id = &self.identity.infra_id;
+        let name = format!("{infra_id}-rhcos-{}-{}", domain.region, domain.zone);
+        if name.chars().count() <= LONGEST_NAME {
+            return name;
+        }
+        format!("{infra_id}-rhcos-{}", domain.name)
+    }
+
+    /// Whether Slipway makes the machines, rather than the user.
+    pub fn makes_machines(&self) -> bool {
+        use slipway_config::install_config::Platform;
+        match &self.config.platform {
+            Platform::VSphere(platform) => {
+                (0..platform.failure_domains.len()).all(|position| self.site(platform, position).is_some())
+            }
+            Platform::Ovirt(_) | Platform::KubeVirt(_) => true,
+            Platform::None => false,
+        }
+    }
+}
