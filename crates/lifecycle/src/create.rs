@@ -10,6 +10,7 @@ use std::io::Read;
 use std::path::Path;
 
 use jiff::Timestamp;
+use slipway_assets::pki::PkiError;
 use slipway_assets::random::Random;
 use slipway_assets::{Cluster, Identity, Pki, Tree};
 use slipway_config::findings::Report;
@@ -42,14 +43,12 @@ impl std::fmt::Debug for Request<'_> {
     }
 }
 
-type MakePki = dyn Fn(&InstallConfig, &Identity, Timestamp, &dyn Random) -> Result<Pki, slipway_assets::Error>;
+type MakePki = dyn Fn(&InstallConfig, Timestamp, &dyn Random) -> Result<Pki, PkiError>;
 
 /// What makes keys and files. Tests pass their own.
 #[derive(Clone, Copy)]
 pub struct Generators<'a> {
     pub pki: &'a MakePki,
-    /// When the first of the certificates expires.
-    pub expires: &'a dyn Fn(&Pki) -> Option<Timestamp>,
     pub manifests: &'a dyn Fn(&Cluster) -> Result<Tree, slipway_assets::Error>,
     pub ignition: &'a dyn Fn(&Cluster, &Tree) -> Result<Tree, slipway_assets::Error>,
 }
@@ -57,8 +56,7 @@ pub struct Generators<'a> {
 impl Default for Generators<'_> {
     fn default() -> Self {
         Generators {
-            pki: &certificates::generate,
-            expires: &certificates::expires,
+            pki: &Pki::generate,
             manifests: &slipway_assets::manifests,
             ignition: &slipway_assets::ignition,
         }
@@ -190,15 +188,14 @@ fn prepare(request: &Request<'_>, generators: &Generators<'_>) -> Result<Workben
         files: Vec::new(),
         backup: None,
     };
-    let cluster =
-        Cluster { config, identity: state.identity.clone(), pki: state.pki.clone(), credentials };
+    let cluster = Cluster { config, identity: state.identity.clone(), pki: state.pki.clone(), credentials };
     Ok(Workbench { store, state, cluster, inputs, outcome })
 }
 
 /// What is drawn once per cluster.
 fn draw(config: &InstallConfig, request: &Request<'_>, generators: &Generators<'_>) -> Result<State, Error> {
     let identity = Identity::new(&config.name, request.now, request.random);
-    let pki = (generators.pki)(config, &identity, request.now, request.random)?;
+    let pki = (generators.pki)(config, request.now, request.random)?;
     Ok(State::new(config.name.to_string(), identity, certificates::made_from(config), pki))
 }
 

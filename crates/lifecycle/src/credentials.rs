@@ -98,7 +98,9 @@ pub fn resolve(
             Credentials::VSphere(vsphere::logins(&platform.vcenters, directory, environment, &mut warnings)?)
         }
         Platform::Ovirt(_) => Credentials::Ovirt(ovirt::engine(environment, &mut warnings)?),
-        Platform::KubeVirt(_) => Credentials::KubeVirt(kubeconfig::minimal(environment, &mut warnings)?),
+        Platform::KubeVirt(_) => {
+            Credentials::KubeVirt(kubeconfig::infra_cluster(environment, &mut warnings)?)
+        }
         Platform::None => Credentials::None,
     };
     Ok(Resolved { credentials, warnings })
@@ -113,7 +115,7 @@ pub(crate) fn digest(credentials: &Credentials) -> Digest {
             let rest = [url.clone(), insecure.to_string(), ca_bundle.clone().unwrap_or_default()];
             login(engine).into_iter().chain(rest).collect()
         }
-        Credentials::KubeVirt(kubeconfig) => vec![kubeconfig.expose_secret().to_owned()],
+        Credentials::KubeVirt(infra) => vec![infra.kubeconfig.expose_secret().to_owned()],
         Credentials::None => Vec::new(),
     };
     Digest::of(parts.join("\0").as_bytes())

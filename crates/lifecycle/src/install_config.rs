@@ -126,7 +126,9 @@ impl Error {
             Error::Missing { .. } => "give them, or start from a file with --from",
             Error::Elsewhere { .. } => "leave them out",
             Error::Platform { .. } => "leave --platform out, or start from another file",
-            Error::Several { .. } | Error::Unexpected { .. } => "change it in the file, and leave the flags out",
+            Error::Several { .. } | Error::Unexpected { .. } => {
+                "change it in the file, and leave the flags out"
+            }
             Error::Invalid { .. } => "nothing was written; `slipway explain PATH` describes a field",
             Error::Io(_) => return None,
         };

@@ -29,8 +29,8 @@ use self::plan::Planned;
 pub use self::lock::Holder;
 pub use self::plan::{Conflict, Fate, Future, Plan};
 pub use self::reconcile::{Digest, Reason, Trace, Verdict, judge};
-pub use self::state::{Generated, Inputs, State, Step};
 pub(crate) use self::state::VERSION;
+pub use self::state::{Generated, Inputs, State, Step};
 
 /// The folder of ours in an asset directory.
 const OWN: &str = ".slipway";

@@ -29,6 +29,8 @@ pub enum Error {
     #[error(transparent)]
     Store(#[from] store::Error),
     #[error(transparent)]
+    Pki(#[from] slipway_assets::pki::PkiError),
+    #[error(transparent)]
     Assets(#[from] slipway_assets::Error),
     #[error(transparent)]
     Io(#[from] std::io::Error),
@@ -52,7 +54,7 @@ impl Error {
             Error::Manifests(_) => "correct them, or move them out of manifests/ and openshift/",
             Error::Credentials(error) => return error.hint(),
             Error::Store(error) => return error.hint(),
-            Error::NotText { .. } | Error::Assets(_) | Error::Io(_) => return None,
+            Error::NotText { .. } | Error::Pki(_) | Error::Assets(_) | Error::Io(_) => return None,
         };
         Some(hint.to_owned())
     }

@@ -1,11 +1,14 @@
 //! The steps with generators made by hand.
 
+#![expect(clippy::unnecessary_wraps, reason = "generators can fail")]
+
 use std::path::{Path, PathBuf};
 
 use jiff::{SignedDuration, Timestamp};
 use secrecy::ExposeSecret;
+use slipway_assets::pki::{PkiError, SHORTEST_VALIDITY};
 use slipway_assets::random::Random;
-use slipway_assets::{Access, Cluster, Credentials, Identity, Pki, Tree};
+use slipway_assets::{Access, Cluster, Credentials, Pki, Tree};
 use slipway_config::install_config::InstallConfig;
 use tempfile::TempDir;
 
@@ -87,29 +90,23 @@ impl Directory {
     }
 }
 
-const GENERATORS: Generators<'static> =
-    Generators { pki: &pki, expires: &expires, manifests: &manifests, ignition: &ignition };
+const GENERATORS: Generators<'static> = Generators { pki: &pki, manifests: &manifests, ignition: &ignition };
 
-/// The certificate is the time it expires at: ten days from now.
-fn pki(
-    _: &InstallConfig,
-    _: &Identity,
-    now: Timestamp,
-    _: &dyn Random,
-) -> Result<Pki, slipway_assets::Error> {
-    let expires = now.checked_add(SignedDuration::from_hours(240)).unwrap();
-    Ok(serde_json::from_value(serde_json::json!({"root-ca.crt": expires.to_string()})).unwrap())
-}
-
-fn expires(pki: &Pki) -> Option<Timestamp> {
-    pki.pem("root-ca.crt").parse().ok()
+/// A certificate that can be told from the one before.
+fn pki(_: &InstallConfig, now: Timestamp, _: &dyn Random) -> Result<Pki, PkiError> {
+    let pki = serde_json::json!({"created": now, "files": {"root-ca.crt": format!("made at {now}")}});
+    Ok(serde_json::from_value(pki).unwrap())
 }
 
 fn manifests(cluster: &Cluster) -> Result<Tree, slipway_assets::Error> {
     let mut tree = Tree::default();
     let name = format!("name: {}\n", cluster.identity.infra_id);
     tree.insert("manifests/cluster.yaml", name, Access::Group);
-    tree.insert("manifests/domain.yaml", format!("domain: {}\n", cluster.config.cluster_domain()), Access::Group);
+    tree.insert(
+        "manifests/domain.yaml",
+        format!("domain: {}\n", cluster.config.cluster_domain()),
+        Access::Group,
+    );
     tree.insert("openshift/machine.yaml", "kind: Machine\n", Access::Group);
     if let Credentials::VSphere(logins) = &cluster.credentials {
         let password = logins[0].password.expose_secret();
@@ -234,7 +231,10 @@ fn another_cluster_needs_another_directory() {
     let first = directory.manifests(false).unwrap();
     directory.put("install-config.yaml", &CONFIG.replace("pontoon", "raft"));
     let error = directory.manifests(false).unwrap_err();
-    assert!(matches!(&error, Error::OtherCluster { was, is, .. } if was == "pontoon" && is == "raft"), "{error}");
+    assert!(
+        matches!(&error, Error::OtherCluster { was, is, .. } if was == "pontoon" && is == "raft"),
+        "{error}"
+    );
     let forced = directory.manifests(true).unwrap();
     assert_ne!(forced.infra_id, first.infra_id);
     assert!(forced.infra_id.starts_with("raft-"), "{}", forced.infra_id);
@@ -249,14 +249,16 @@ fn another_cluster_needs_another_directory() {
 fn old_certificates_are_not_handed_out() {
     let mut directory = Directory::new(CONFIG);
     directory.ignition(false).unwrap();
-    directory.now = directory.now.checked_add(SignedDuration::from_hours(215)).unwrap();
+    let expires = directory.now.checked_add(SHORTEST_VALIDITY).unwrap();
+    let before = |hours| expires.checked_sub(SignedDuration::from_hours(hours)).unwrap();
+    directory.now = before(25);
     directory.ignition(false).unwrap();
-    directory.now = directory.now.checked_add(SignedDuration::from_hours(2)).unwrap();
+    directory.now = before(23);
     let error = directory.ignition(false).unwrap_err();
-    assert_eq!(error.to_string(), "the certificates of this directory expire at 2026-11-25T12:00:00Z");
-    directory.now = directory.now.checked_add(SignedDuration::from_hours(48)).unwrap();
+    assert_eq!(error.to_string(), format!("the certificates of this directory expire at {expires:.0}"));
+    directory.now = before(-24);
     let error = directory.manifests(false).unwrap_err();
-    assert_eq!(error.to_string(), "the certificates of this directory expired at 2026-11-25T12:00:00Z");
+    assert_eq!(error.to_string(), format!("the certificates of this directory expired at {expires:.0}"));
     let renewed = directory.ignition(true).unwrap();
     assert_eq!(fate(&renewed, "bootstrap.ign"), Some(Fate::Written));
     assert!(directory.ignition(false).unwrap().files.iter().all(|(_, fate)| *fate == Fate::Unchanged));
@@ -272,7 +274,10 @@ fn manifests_that_are_not_yaml_are_all_named() {
     assert_eq!(error.to_string(), "2 manifests cannot be used");
     assert_eq!(
         error.details(),
-        ["manifests/a.yaml:1:7: this is not valid YAML: unclosed bracket '['", "openshift/b.json:2:8: expected `:`"]
+        [
+            "manifests/a.yaml:1:7: this is not valid YAML: unclosed bracket '['",
+            "openshift/b.json:2:8: expected `:`"
+        ]
     );
     assert!(!directory.at("bootstrap.ign").exists());
 }

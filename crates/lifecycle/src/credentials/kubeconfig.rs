@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use secrecy::SecretString;
 use serde_json::{Map, Value, json};
+use slipway_assets::InfraCluster;
 use slipway_config::yaml::{At, to_yaml};
 
 use super::tree::Foreign;
@@ -16,7 +16,10 @@ const WHAT: &str = "the infrastructure cluster";
 const VARIABLE: &str = "KUBECONFIG";
 
 /// The current context of `KUBECONFIG`, else of `~/.kube/config`, with everything it refers to.
-pub(super) fn minimal(environment: &Environment, warnings: &mut Vec<String>) -> Result<SecretString, Error> {
+pub(super) fn infra_cluster(
+    environment: &Environment,
+    warnings: &mut Vec<String>,
+) -> Result<InfraCluster, Error> {
     let mut files = Vec::new();
     let paths = paths(environment)?;
     for path in &paths {
@@ -35,7 +38,8 @@ pub(super) fn minimal(environment: &Environment, warnings: &mut Vec<String>) -> 
     for file in files {
         file.finish()?;
     }
-    Ok(to_yaml(&document).into())
+    let server = document["clusters"][0]["cluster"]["server"].as_str().unwrap_or_default().to_owned();
+    Ok(InfraCluster { server, kubeconfig: to_yaml(&document).into() })
 }
 
 fn paths(environment: &Environment) -> Result<Vec<PathBuf>, Error> {
@@ -50,10 +54,16 @@ fn paths(environment: &Environment) -> Result<Vec<PathBuf>, Error> {
 fn select(files: &mut [Foreign], warnings: &mut Vec<String>) -> Result<Value, Error> {
     let current = files.iter_mut().find_map(|file| file.text(At::ROOT, "current-context"));
     let Some(current) = current else {
-        return Err(problem(&files[0], "there is no current context; choose one with `kubectl config use-context`"));
+        return Err(problem(
+            &files[0],
+            "there is no current context; choose one with `kubectl config use-context`",
+        ));
     };
     let Some((file, context)) = named(files, "contexts", "context", &current) else {
-        return Err(problem(&files[0], &format!("the current context `{current}` is not among the contexts")));
+        return Err(problem(
+            &files[0],
+            &format!("the current context `{current}` is not among the contexts"),
+        ));
     };
     let context_file = &mut files[file];
     let cluster_name = context_file.required(context, "cluster");
@@ -63,17 +73,21 @@ fn select(files: &mut [Foreign], warnings: &mut Vec<String>) -> Result<Value, Er
         return Err(problem(&files[file], &format!("context `{current}` needs a cluster and a user")));
     };
     let Some((file, cluster)) = named(files, "clusters", "cluster", &cluster_name) else {
-        return Err(problem(&files[file], &format!("cluster `{cluster_name}` of context `{current}` is not there")));
+        return Err(problem(
+            &files[file],
+            &format!("cluster `{cluster_name}` of context `{current}` is not there"),
+        ));
     };
     let cluster = cluster_of(&mut files[file], cluster, &cluster_name, warnings);
     let Some((file, user)) = named(files, "users", "user", &user_name) else {
-        return Err(problem(&files[file], &format!("user `{user_name}` of context `{current}` is not there")));
+        return Err(problem(
+            &files[file],
+            &format!("user `{user_name}` of context `{current}` is not there"),
+        ));
     };
     let user = user_of(&mut files[file], user, &user_name, warnings)?;
-    let mut context = Map::from_iter([
-        ("cluster".to_owned(), json!(cluster_name)),
-        ("user".to_owned(), json!(user_name)),
-    ]);
+    let mut context =
+        Map::from_iter([("cluster".to_owned(), json!(cluster_name)), ("user".to_owned(), json!(user_name))]);
     context.extend(namespace.map(|namespace| ("namespace".to_owned(), json!(namespace))));
     Ok(json!({
         "apiVersion": "v1",

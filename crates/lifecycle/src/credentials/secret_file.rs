@@ -12,7 +12,10 @@ pub(super) fn read(path: &Path, warnings: &mut Vec<String>) -> io::Result<String
     let file = fs_err::File::open(path)?;
     let metadata = file.metadata()?;
     if metadata.is_dir() {
-        return Err(io::Error::new(io::ErrorKind::IsADirectory, format!("`{}` is a directory", path.display())));
+        return Err(io::Error::new(
+            io::ErrorKind::IsADirectory,
+            format!("`{}` is a directory", path.display()),
+        ));
     }
     if metadata.permissions().mode() & 0o004 != 0 {
         warnings.push(format!(

@@ -12,7 +12,9 @@ use crate::environment::Environment;
 
 fn example(name: &str) -> InstallConfig {
     let path = format!("{}/../../examples/{name}", env!("CARGO_MANIFEST_DIR"));
-    load(&std::fs::read_to_string(path).unwrap().replace("/run/secrets/vcenter-south", "south")).config.unwrap()
+    load(&std::fs::read_to_string(path).unwrap().replace("/run/secrets/vcenter-south", "south"))
+        .config
+        .unwrap()
 }
 
 /// Files that only the owner reads.
@@ -33,7 +35,8 @@ fn put(folder: &Path, name: &str, contents: &str, mode: u32) {
 
 /// A message without the name of the folder.
 fn shown(error: &Error, folder: &TempDir) -> String {
-    let text = [vec![error.to_string()], error.details(), error.hint().into_iter().collect()].concat().join("\n");
+    let text =
+        [vec![error.to_string()], error.details(), error.hint().into_iter().collect()].concat().join("\n");
     text.replace(folder.path().to_str().unwrap(), "DIR")
 }
 
@@ -91,7 +94,8 @@ fn an_engine_by_variable_and_by_default() {
     assert_eq!((engine.insecure, engine.ca_bundle.as_deref()), (false, Some("PEM")));
     let other = folder.path().join("other.yaml");
     let environment = Environment::from_iter([("HOME", home), ("OVIRT_CONFIG", other.to_str().unwrap())]);
-    let Credentials::Ovirt(engine) = resolve(&config, folder.path(), &environment).unwrap().credentials else {
+    let Credentials::Ovirt(engine) = resolve(&config, folder.path(), &environment).unwrap().credentials
+    else {
         panic!()
     };
     assert_eq!(engine.ca_bundle, None);
@@ -101,7 +105,12 @@ fn an_engine_by_variable_and_by_default() {
 #[case::absent("absent", None)]
 #[case::not_yaml("not-yaml", Some("ovirt_url: [\n"))]
 #[case::not_a_mapping("not-a-mapping", Some("hunter2\n"))]
-#[case::incomplete("incomplete", Some("ovirt_url: http://engine\novirt_username: admin\novirt_insecure: maybe\novirt_cafile: absent.pem\n"))]
+#[case::incomplete(
+    "incomplete",
+    Some(
+        "ovirt_url: http://engine\novirt_username: admin\novirt_insecure: maybe\novirt_cafile: absent.pem\n"
+    )
+)]
 fn what_is_wrong_with_an_engine(#[case] name: &str, #[case] text: Option<&str>) {
     let folder = folder(&[]);
     if let Some(text) = text {
@@ -150,20 +159,26 @@ fn a_kubeconfig_is_cut_down_to_what_is_needed() {
         folder(&[(".kube/config", KUBECONFIG), (".kube/pki/ca.crt", "CA"), (".kube/pki/tenant.crt", "CERT")]);
     let environment = Environment::from_iter([("HOME", folder.path().to_str().unwrap())]);
     let resolved = resolve(&example("kubevirt.yaml"), folder.path(), &environment).unwrap();
-    let Credentials::KubeVirt(kubeconfig) = resolved.credentials else { panic!() };
-    insta::assert_snapshot!(kubeconfig.expose_secret());
+    let Credentials::KubeVirt(infra) = resolved.credentials else { panic!() };
+    assert_eq!(infra.server, "https://infra.example.com:6443");
+    insta::assert_snapshot!(infra.kubeconfig.expose_secret());
 }
 
 #[test]
 fn the_first_of_several_kubeconfigs_wins() {
     let first = "current-context: tenant\nusers: [{name: tenant, user: {tokenFile: token}}]\n";
-    let folder = folder(&[("first", first), ("second", KUBECONFIG), ("token", "t0ken\n"), ("pki/ca.crt", "CA")]);
-    let list = ["first", "absent", "second"].map(|name| folder.path().join(name).display().to_string()).join(":");
+    let folder =
+        folder(&[("first", first), ("second", KUBECONFIG), ("token", "t0ken\n"), ("pki/ca.crt", "CA")]);
+    let list =
+        ["first", "absent", "second"].map(|name| folder.path().join(name).display().to_string()).join(":");
     let resolved = kubevirt(&folder, &list).unwrap();
-    let Credentials::KubeVirt(kubeconfig) = resolved.credentials else { panic!() };
-    let kubeconfig = kubeconfig.expose_secret();
+    let Credentials::KubeVirt(infra) = resolved.credentials else { panic!() };
+    let kubeconfig = infra.kubeconfig.expose_secret();
     assert!(kubeconfig.contains("token: t0ken\n") && !kubeconfig.contains("client-key"), "{kubeconfig}");
-    assert_eq!(resolved.warnings, ["the token of user `tenant` is copied; make sure that it does not expire"]);
+    assert_eq!(
+        resolved.warnings,
+        ["the token of user `tenant` is copied; make sure that it does not expire"]
+    );
 }
 
 #[rstest]

@@ -21,11 +21,8 @@ pub(super) fn text(answers: &Answers, from: Option<&str>) -> Result<String, Erro
         None => json!({"apiVersion": "v1"}),
     };
     let platform = platform(answers, &document, from.is_some())?;
-    let elsewhere: Vec<&str> = given
-        .iter()
-        .filter(|(_, platforms)| !platforms.contains(&platform))
-        .map(|(flag, _)| *flag)
-        .collect();
+    let elsewhere: Vec<&str> =
+        given.iter().filter(|(_, platforms)| !platforms.contains(&platform)).map(|(flag, _)| *flag).collect();
     if !elsewhere.is_empty() {
         return Err(Error::Elsewhere { flags: elsewhere, platform: platform.as_str() });
     }
@@ -128,10 +125,8 @@ fn needed(answers: &Answers) -> Vec<(&'static str, bool)> {
 fn missing(answers: &Answers, platform: PlatformKind) -> Vec<&'static str> {
     let VSphereAnswers { server, user, password, datacenter, cluster, datastore } = &answers.vsphere;
     let OvirtAnswers { cluster_id, storage_domain_id, vnic_profile_id } = &answers.ovirt;
-    let vips = [
-        ("--api-vip", !answers.api_vips.is_empty()),
-        ("--ingress-vip", !answers.ingress_vips.is_empty()),
-    ];
+    let vips =
+        [("--api-vip", !answers.api_vips.is_empty()), ("--ingress-vip", !answers.ingress_vips.is_empty())];
     let mut needed = needed(answers);
     match platform {
         PlatformKind::VSphere => {
@@ -186,7 +181,8 @@ fn apply(answers: &Answers, platform: PlatformKind, document: &mut Value) -> Res
         pool.set("replicas", Some(replicas));
     }
     if !answers.machine_networks.is_empty() {
-        let networks: Vec<Value> = answers.machine_networks.iter().map(|cidr| json!({"cidr": cidr})).collect();
+        let networks: Vec<Value> =
+            answers.machine_networks.iter().map(|cidr| json!({"cidr": cidr})).collect();
         root.child("networking")?.set("machineNetwork", Some(networks));
     }
     let mut platforms = root.child("platform")?;

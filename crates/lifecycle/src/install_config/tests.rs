@@ -52,15 +52,22 @@ fn flags_change_a_file() {
         ..Answers::default()
     };
     let changed = compose(&answers, Some(&text)).unwrap().text;
-    assert!(changed.contains("name: raft\n") && changed.contains("datastore: /north/datastore/nfs\n"), "{changed}");
-    assert!(changed.contains("passwordEnv: VCENTER_PASSWORD\n") && !changed.contains("passwordFile"), "{changed}");
+    assert!(
+        changed.contains("name: raft\n") && changed.contains("datastore: /north/datastore/nfs\n"),
+        "{changed}"
+    );
+    assert!(
+        changed.contains("passwordEnv: VCENTER_PASSWORD\n") && !changed.contains("passwordFile"),
+        "{changed}"
+    );
 }
 
 #[test]
 fn everything_that_is_missing_is_named() {
     let error = compose(&Answers::default(), None).unwrap_err().to_string();
     assert_eq!(error, "--platform, --name, --base-domain, --pull-secret-file are missing");
-    let answers = Answers { platform: Some(PlatformKind::Ovirt), name: Some("a".into()), ..Answers::default() };
+    let answers =
+        Answers { platform: Some(PlatformKind::Ovirt), name: Some("a".into()), ..Answers::default() };
     let error = compose(&answers, None).unwrap_err().to_string();
     assert_eq!(
         error,

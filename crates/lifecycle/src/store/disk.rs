@@ -24,7 +24,9 @@ fn mode(access: Access) -> u32 {
 /// A folder and those it is in, each with the mode.
 pub(crate) fn make_folder(path: &Path, mode: u32) -> io::Result<()> {
     let made = std::fs::DirBuilder::new().recursive(true).mode(mode).create(path);
-    made.map_err(|error| io::Error::new(error.kind(), format!("creating folder `{}`: {error}", path.display())))
+    made.map_err(|error| {
+        io::Error::new(error.kind(), format!("creating folder `{}`: {error}", path.display()))
+    })
 }
 
 /// An asset directory. Paths are relative, with forward slashes.

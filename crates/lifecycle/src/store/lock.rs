@@ -38,12 +38,7 @@ pub(super) struct Lock {
 
 impl Lock {
     /// `directory` is the one to say in messages, `path` the lock file.
-    pub(super) fn take(
-        directory: &Path,
-        path: &Path,
-        command: &str,
-        now: Timestamp,
-    ) -> Result<Self, Error> {
+    pub(super) fn take(directory: &Path, path: &Path, command: &str, now: Timestamp) -> Result<Self, Error> {
         let mut options = fs_err::OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false).mode(0o600);
         let mut file = options.open(path)?;
@@ -58,9 +53,12 @@ impl Lock {
                 };
                 return Err(Error::Locked { directory: directory.to_owned(), holder });
             }
-            Err(TryLockError::Error(source)) => return Err(Error::Unlockable { path: path.to_owned(), source }),
+            Err(TryLockError::Error(source)) => {
+                return Err(Error::Unlockable { path: path.to_owned(), source });
+            }
         }
-        let holder = Holder { pid: std::process::id(), host: host(), command: command.to_owned(), since: now };
+        let holder =
+            Holder { pid: std::process::id(), host: host(), command: command.to_owned(), since: now };
         file.set_len(0)?;
         file.rewind()?;
         file.write_all(&serde_json::to_vec(&holder).unwrap_or_default())?;
@@ -71,5 +69,7 @@ impl Lock {
 fn host() -> String {
     let names = ["/proc/sys/kernel/hostname", "/etc/hostname"];
     let name = names.iter().find_map(|path| std::fs::read_to_string(path).ok());
-    name.map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).unwrap_or("an unknown host".into())
+    name.map(|name| name.trim().to_owned())
+        .filter(|name| !name.is_empty())
+        .unwrap_or("an unknown host".into())
 }

@@ -135,7 +135,12 @@ mod tests {
     #[case::no_longer_generated("r", "-", "r", Verdict::Remove)]
     #[case::no_longer_generated_and_gone("r", "-", "-", Verdict::Forget)]
     #[case::no_longer_generated_but_edited("r", "-", "x", Verdict::Disown)]
-    fn three_versions(#[case] ours: &str, #[case] wanted: &str, #[case] found: &str, #[case] verdict: Verdict) {
+    fn three_versions(
+        #[case] ours: &str,
+        #[case] wanted: &str,
+        #[case] found: &str,
+        #[case] verdict: Verdict,
+    ) {
         let (ours, wanted, found) = (digest(ours), digest(wanted), digest(found));
         assert_eq!(judge(ours.as_ref(), wanted.as_ref(), found.as_ref()), verdict);
     }

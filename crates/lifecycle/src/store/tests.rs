@@ -25,7 +25,8 @@ fn now() -> Timestamp {
 
 fn new_state() -> State {
     let identity = Identity::new(&"harbour".parse().unwrap(), now(), &Fixed);
-    State::new("harbour".to_owned(), identity, Digest::of(b""), Pki::default())
+    let pki: Pki = serde_json::from_value(serde_json::json!({"created": now(), "files": {}})).unwrap();
+    State::new("harbour".to_owned(), identity, Digest::of(b""), pki)
 }
 
 /// `path=contents` for each file; secrets are those whose name says so.
@@ -151,7 +152,8 @@ fn modes_do_not_depend_on_the_umask_being_kind() {
     }
     // An editor wrote the file anew, for everyone.
     directory.put("manifests/secret.yaml", "edited");
-    std::fs::set_permissions(directory.at("manifests/secret.yaml"), PermissionsExt::from_mode(0o644)).unwrap();
+    std::fs::set_permissions(directory.at("manifests/secret.yaml"), PermissionsExt::from_mode(0o644))
+        .unwrap();
     directory.run(&files, false).unwrap();
     assert_eq!(directory.mode("manifests/secret.yaml"), 0o600);
 }
@@ -189,11 +191,7 @@ fn a_conflict_stops_everything_and_names_all_files() {
     let (found, inputs) = conflicts(directory.run(&changed, false));
     assert_eq!(
         found,
-        [
-            ("m/a".into(), Reason::Edited),
-            ("m/b".into(), Reason::Deleted),
-            ("m/new".into(), Reason::NotOurs)
-        ]
+        [("m/a".into(), Reason::Edited), ("m/b".into(), Reason::Deleted), ("m/new".into(), Reason::NotOurs)]
     );
     assert_eq!(inputs, ["the input"]);
     assert_eq!((directory.files(), directory.get(".slipway/state.json")), before);

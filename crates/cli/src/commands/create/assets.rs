@@ -27,7 +27,8 @@ pub(crate) fn run(
     printer: &Printer,
 ) -> anyhow::Result<Exit> {
     let Assets { dir, force } = args;
-    let command: String = std::env::args().skip(1).fold("slipway".to_owned(), |line, word| line + " " + &word);
+    let command: String =
+        std::env::args().skip(1).fold("slipway".to_owned(), |line, word| line + " " + &word);
     let result = create(&Request {
         directory: dir,
         force: *force,

@@ -6,8 +6,8 @@ use std::path::Path;
 use serde::Serialize;
 use slipway_config::findings::Severity;
 use slipway_lifecycle::install_config::{
-    Answers, Composed, Error, KubeVirtAnswers, OvirtAnswers, PasswordAt, PlatformKind, VSphereAnswers, compose,
-    vacancy, write,
+    Answers, Composed, Error, KubeVirtAnswers, OvirtAnswers, PasswordAt, PlatformKind, VSphereAnswers,
+    compose, vacancy, write,
 };
 
 use crate::args::{InstallConfig, Output, Platform};
@@ -28,7 +28,9 @@ pub(crate) fn run(args: InstallConfig, printer: &Printer) -> anyhow::Result<Exit
         Ok(composed) => composed,
         Err(error) => {
             let name = match &error {
-                Error::Invalid { source_file: true, .. } => from.as_deref().map(input::name).unwrap_or_default(),
+                Error::Invalid { source_file: true, .. } => {
+                    from.as_deref().map(input::name).unwrap_or_default()
+                }
                 _ => format!("{} (not written)", path.display()),
             };
             return refuse(error, &name, printer);
