@@ -124,7 +124,7 @@ impl Error {
         let hint = match self {
             Error::Exists { .. } => "edit it, move it away, or use another directory",
             Error::Missing { .. } => "give them, or start from a file with --from",
-            Error::Elsewhere { .. } => "leave them out",
+            Error::Elsewhere { .. } => "leave out what is not for this platform",
             Error::Platform { .. } => "leave --platform out, or start from another file",
             Error::Several { .. } | Error::Unexpected { .. } => {
                 "change it in the file, and leave the flags out"

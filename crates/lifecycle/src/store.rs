@@ -84,6 +84,10 @@ impl Error {
             }
             Error::SymbolicLink { .. } => "replace it by what it points to",
             Error::NotAFile { .. } | Error::NotAFolder { .. } => "move it away",
+            Error::Conflicts { changed, .. } if changed.is_empty() => {
+                "nothing was written. To keep these files, move them away; to take the generated ones, run again with \
+                 --force: yours go to .slipway/backup"
+            }
             Error::Conflicts { .. } => {
                 "nothing was written. To keep your versions, undo the change that is named above; to take the generated \
                  ones, run again with --force: your versions go to .slipway/backup"

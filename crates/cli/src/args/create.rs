@@ -12,7 +12,7 @@ pub enum Create {
     /// secret is given on the command line: flags name the files and variables that hold them. The vCenter's
     /// password stays where it is; the pull secret is copied, so the file is for your eyes only (mode 0600).
     #[command(
-        after_help = "Examples:\n  slipway create install-config --dir harbour --from ../pontoon/install-config.yaml --name harbour\n  slipway create install-config --dir harbour --platform vsphere --name harbour --base-domain example.com \\\n    --pull-secret-file pull-secret.json --ssh-key-file ~/.ssh/id_ed25519.pub --vcenter vcenter.example.com \\\n    --vcenter-user slipway@vsphere.local --vcenter-password-file vcenter.password --datacenter north \\\n    --compute-cluster compute --datastore vsan --network cluster-net --machine-network 10.20.0.0/16 \\\n    --api-vip 10.20.0.10 --ingress-vip 10.20.0.11"
+        after_help = "Examples:\n  slipway create install-config --from ../pontoon/install-config.yaml --name harbour\n\n  slipway create install-config --dir harbour --platform vsphere \\\n    --name harbour --base-domain example.com --pull-secret-file pull-secret.json \\\n    --vcenter vcenter.example.com --vcenter-user slipway@vsphere.local \\\n    --vcenter-password-file vcenter.password --datacenter north \\\n    --compute-cluster compute --datastore vsan --network cluster-net \\\n    --machine-network 10.20.0.0/16 --api-vip 10.20.0.10 --ingress-vip 10.20.0.11"
     )]
     InstallConfig(Box<InstallConfig>),
 
@@ -74,51 +74,51 @@ pub struct InstallConfig {
     pub from: Option<PathBuf>,
 
     /// Where the machines run
-    #[arg(long, value_enum)]
+    #[arg(long, help_heading = "The cluster", value_enum)]
     pub platform: Option<Platform>,
 
     /// The name of the cluster
-    #[arg(long)]
+    #[arg(long, help_heading = "The cluster")]
     pub name: Option<String>,
 
     /// The DNS domain the cluster belongs to
-    #[arg(long, value_name = "DOMAIN")]
+    #[arg(long, help_heading = "The cluster", value_name = "DOMAIN")]
     pub base_domain: Option<String>,
 
     /// A file with public SSH keys for access to the machines
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(long, help_heading = "The cluster", value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub ssh_key_file: Option<PathBuf>,
 
     /// A file with the pull secret, a JSON document
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(long, help_heading = "The cluster", value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub pull_secret_file: Option<PathBuf>,
 
     /// The OpenShift release to install
-    #[arg(long, value_name = "IMAGE")]
+    #[arg(long, help_heading = "The cluster", value_name = "IMAGE")]
     pub release_image: Option<String>,
 
     /// How many control-plane machines
-    #[arg(long, value_name = "COUNT")]
+    #[arg(long, help_heading = "The cluster", value_name = "COUNT")]
     pub control_plane_replicas: Option<u32>,
 
     /// How many compute machines
-    #[arg(long, value_name = "COUNT")]
+    #[arg(long, help_heading = "The cluster", value_name = "COUNT")]
     pub compute_replicas: Option<u32>,
 
     /// The network machines have their addresses in, such as 10.20.0.0/16; twice for dual stack
-    #[arg(long, value_name = "CIDR")]
+    #[arg(long, help_heading = "The cluster", value_name = "CIDR")]
     pub machine_network: Vec<String>,
 
     /// The virtual address of the API; twice for dual stack
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, help_heading = "The cluster", value_name = "ADDRESS")]
     pub api_vip: Vec<String>,
 
     /// The virtual address of the ingress; twice for dual stack
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, help_heading = "The cluster", value_name = "ADDRESS")]
     pub ingress_vip: Vec<String>,
 
     /// The network machines are attached to: of vSphere, of oVirt, or a network attachment of KubeVirt
-    #[arg(long)]
+    #[arg(long, help_heading = "The cluster")]
     pub network: Option<String>,
 
     /// The vCenter
