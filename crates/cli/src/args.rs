@@ -1,9 +1,13 @@
 //! What can be typed. No logic here.
 
+mod create;
+
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
+
+pub use create::{Assets, Create, InstallConfig, Platform};
 
 /// Launches Kubernetes and OpenShift clusters on vSphere, oVirt and KubeVirt, and keeps them afloat.
 #[derive(Debug, Parser)]
@@ -62,6 +66,13 @@ pub enum Command {
         #[arg(long)]
         strict: bool,
     },
+
+    /// Write the files of a cluster, step by step
+    ///
+    /// First the install-config, then the manifests, then the Ignition configurations machines boot with. Each step
+    /// can be looked at and edited before the next one; a later step makes what is missing of the earlier ones.
+    #[command(subcommand)]
+    Create(Create),
 
     /// Judge and convert the configuration of the vSphere cloud provider
     #[command(subcommand)]

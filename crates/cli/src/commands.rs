@@ -2,6 +2,7 @@
 
 mod cloud_config;
 mod completion;
+mod create;
 mod explain;
 mod schema;
 mod validate;
@@ -14,6 +15,7 @@ use crate::output::Printer;
 pub(crate) fn run(command: Command, printer: &Printer) -> anyhow::Result<Exit> {
     match command {
         Command::Validate { file, strict } => validate::run(&file, strict, printer),
+        Command::Create(create) => create::run(create, printer),
         Command::CloudConfig(CloudConfig::Validate { file }) => cloud_config::validate::run(&file, printer),
         Command::CloudConfig(CloudConfig::Convert { file }) => cloud_config::convert::run(&file, printer),
         Command::Explain { path } => explain::run(path.as_deref(), printer),

@@ -9,6 +9,8 @@ pub enum Exit {
     Ok = 0,
     /// Anything without a code of its own.
     Other = 1,
+    /// The command was not called as it should be; clap's own code for it.
+    Usage = 2,
     /// The install-config is not usable.
     InstallConfig = 3,
 }

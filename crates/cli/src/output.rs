@@ -57,6 +57,16 @@ impl Printer {
         let _ = stderr.write_all(text.as_bytes());
     }
 
+    /// Says what should be known, on stderr.
+    pub(crate) fn warning(&self, text: &str) {
+        self.say(&format!("{WARNING}warning{WARNING:#}: {text}\n"));
+    }
+
+    /// Says what can be done, on stderr.
+    pub(crate) fn hint(&self, text: &str) {
+        self.say(&format!("{GOOD}hint{GOOD:#}: {text}\n"));
+    }
+
     /// Says what went wrong, and why, on stderr.
     pub(crate) fn error(&self, error: &anyhow::Error) {
         let mut text = format!("{ERROR}error{ERROR:#}: {error}\n");

@@ -160,7 +160,7 @@ impl Findings {
     }
 
     /// Findings with their paths and places, in the order of the file.
-    pub(crate) fn report(self, document: Option<&Document>, text: &str) -> Report {
+    pub fn report(self, document: Option<&Document>, text: &str) -> Report {
         let span_of = |at: At| document.map_or(Span::default(), |document| document.span(at));
         let path_of = |at: At| document.map_or(FieldPath::default(), |document| document.path(at));
         let lines = LineIndex::new(text);

@@ -1,1 +1,17 @@
 //! What the commands of Slipway mean.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`create`] | `create manifests` and `create ignition-configs` |
+//! | [`install_config`] | `create install-config` from answers |
+//! | [`store`] | the asset directory: lock, state, edits, writing |
+//! | [`credentials`] | how to log in to the platform |
+//! | [`environment`] | the variables of the process |
+//! | [`random`] | randomness from the operating system |
+
+pub mod create;
+pub mod credentials;
+pub mod environment;
+pub mod install_config;
+pub mod random;
+pub mod store;

@@ -36,6 +36,24 @@ pub(crate) fn run(file: &Path, strict: bool, printer: &Printer) -> anyhow::Resul
     Ok(if valid { Exit::Ok } else { Exit::InstallConfig })
 }
 
+/// Tells about an install-config another command cannot use: JSON as data, text as conversation.
+pub(crate) fn refuse(findings: &Report, file: &str, printer: &Printer) -> anyhow::Result<Exit> {
+    match printer.output {
+        Output::Json => printer.json(&Judgement {
+            file,
+            valid: false,
+            errors: findings.count(Severity::Error),
+            warnings: findings.count(Severity::Warning),
+            notes: findings.count(Severity::Note),
+            left_out: findings.left_out,
+            cluster: None,
+            findings: report::json(findings),
+        })?,
+        Output::Text => printer.say(&text_report(findings, file, false, None)),
+    }
+    Ok(Exit::InstallConfig)
+}
+
 fn text_report(findings: &Report, file: &str, valid: bool, summary: Option<&Summary>) -> String {
     let mut text = report::text(findings, file);
     let tally = report::tally(findings);

@@ -1,0 +1,171 @@
+//! `slipway create`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum, ValueHint};
+
+#[derive(Debug, Subcommand)]
+pub enum Create {
+    /// Write an install-config.yaml from flags, from a file, or from both
+    ///
+    /// The result is judged before it is written, and an existing install-config.yaml is never overwritten. No
+    /// secret is given on the command line: flags name the files and variables that hold them. The vCenter's
+    /// password stays where it is; the pull secret is copied, so the file is for your eyes only (mode 0600).
+    #[command(
+        after_help = "Examples:\n  slipway create install-config --from ../pontoon/install-config.yaml --name harbour\n\n  slipway create install-config --dir harbour --platform vsphere \\\n    --name harbour --base-domain example.com --pull-secret-file pull-secret.json \\\n    --vcenter vcenter.example.com --vcenter-user slipway@vsphere.local \\\n    --vcenter-password-file vcenter.password --datacenter north \\\n    --compute-cluster compute --datastore vsan --network cluster-net \\\n    --machine-network 10.20.0.0/16 --api-vip 10.20.0.10 --ingress-vip 10.20.0.11"
+    )]
+    InstallConfig(Box<InstallConfig>),
+
+    /// Write the Kubernetes manifests: manifests/, openshift/ and cluster-api/
+    ///
+    /// Nothing is asked over the network. Edit, delete and add files afterwards as you like: your changes are kept
+    /// and used by the next step. Names, keys and passwords are drawn in the first run and stay the same in later
+    /// ones, so running it again changes nothing unless the install-config did. If it did, and a file that would
+    /// change was edited or deleted by you, nothing is written and the files are named.
+    #[command(after_help = "Example:\n  slipway create manifests --dir harbour")]
+    Manifests(Assets),
+
+    /// Write the Ignition configurations: bootstrap.ign, master.ign, worker.ign, auth/ and metadata.json
+    ///
+    /// Uses manifests/ and openshift/ as they are on disk, with your edits, deletions and additions (*.yaml, *.yml
+    /// and *.json, not in sub-directories). Manifests that were never written are written first; those that an
+    /// edited install-config changes are written again.
+    #[command(after_help = "Example:\n  slipway create ignition-configs --dir harbour")]
+    IgnitionConfigs(Assets),
+}
+
+#[derive(Debug, Args)]
+pub struct Assets {
+    /// The directory of the cluster, with its install-config.yaml
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, default_value = ".")]
+    pub dir: PathBuf,
+
+    /// Overwrite edited files whose generated contents changed, and start over where names or certificates demand it
+    ///
+    /// What is overwritten is kept below .slipway/backup. Without it, such files are named and nothing is written.
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// A platform.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[value(rename_all = "lower")]
+pub enum Platform {
+    /// vSphere
+    VSphere,
+    /// oVirt
+    Ovirt,
+    /// Virtual machines of another Kubernetes cluster
+    KubeVirt,
+    /// Machines of your own
+    None,
+}
+
+#[derive(Debug, Args)]
+pub struct InstallConfig {
+    /// The directory of the cluster; it is made if it does not exist
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, default_value = ".")]
+    pub dir: PathBuf,
+
+    /// Start from this install-config, or `-` for standard input; flags change it
+    ///
+    /// Without flags that change it, it is copied as it is. With them its comments are lost.
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub from: Option<PathBuf>,
+
+    /// Where the machines run
+    #[arg(long, help_heading = "The cluster", value_enum)]
+    pub platform: Option<Platform>,
+
+    /// The name of the cluster
+    #[arg(long, help_heading = "The cluster")]
+    pub name: Option<String>,
+
+    /// The DNS domain the cluster belongs to
+    #[arg(long, help_heading = "The cluster", value_name = "DOMAIN")]
+    pub base_domain: Option<String>,
+
+    /// A file with public SSH keys for access to the machines
+    #[arg(long, help_heading = "The cluster", value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub ssh_key_file: Option<PathBuf>,
+
+    /// A file with the pull secret, a JSON document
+    #[arg(long, help_heading = "The cluster", value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub pull_secret_file: Option<PathBuf>,
+
+    /// The OpenShift release to install
+    #[arg(long, help_heading = "The cluster", value_name = "IMAGE")]
+    pub release_image: Option<String>,
+
+    /// How many control-plane machines
+    #[arg(long, help_heading = "The cluster", value_name = "COUNT")]
+    pub control_plane_replicas: Option<u32>,
+
+    /// How many compute machines
+    #[arg(long, help_heading = "The cluster", value_name = "COUNT")]
+    pub compute_replicas: Option<u32>,
+
+    /// The network machines have their addresses in, such as 10.20.0.0/16; twice for dual stack
+    #[arg(long, help_heading = "The cluster", value_name = "CIDR")]
+    pub machine_network: Vec<String>,
+
+    /// The virtual address of the API; twice for dual stack
+    #[arg(long, help_heading = "The cluster", value_name = "ADDRESS")]
+    pub api_vip: Vec<String>,
+
+    /// The virtual address of the ingress; twice for dual stack
+    #[arg(long, help_heading = "The cluster", value_name = "ADDRESS")]
+    pub ingress_vip: Vec<String>,
+
+    /// The network machines are attached to: of vSphere, of oVirt, or a network attachment of KubeVirt
+    #[arg(long, help_heading = "The cluster")]
+    pub network: Option<String>,
+
+    /// The vCenter
+    #[arg(long, value_name = "SERVER", help_heading = "vSphere")]
+    pub vcenter: Option<String>,
+
+    /// The user of the vCenter, as name@domain
+    #[arg(long, value_name = "USER", help_heading = "vSphere")]
+    pub vcenter_user: Option<String>,
+
+    /// The file that holds the user's password; it is named in the install-config, not copied
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "vSphere")]
+    pub vcenter_password_file: Option<PathBuf>,
+
+    /// The environment variable that holds the user's password
+    #[arg(long, value_name = "VARIABLE", conflicts_with = "vcenter_password_file", help_heading = "vSphere")]
+    pub vcenter_password_env: Option<String>,
+
+    /// The datacenter
+    #[arg(long, help_heading = "vSphere")]
+    pub datacenter: Option<String>,
+
+    /// The compute cluster, by name or inventory path
+    #[arg(long, value_name = "CLUSTER", help_heading = "vSphere")]
+    pub compute_cluster: Option<String>,
+
+    /// The datastore, by name or inventory path
+    #[arg(long, help_heading = "vSphere")]
+    pub datastore: Option<String>,
+
+    /// The oVirt cluster
+    #[arg(long, value_name = "UUID", help_heading = "oVirt")]
+    pub ovirt_cluster_id: Option<String>,
+
+    /// The storage domain
+    #[arg(long, value_name = "UUID", help_heading = "oVirt")]
+    pub ovirt_storage_domain_id: Option<String>,
+
+    /// The vNIC profile
+    #[arg(long, value_name = "UUID", help_heading = "oVirt")]
+    pub vnic_profile_id: Option<String>,
+
+    /// The namespace of the infrastructure cluster
+    #[arg(long, help_heading = "KubeVirt")]
+    pub namespace: Option<String>,
+
+    /// The storage class of the machines' disks
+    #[arg(long, value_name = "CLASS", help_heading = "KubeVirt")]
+    pub storage_class: Option<String>,
+}

@@ -1,0 +1,181 @@
+//! `slipway create manifests` and `slipway create ignition-configs`: the same but for what is made.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use jiff::Timestamp;
+use serde::Serialize;
+use slipway_config::findings::{Report, Severity};
+use slipway_lifecycle::create::{Error, Outcome, Request};
+use slipway_lifecycle::environment::Environment;
+use slipway_lifecycle::random::OsRandom;
+use slipway_lifecycle::store::{self, Conflict, Fate};
+
+use crate::args::{Assets, Output};
+use crate::commands::validate;
+use crate::exit::Exit;
+use crate::output::{FAINT, GOOD, NAME, Printer};
+use crate::report;
+
+/// Longest command others are told about.
+const LONGEST: usize = 200;
+
+pub(crate) fn run(
+    args: &Assets,
+    create: fn(&Request<'_>) -> Result<Outcome, Error>,
+    next: Option<&str>,
+    printer: &Printer,
+) -> anyhow::Result<Exit> {
+    let Assets { dir, force } = args;
+    let command: String =
+        std::env::args().skip(1).fold("slipway".to_owned(), |line, word| line + " " + &word);
+    let result = create(&Request {
+        directory: dir,
+        force: *force,
+        now: Timestamp::now(),
+        random: &OsRandom,
+        environment: &Environment::of_process(),
+        command: &command.chars().take(LONGEST).collect::<String>(),
+    });
+    match result {
+        Ok(outcome) => tell(&outcome, dir, next, printer),
+        Err(error) => refuse(error, printer),
+    }
+}
+
+fn tell(outcome: &Outcome, dir: &Path, next: Option<&str>, printer: &Printer) -> anyhow::Result<Exit> {
+    let findings = warnings(&outcome.report);
+    if printer.output == Output::Json {
+        printer.json(&Done {
+            cluster: &outcome.cluster,
+            infra_id: &outcome.infra_id,
+            directory: dir.display().to_string(),
+            files: outcome.files.iter().map(|(path, fate)| FileJson { path, fate: *fate }).collect(),
+            backup: outcome.backup.as_deref(),
+            warnings: &outcome.warnings,
+            findings: report::json(&findings),
+        })?;
+        return Ok(Exit::Ok);
+    }
+    printer.say(&report::text(&findings, &dir.join(store::INSTALL_CONFIG).display().to_string()));
+    for warning in &outcome.warnings {
+        printer.warning(warning);
+    }
+    printer.data(&text(outcome))?;
+    if let Some(next) = next {
+        printer.say(&format!(
+            "{FAINT}edit the files if you like, then: slipway create {next} --dir {}{FAINT:#}\n",
+            dir.display()
+        ));
+    }
+    Ok(Exit::Ok)
+}
+
+/// Notes were told by `slipway validate`; here they would only be in the way.
+fn warnings(report: &Report) -> Report {
+    let mut report = report.clone();
+    report.findings.retain(|finding| finding.severity == Severity::Warning);
+    report
+}
+
+/// What people want to know: how much was written, and every file that is not as generated.
+fn text(outcome: &Outcome) -> String {
+    let Outcome { cluster, infra_id, files, backup, .. } = outcome;
+    let mut counts: BTreeMap<Fate, usize> = BTreeMap::new();
+    for (_, fate) in files {
+        *counts.entry(*fate).or_default() += 1;
+    }
+    let changed = counts.keys().any(|fate| matches!(fate, Fate::Written | Fate::Overwritten | Fate::Removed));
+    let verdict = if changed { "written" } else { "up to date" };
+    let counts: Vec<String> =
+        counts.into_iter().map(|(fate, count)| format!("{count} {}", describe(fate))).collect();
+    let counts = if counts.is_empty() { "no files".to_owned() } else { counts.join(", ") };
+    let mut text =
+        format!("{GOOD}{verdict}{GOOD:#}: {NAME}{cluster}{NAME:#}, infrastructure {infra_id} ({counts})\n");
+    for (path, fate) in files.iter().filter(|(_, fate)| !matches!(fate, Fate::Written | Fate::Unchanged)) {
+        text.push_str(&format!("  {:<14} {path}\n", describe(*fate)));
+    }
+    if let Some(backup) = backup {
+        text.push_str(&format!("what was replaced is in {backup}\n"));
+    }
+    text
+}
+
+fn describe(fate: Fate) -> &'static str {
+    match fate {
+        Fate::Written => "written",
+        Fate::Overwritten => "overwritten",
+        Fate::Removed => "removed",
+        Fate::EditKept => "edit kept",
+        Fate::DeletionKept => "deletion kept",
+        Fate::LeftToYou => "left to you",
+        Fate::Ignored => "ignored",
+        Fate::Unchanged => "unchanged",
+    }
+}
+
+fn refuse(error: Error, printer: &Printer) -> anyhow::Result<Exit> {
+    if let Error::InstallConfig { path, report } = &error {
+        return validate::refuse(report, &path.display().to_string(), printer);
+    }
+    let exit = match &error {
+        Error::NoInstallConfig { .. } | Error::NotText { .. } => Exit::InstallConfig,
+        _ => Exit::Other,
+    };
+    let (details, hint) = (error.details(), error.hint());
+    if printer.output == Output::Json {
+        let (conflicts, changed) = match &error {
+            Error::Store(store::Error::Conflicts { conflicts, changed }) => (&conflicts[..], &changed[..]),
+            _ => (&[][..], &[][..]),
+        };
+        let (message, hint, details) = (error.to_string(), hint.as_deref(), &details);
+        printer.json(&Refused { error: Refusal { message, hint, details, conflicts, changed } })?;
+    }
+    printer.error(&error.into());
+    for detail in details {
+        printer.say(&format!("  {detail}\n"));
+    }
+    if let Some(hint) = hint {
+        printer.hint(&hint);
+    }
+    Ok(exit)
+}
+
+/// What a program is told.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Done<'a> {
+    cluster: &'a str,
+    #[serde(rename = "infraID")]
+    infra_id: &'a str,
+    directory: String,
+    files: Vec<FileJson<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    backup: Option<&'a str>,
+    warnings: &'a [String],
+    findings: Vec<report::FindingJson<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct FileJson<'a> {
+    path: &'a str,
+    fate: Fate,
+}
+
+#[derive(Debug, Serialize)]
+struct Refused<'a> {
+    error: Refusal<'a>,
+}
+
+#[derive(Debug, Serialize)]
+struct Refusal<'a> {
+    message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<&'a str>,
+    details: &'a [String],
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    conflicts: &'a [Conflict],
+    /// Inputs that are not what they were in the last run.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    changed: &'a [String],
+}

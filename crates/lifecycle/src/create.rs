@@ -1,0 +1,215 @@
+//! `create manifests` and `create ignition-configs`: from an install-config to files in the asset directory.
+
+mod carried;
+mod certificates;
+mod error;
+#[cfg(test)]
+mod tests;
+
+use std::io::Read;
+use std::path::Path;
+
+use jiff::Timestamp;
+use slipway_assets::pki::PkiError;
+use slipway_assets::random::Random;
+use slipway_assets::{Cluster, Identity, Pki, Tree};
+use slipway_config::findings::Report;
+use slipway_config::install_config::{self, InstallConfig};
+use slipway_config::yaml::Limits;
+
+use crate::credentials::{self, Resolved};
+use crate::environment::Environment;
+use crate::store::{Digest, Fate, INSTALL_CONFIG, Inputs, State, Step, Store, VERSION};
+
+pub use self::carried::Broken;
+pub use self::error::Error;
+
+/// What a command is asked to do, and what it may ask in turn.
+#[derive(Clone, Copy)]
+pub struct Request<'a> {
+    pub directory: &'a Path,
+    /// Overwrite what the user edited where inputs changed, and start over where names or certificates demand it.
+    pub force: bool,
+    pub now: Timestamp,
+    pub random: &'a dyn Random,
+    pub environment: &'a Environment,
+    /// What others are told about who holds the directory.
+    pub command: &'a str,
+}
+
+impl std::fmt::Debug for Request<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Request").field("directory", &self.directory).field("force", &self.force).finish()
+    }
+}
+
+type MakePki = dyn Fn(&InstallConfig, Timestamp, &dyn Random) -> Result<Pki, PkiError>;
+
+/// What makes keys and files. Tests pass their own.
+#[derive(Clone, Copy)]
+pub struct Generators<'a> {
+    pub pki: &'a MakePki,
+    pub manifests: &'a dyn Fn(&Cluster) -> Result<Tree, slipway_assets::Error>,
+    pub ignition: &'a dyn Fn(&Cluster, &Tree) -> Result<Tree, slipway_assets::Error>,
+}
+
+impl Default for Generators<'_> {
+    fn default() -> Self {
+        Generators {
+            pki: &Pki::generate,
+            manifests: &slipway_assets::manifests,
+            ignition: &slipway_assets::ignition,
+        }
+    }
+}
+
+impl std::fmt::Debug for Generators<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Generators")
+    }
+}
+
+/// What a command did.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The name of the cluster.
+    pub cluster: String,
+    pub infra_id: String,
+    /// What was found in the install-config; no errors.
+    pub report: Report,
+    /// What the user should know about credentials and certificates.
+    pub warnings: Vec<String>,
+    /// What became of each file, by path.
+    pub files: Vec<(String, Fate)>,
+    /// The folder with what was overwritten by force.
+    pub backup: Option<String>,
+}
+
+/// Writes `manifests/`, `openshift/` and `cluster-api/`.
+pub fn create_manifests(request: &Request<'_>) -> Result<Outcome, Error> {
+    create_manifests_with(request, &Generators::default())
+}
+
+/// Writes the Ignition configurations, `auth/` and `metadata.json`, from the manifests as they are on disk. Those
+/// are generated first, or again when something they are made from has changed.
+pub fn create_ignition(request: &Request<'_>) -> Result<Outcome, Error> {
+    create_ignition_with(request, &Generators::default())
+}
+
+/// [`create_manifests`] with other generators.
+pub fn create_manifests_with(request: &Request<'_>, generators: &Generators<'_>) -> Result<Outcome, Error> {
+    let Workbench { mut store, mut state, cluster, inputs, mut outcome } = prepare(request, generators)?;
+    let tree = (generators.manifests)(&cluster)?;
+    let plan = store.plan(&state, Step::Manifests, tree, inputs)?;
+    plan.check(request.force)?;
+    outcome.files = store.execute(&mut state, plan, request.now)?;
+    outcome.backup = store.backup().map(str::to_owned);
+    Ok(outcome)
+}
+
+/// [`create_ignition`] with other generators.
+pub fn create_ignition_with(request: &Request<'_>, generators: &Generators<'_>) -> Result<Outcome, Error> {
+    let Workbench { mut store, mut state, cluster, inputs, mut outcome } = prepare(request, generators)?;
+    let tree = (generators.manifests)(&cluster)?;
+    let manifests = store.plan(&state, Step::Manifests, tree, inputs.clone())?;
+    manifests.check(request.force)?;
+    // Everything is judged before the first file is written.
+    let carried = carried::read(request.directory, &manifests)?;
+    let tree = (generators.ignition)(&cluster, &carried.manifests)?;
+    let mut inputs = inputs;
+    inputs.insert("the files in manifests/ and openshift/".to_owned(), carried.digest());
+    let ignition = store.plan(&state, Step::IgnitionConfigs, tree, inputs)?;
+    ignition.check(request.force)?;
+
+    outcome.files = store.execute(&mut state, manifests, request.now)?;
+    outcome.files.extend(store.execute(&mut state, ignition, request.now)?);
+    outcome.files.extend(carried.ignored.into_iter().map(|path| (path, Fate::Ignored)));
+    outcome.files.sort();
+    outcome.backup = store.backup().map(str::to_owned);
+    Ok(outcome)
+}
+
+/// Everything files are made from, and where they go.
+struct Workbench {
+    store: Store,
+    state: State,
+    cluster: Cluster,
+    inputs: Inputs,
+    outcome: Outcome,
+}
+
+/// Reads the user's files before the directory is touched, then takes hold of it.
+fn prepare(request: &Request<'_>, generators: &Generators<'_>) -> Result<Workbench, Error> {
+    let text = read_install_config(request.directory)?;
+    let loaded = install_config::load(&text);
+    let Some(config) = loaded.config else {
+        let path = request.directory.join(INSTALL_CONFIG);
+        return Err(Error::InstallConfig { path, report: Box::new(loaded.report) });
+    };
+    let Resolved { credentials, mut warnings } =
+        credentials::resolve(&config, request.directory, request.environment)?;
+    let inputs = Inputs::from([
+        (INSTALL_CONFIG.to_owned(), Digest::of(text.as_bytes())),
+        ("the credentials".to_owned(), credentials::digest(&credentials)),
+        ("the version of slipway".to_owned(), Digest::of(VERSION.as_bytes())),
+    ]);
+
+    let mut store = Store::open(request.directory, request.command, request.now)?;
+    let state = match store.state()? {
+        None => draw(&config, request, generators)?,
+        Some(state) if state.cluster == config.name.as_str() => {
+            certificates::renew(state, &config, request, generators, &mut warnings)?
+        }
+        Some(state) if request.force => {
+            store.back_up_state(request.now)?;
+            warnings.push(format!(
+                "started over: this directory was of cluster `{}` ({})",
+                state.cluster, state.identity.infra_id
+            ));
+            // The files of the other cluster are still known, and replaced where they are unedited.
+            let mut new = draw(&config, request, generators)?;
+            (new.steps, new.directories) = (state.steps, state.directories);
+            new
+        }
+        Some(state) => {
+            return Err(Error::OtherCluster {
+                directory: request.directory.to_owned(),
+                was: state.cluster,
+                infra_id: state.identity.infra_id.to_string(),
+                is: config.name.to_string(),
+            });
+        }
+    };
+    let outcome = Outcome {
+        cluster: config.name.to_string(),
+        infra_id: state.identity.infra_id.to_string(),
+        report: loaded.report,
+        warnings,
+        files: Vec::new(),
+        backup: None,
+    };
+    let cluster = Cluster { config, identity: state.identity.clone(), pki: state.pki.clone(), credentials };
+    Ok(Workbench { store, state, cluster, inputs, outcome })
+}
+
+/// What is drawn once per cluster.
+fn draw(config: &InstallConfig, request: &Request<'_>, generators: &Generators<'_>) -> Result<State, Error> {
+    let identity = Identity::new(&config.name, request.now, request.random);
+    let pki = (generators.pki)(config, request.now, request.random)?;
+    Ok(State::new(config.name.to_string(), identity, certificates::made_from(config), pki))
+}
+
+fn read_install_config(directory: &Path) -> Result<String, Error> {
+    let path = directory.join(INSTALL_CONFIG);
+    let file = match fs_err::File::open(&path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            return Err(Error::NoInstallConfig { directory: directory.to_owned() });
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let mut bytes = Vec::new();
+    // One byte more than is looked at, so that too large a file is noticed.
+    file.take(Limits::default().bytes as u64 + 1).read_to_end(&mut bytes)?;
+    String::from_utf8(bytes).map_err(|_| Error::NotText { path })
+}

@@ -1,0 +1,308 @@
+//! The steps with generators made by hand.
+
+#![expect(clippy::unnecessary_wraps, reason = "generators can fail")]
+
+use std::path::{Path, PathBuf};
+
+use jiff::{SignedDuration, Timestamp};
+use secrecy::ExposeSecret;
+use slipway_assets::pki::{PkiError, SHORTEST_VALIDITY};
+use slipway_assets::random::Random;
+use slipway_assets::{Access, Cluster, Credentials, Pki, Tree};
+use slipway_config::install_config::InstallConfig;
+use tempfile::TempDir;
+
+use super::{Error, Generators, Outcome, Request, create_ignition_with, create_manifests_with};
+use crate::environment::Environment;
+use crate::store::{self, Fate};
+
+/// Counts upwards, from run to run.
+#[derive(Default)]
+struct Counting(std::sync::atomic::AtomicU8);
+
+impl Random for Counting {
+    fn fill(&self, buffer: &mut [u8]) {
+        for byte in buffer {
+            *byte = self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        }
+    }
+}
+
+const CONFIG: &str = "\
+apiVersion: v1
+baseDomain: example.com
+metadata:
+  name: pontoon
+platform:
+  none: {}
+pullSecret: '{\"auths\":{\"registry.example.com\":{\"auth\":\"dXNlcjpwYXNzd29yZA==\"}}}'
+";
+
+struct Directory {
+    folder: TempDir,
+    random: Counting,
+    environment: Environment,
+    now: Timestamp,
+}
+
+impl Directory {
+    fn new(config: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("install-config.yaml"), config).unwrap();
+        let now = "2026-11-15T12:00:00Z".parse().unwrap();
+        Directory { folder, random: Counting::default(), environment: Environment::default(), now }
+    }
+
+    fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    fn at(&self, path: &str) -> PathBuf {
+        self.path().join(path)
+    }
+
+    fn put(&self, path: &str, contents: &str) {
+        std::fs::create_dir_all(self.at(path).parent().unwrap()).unwrap();
+        std::fs::write(self.at(path), contents).unwrap();
+    }
+
+    fn get(&self, path: &str) -> String {
+        std::fs::read_to_string(self.at(path)).unwrap()
+    }
+
+    fn request(&self, force: bool) -> Request<'_> {
+        Request {
+            directory: self.path(),
+            force,
+            now: self.now,
+            random: &self.random,
+            environment: &self.environment,
+            command: "slipway test",
+        }
+    }
+
+    fn manifests(&self, force: bool) -> Result<Outcome, Error> {
+        create_manifests_with(&self.request(force), &GENERATORS)
+    }
+
+    fn ignition(&self, force: bool) -> Result<Outcome, Error> {
+        create_ignition_with(&self.request(force), &GENERATORS)
+    }
+}
+
+const GENERATORS: Generators<'static> = Generators { pki: &pki, manifests: &manifests, ignition: &ignition };
+
+/// A certificate that can be told from the one before.
+fn pki(_: &InstallConfig, now: Timestamp, _: &dyn Random) -> Result<Pki, PkiError> {
+    let pki = serde_json::json!({"created": now, "files": {"root-ca.crt": format!("made at {now}")}});
+    Ok(serde_json::from_value(pki).unwrap())
+}
+
+fn manifests(cluster: &Cluster) -> Result<Tree, slipway_assets::Error> {
+    let mut tree = Tree::default();
+    let name = format!("name: {}\n", cluster.identity.infra_id);
+    tree.insert("manifests/cluster.yaml", name, Access::Group);
+    tree.insert(
+        "manifests/domain.yaml",
+        format!("domain: {}\n", cluster.config.cluster_domain()),
+        Access::Group,
+    );
+    tree.insert("openshift/machine.yaml", "kind: Machine\n", Access::Group);
+    if let Credentials::VSphere(logins) = &cluster.credentials {
+        let password = logins[0].password.expose_secret();
+        tree.insert("openshift/secret.yaml", format!("password: {password}\n"), Access::Owner);
+    }
+    Ok(tree)
+}
+
+/// Lists what it was given.
+fn ignition(cluster: &Cluster, manifests: &Tree) -> Result<Tree, slipway_assets::Error> {
+    let mut tree = Tree::default();
+    let lines: String = manifests
+        .iter()
+        .map(|(path, file)| format!("{path}: {}", String::from_utf8_lossy(&file.contents)))
+        .collect();
+    tree.insert("bootstrap.ign", format!("{lines}{}\n", cluster.pki.pem("root-ca.crt")), Access::Owner);
+    Ok(tree)
+}
+
+fn fate(outcome: &Outcome, path: &str) -> Option<Fate> {
+    outcome.files.iter().find(|(file, _)| file == path).map(|(_, fate)| *fate)
+}
+
+fn conflicts(result: Result<Outcome, Error>) -> Vec<String> {
+    match result {
+        Err(Error::Store(store::Error::Conflicts { conflicts, .. })) => {
+            conflicts.into_iter().map(|conflict| conflict.path).collect()
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn what_is_drawn_is_drawn_once() {
+    let directory = Directory::new(CONFIG);
+    let first = directory.ignition(false).unwrap();
+    assert_eq!(fate(&first, "manifests/cluster.yaml"), Some(Fate::Written));
+    assert_eq!(fate(&first, "bootstrap.ign"), Some(Fate::Written));
+    let state = directory.get(".slipway/state.json");
+    let second = directory.ignition(false).unwrap();
+    assert!(second.files.iter().all(|(_, fate)| *fate == Fate::Unchanged), "{second:?}");
+    assert_eq!(directory.get(".slipway/state.json"), state);
+    assert_eq!(first.infra_id, second.infra_id);
+    // The user's file is as it was.
+    assert_eq!(directory.get("install-config.yaml"), CONFIG);
+}
+
+#[test]
+fn edits_deletions_and_additions_flow_into_ignition() {
+    let directory = Directory::new(CONFIG);
+    directory.manifests(false).unwrap();
+    directory.put("manifests/cluster.yaml", "edited: true\n");
+    directory.put("openshift/mine.yml", "mine: true\n");
+    directory.put("openshift/notes.txt", "not a manifest");
+    directory.put("openshift/.mine.yaml.swp", "");
+    directory.put("openshift/deep/x.yaml", "x: 1\n");
+    std::fs::remove_file(directory.at("openshift/machine.yaml")).unwrap();
+    let outcome = directory.ignition(false).unwrap();
+    assert_eq!(fate(&outcome, "manifests/cluster.yaml"), Some(Fate::EditKept));
+    assert_eq!(fate(&outcome, "openshift/machine.yaml"), Some(Fate::DeletionKept));
+    let ignored: Vec<&str> = outcome
+        .files
+        .iter()
+        .filter(|(_, fate)| *fate == Fate::Ignored)
+        .map(|(path, _)| path.as_str())
+        .collect();
+    assert_eq!(ignored, ["openshift/.mine.yaml.swp", "openshift/deep/", "openshift/notes.txt"]);
+    let bootstrap = directory.get("bootstrap.ign");
+    assert!(bootstrap.contains("manifests/cluster.yaml: edited: true\n"), "{bootstrap}");
+    assert!(bootstrap.contains("openshift/mine.yml: mine: true\n"), "{bootstrap}");
+    assert!(!bootstrap.contains("machine.yaml") && !bootstrap.contains("x: 1"), "{bootstrap}");
+}
+
+#[test]
+fn a_changed_install_config_reaches_ignition() {
+    let directory = Directory::new(CONFIG);
+    directory.ignition(false).unwrap();
+    directory.put("install-config.yaml", &CONFIG.replace("example.com", "example.org"));
+    let outcome = directory.ignition(false).unwrap();
+    assert_eq!(fate(&outcome, "manifests/domain.yaml"), Some(Fate::Written));
+    assert!(directory.get("bootstrap.ign").contains("domain: pontoon.example.org"));
+    assert_eq!(outcome.warnings, ["made new certificates: names or addresses in them changed"]);
+
+    directory.put("manifests/domain.yaml", "edited: true\n");
+    directory.put("install-config.yaml", CONFIG);
+    let before = directory.get("bootstrap.ign");
+    assert_eq!(conflicts(directory.ignition(false)), ["manifests/domain.yaml"]);
+    assert_eq!(directory.get("manifests/domain.yaml"), "edited: true\n");
+    assert_eq!(directory.get("bootstrap.ign"), before);
+    let forced = directory.ignition(true).unwrap();
+    assert_eq!(fate(&forced, "manifests/domain.yaml"), Some(Fate::Overwritten));
+    assert_eq!(
+        std::fs::read_to_string(directory.at(&forced.backup.unwrap()).join("manifests/domain.yaml")).unwrap(),
+        "edited: true\n"
+    );
+}
+
+/// Manifests could be written, but what comes after them could not: nothing is.
+#[test]
+fn a_conflict_in_the_last_step_leaves_the_first_alone() {
+    let directory = Directory::new(CONFIG);
+    directory.ignition(false).unwrap();
+    directory.put("bootstrap.ign", "edited");
+    directory.put("install-config.yaml", &CONFIG.replace("example.com", "example.org"));
+    assert_eq!(conflicts(directory.ignition(false)), ["bootstrap.ign"]);
+    assert!(directory.get("manifests/domain.yaml").contains("example.com"));
+}
+
+/// A comment is no change.
+#[test]
+fn what_makes_no_difference_is_no_conflict() {
+    let directory = Directory::new(CONFIG);
+    directory.manifests(false).unwrap();
+    directory.put("manifests/domain.yaml", "edited: true\n");
+    directory.put("install-config.yaml", &format!("# a comment\n{CONFIG}"));
+    assert_eq!(fate(&directory.manifests(false).unwrap(), "manifests/domain.yaml"), Some(Fate::EditKept));
+}
+
+#[test]
+fn another_cluster_needs_another_directory() {
+    let directory = Directory::new(CONFIG);
+    let first = directory.manifests(false).unwrap();
+    directory.put("install-config.yaml", &CONFIG.replace("pontoon", "raft"));
+    let error = directory.manifests(false).unwrap_err();
+    assert!(
+        matches!(&error, Error::OtherCluster { was, is, .. } if was == "pontoon" && is == "raft"),
+        "{error}"
+    );
+    let forced = directory.manifests(true).unwrap();
+    assert_ne!(forced.infra_id, first.infra_id);
+    assert!(forced.infra_id.starts_with("raft-"), "{}", forced.infra_id);
+    assert!(forced.warnings[0].starts_with("started over"), "{:?}", forced.warnings);
+    // Unedited files of the other cluster are not in the way.
+    assert_eq!(fate(&forced, "manifests/cluster.yaml"), Some(Fate::Written));
+    let kept = std::fs::read_to_string(directory.at(&forced.backup.unwrap()).join("state.json")).unwrap();
+    assert!(kept.contains(&first.infra_id));
+}
+
+#[test]
+fn old_certificates_are_not_handed_out() {
+    let mut directory = Directory::new(CONFIG);
+    directory.ignition(false).unwrap();
+    let expires = directory.now.checked_add(SHORTEST_VALIDITY).unwrap();
+    let before = |hours| expires.checked_sub(SignedDuration::from_hours(hours)).unwrap();
+    directory.now = before(25);
+    directory.ignition(false).unwrap();
+    directory.now = before(23);
+    let error = directory.ignition(false).unwrap_err();
+    assert_eq!(error.to_string(), format!("the certificates of this directory expire at {expires:.0}"));
+    directory.now = before(-24);
+    let error = directory.manifests(false).unwrap_err();
+    assert_eq!(error.to_string(), format!("the certificates of this directory expired at {expires:.0}"));
+    let renewed = directory.ignition(true).unwrap();
+    assert_eq!(fate(&renewed, "bootstrap.ign"), Some(Fate::Written));
+    assert!(directory.ignition(false).unwrap().files.iter().all(|(_, fate)| *fate == Fate::Unchanged));
+}
+
+#[test]
+fn manifests_that_are_not_yaml_are_all_named() {
+    let directory = Directory::new(CONFIG);
+    directory.manifests(false).unwrap();
+    directory.put("manifests/a.yaml", "kind: [\n");
+    directory.put("openshift/b.json", "{\n\"kind\" 1}\n");
+    let error = directory.ignition(false).unwrap_err();
+    assert_eq!(error.to_string(), "2 manifests cannot be used");
+    assert_eq!(
+        error.details(),
+        [
+            "manifests/a.yaml:1:7: this is not valid YAML: unclosed bracket '['",
+            "openshift/b.json:2:8: expected `:`"
+        ]
+    );
+    assert!(!directory.at("bootstrap.ign").exists());
+}
+
+#[test]
+fn manifests_are_bounded_and_not_links() {
+    let directory = Directory::new(CONFIG);
+    directory.put("manifests/large.yaml", &"#".repeat((4 << 20) + 1));
+    let error = directory.ignition(false).unwrap_err();
+    assert_eq!(error.details(), ["manifests/large.yaml: larger than 4 MiB"]);
+    std::fs::remove_file(directory.at("manifests/large.yaml")).unwrap();
+    std::os::unix::fs::symlink("/etc/hostname", directory.at("manifests/link.yaml")).unwrap();
+    let error = directory.ignition(false).unwrap_err();
+    assert!(matches!(error, Error::Store(store::Error::SymbolicLink { .. })), "{error}");
+}
+
+#[test]
+fn nothing_is_left_behind_by_a_bad_install_config() {
+    let directory = Directory::new(&CONFIG.replace("none: {}", "nine: {}"));
+    match directory.manifests(false) {
+        Err(Error::InstallConfig { report, .. }) => assert!(report.has_errors()),
+        other => panic!("{other:?}"),
+    }
+    assert!(!directory.at(".slipway").exists());
+    std::fs::remove_file(directory.at("install-config.yaml")).unwrap();
+    assert!(matches!(directory.manifests(false), Err(Error::NoInstallConfig { .. })));
+    assert!(!directory.at(".slipway").exists());
+}

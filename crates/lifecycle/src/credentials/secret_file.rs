@@ -1,0 +1,41 @@
+//! Files that hold secrets.
+
+use std::io::{self, Read};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+/// A password, a kubeconfig, a bundle of certificates: none of them is larger.
+const LARGEST: u64 = 4 << 20;
+
+/// Reads a file and says so when everyone on this machine can.
+pub(super) fn read(path: &Path, warnings: &mut Vec<String>) -> io::Result<String> {
+    let file = fs_err::File::open(path)?;
+    let metadata = file.metadata()?;
+    if metadata.is_dir() {
+        return Err(io::Error::new(
+            io::ErrorKind::IsADirectory,
+            format!("`{}` is a directory", path.display()),
+        ));
+    }
+    if metadata.permissions().mode() & 0o004 != 0 {
+        warnings.push(format!(
+            "everyone on this machine can read `{0}`; `chmod 600 {0}` keeps it to you",
+            path.display()
+        ));
+    }
+    let mut text = String::new();
+    file.take(LARGEST + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > LARGEST {
+        return Err(io::Error::new(
+            io::ErrorKind::FileTooLarge,
+            format!("`{}` is larger than {} MiB", path.display(), LARGEST >> 20),
+        ));
+    }
+    Ok(text)
+}
+
+/// Editors and `echo` end a file with a line break that is not part of the password.
+pub(super) fn without_line_break(text: &str) -> &str {
+    let text = text.strip_suffix('\n').unwrap_or(text);
+    text.strip_suffix('\r').unwrap_or(text)
+}

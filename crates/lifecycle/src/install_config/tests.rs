@@ -1,0 +1,119 @@
+use std::os::unix::fs::PermissionsExt;
+
+use super::{Answers, Error, OvirtAnswers, PasswordAt, PlatformKind, VSphereAnswers, compose, write};
+
+const PULL_SECRET: &str = "{\"auths\":{\"registry.example.com\":{\"auth\":\"dXNlcjpwYXNzd29yZA==\"}}}\n";
+
+fn vsphere() -> Answers {
+    let text = |text: &str| Some(text.to_owned());
+    Answers {
+        platform: Some(PlatformKind::VSphere),
+        name: text("harbour"),
+        base_domain: text("example.com"),
+        pull_secret: Some(PULL_SECRET.into()),
+        machine_networks: vec!["10.20.0.0/16".into()],
+        api_vips: vec!["10.20.0.10".into()],
+        ingress_vips: vec!["10.20.0.11".into()],
+        network: text("cluster-net"),
+        compute_replicas: Some(5),
+        vsphere: VSphereAnswers {
+            server: text("vcenter.example.com"),
+            user: text("slipway@vsphere.local"),
+            password: Some(PasswordAt::File("/run/secrets/vcenter".into())),
+            datacenter: text("north"),
+            cluster: text("compute"),
+            datastore: text("/north/datastore/vsan"),
+        },
+        ..Answers::default()
+    }
+}
+
+#[test]
+fn answers_become_a_file() {
+    insta::assert_snapshot!(compose(&vsphere(), None).unwrap().text);
+}
+
+#[test]
+fn a_file_without_flags_is_taken_as_it_is() {
+    let text = format!("# mine\n{}", compose(&vsphere(), None).unwrap().text);
+    assert_eq!(compose(&Answers::default(), Some(&text)).unwrap().text, text);
+}
+
+#[test]
+fn flags_change_a_file() {
+    let text = format!("# mine\n{}", compose(&vsphere(), None).unwrap().text);
+    let answers = Answers {
+        name: Some("raft".into()),
+        vsphere: VSphereAnswers {
+            password: Some(PasswordAt::Env("VCENTER_PASSWORD".into())),
+            datastore: Some("nfs".into()),
+            ..VSphereAnswers::default()
+        },
+        ..Answers::default()
+    };
+    let changed = compose(&answers, Some(&text)).unwrap().text;
+    assert!(
+        changed.contains("name: raft\n") && changed.contains("datastore: /north/datastore/nfs\n"),
+        "{changed}"
+    );
+    assert!(
+        changed.contains("passwordEnv: VCENTER_PASSWORD\n") && !changed.contains("passwordFile"),
+        "{changed}"
+    );
+}
+
+#[test]
+fn everything_that_is_missing_is_named() {
+    let error = compose(&Answers::default(), None).unwrap_err().to_string();
+    assert_eq!(error, "--platform, --name, --base-domain, --pull-secret-file are missing");
+    let answers =
+        Answers { platform: Some(PlatformKind::Ovirt), name: Some("a".into()), ..Answers::default() };
+    let error = compose(&answers, None).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "--base-domain, --pull-secret-file, --ovirt-cluster-id, --ovirt-storage-domain-id, --vnic-profile-id, \
+         --api-vip, --ingress-vip are missing"
+    );
+}
+
+#[test]
+fn answers_for_another_platform_are_refused() {
+    let ovirt = OvirtAnswers { cluster_id: Some("x".into()), ..OvirtAnswers::default() };
+    let error = compose(&Answers { ovirt, ..vsphere() }, None).unwrap_err().to_string();
+    assert_eq!(error, "--ovirt-cluster-id is for another platform than vsphere");
+    let text = compose(&vsphere(), None).unwrap().text;
+    let answers = Answers { platform: Some(PlatformKind::KubeVirt), ..Answers::default() };
+    let error = compose(&answers, Some(&text)).unwrap_err().to_string();
+    assert_eq!(error, "--platform is kubevirt, but the file is for vsphere");
+}
+
+#[test]
+fn flags_do_not_guess() {
+    let two = "platform: {vsphere: {vcenters: [{server: a}, {server: b}]}}\n";
+    let error = compose(&Answers { platform: None, ..vsphere() }, Some(two)).unwrap_err().to_string();
+    assert_eq!(error, "the file has 2 vCenters, and the flags do not say which one they mean");
+    let odd = "platform: {vsphere: {vcenters: [a]}}\n";
+    let error = compose(&vsphere(), Some(odd)).unwrap_err().to_string();
+    assert_eq!(error, "`platform.vsphere.vcenters[0]` in the file is not a mapping");
+}
+
+#[test]
+fn what_would_not_be_valid_is_not_made() {
+    let answers = Answers { api_vips: vec!["10.99.0.1".into(), "x".into()], ..vsphere() };
+    assert!(matches!(compose(&answers, None), Err(Error::Invalid { source_file: false, .. })));
+    assert!(matches!(compose(&vsphere(), Some("a: [")), Err(Error::Invalid { source_file: true, .. })));
+    assert!(matches!(
+        compose(&Answers::default(), Some("a: 1\n")),
+        Err(Error::Invalid { source_file: true, .. })
+    ));
+}
+
+#[test]
+fn is_written_once_and_for_the_owner() {
+    let directory = tempfile::tempdir().unwrap();
+    let below = directory.path().join("new");
+    let path = write(&below, "text").unwrap();
+    assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    assert!(matches!(write(&below, "other"), Err(Error::Exists { .. })));
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "text");
+}

@@ -1,0 +1,128 @@
+//! What is going to happen to the files of a step.
+
+use serde::Serialize;
+use slipway_assets::{File, Tree};
+
+use super::Error;
+use super::reconcile::{Digest, Reason, Verdict};
+use super::state::{Inputs, Step};
+
+/// A file that can be neither kept nor written.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Conflict {
+    pub path: String,
+    pub reason: Reason,
+}
+
+/// What became of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Fate {
+    Written,
+    /// A conflict, overwritten by force.
+    Overwritten,
+    /// No longer generated.
+    Removed,
+    /// The user's edit stays.
+    EditKept,
+    /// The user deleted it, and it stays deleted.
+    DeletionKept,
+    /// Edited, and no longer generated: from now on it is the user's.
+    LeftToYou,
+    /// In a folder that is read, but not of a kind that is read there.
+    Ignored,
+    Unchanged,
+}
+
+impl Fate {
+    pub(super) fn of(verdict: Verdict) -> Option<Self> {
+        match verdict {
+            Verdict::Keep => Some(Fate::Unchanged),
+            Verdict::Write => Some(Fate::Written),
+            Verdict::Remove => Some(Fate::Removed),
+            Verdict::KeepEdit => Some(Fate::EditKept),
+            Verdict::KeepDeleted => Some(Fate::DeletionKept),
+            Verdict::Disown => Some(Fate::LeftToYou),
+            Verdict::Conflict(_) => Some(Fate::Overwritten),
+            Verdict::Forget => None,
+        }
+    }
+}
+
+/// What is going to happen to the files of a step.
+#[derive(Debug)]
+pub struct Plan {
+    pub(super) step: Step,
+    pub(super) files: Vec<Planned>,
+    pub(super) tree: Tree,
+    pub(super) inputs: Inputs,
+    /// Inputs that are not what they were.
+    pub(super) changed: Vec<String>,
+}
+
+/// What is going to happen to a file.
+#[derive(Debug)]
+pub(super) struct Planned {
+    pub(super) path: String,
+    pub(super) ours: Option<Digest>,
+    pub(super) wanted: Option<Digest>,
+    pub(super) verdict: Verdict,
+}
+
+/// What will be at a path once a plan has been carried out.
+#[derive(Debug)]
+pub enum Future<'a> {
+    /// This, whatever is there now.
+    Written(&'a File),
+    Gone,
+    /// What is there now.
+    AsItIs,
+}
+
+impl Plan {
+    /// Refuses to overwrite what is not ours, unless by force.
+    pub fn check(&self, force: bool) -> Result<(), Error> {
+        let conflicts = self.files.iter().filter_map(|planned| match planned.verdict {
+            Verdict::Conflict(reason) => Some(Conflict { path: planned.path.clone(), reason }),
+            _ => None,
+        });
+        let conflicts: Vec<Conflict> = conflicts.collect();
+        if conflicts.is_empty() || force {
+            return Ok(());
+        }
+        Err(Error::Conflicts { conflicts, changed: self.changed.clone() })
+    }
+
+    /// What will be at a path.
+    pub fn future(&self, path: &str) -> Future<'_> {
+        let position = self.files.binary_search_by(|planned| planned.path.as_str().cmp(path));
+        let verdict = position.map(|position| self.files[position].verdict);
+        match (verdict, self.tree.get(path)) {
+            (Ok(Verdict::Write | Verdict::Conflict(_)), Some(file)) => Future::Written(file),
+            (Ok(Verdict::Remove), _) => Future::Gone,
+            _ => Future::AsItIs,
+        }
+    }
+
+    /// The files that will be written.
+    pub fn writes(&self) -> impl Iterator<Item = (&str, &File)> {
+        let writes = self.files.iter().filter(|planned| planned.writes());
+        writes.filter_map(|planned| Some((planned.path.as_str(), self.tree.get(&planned.path)?)))
+    }
+}
+
+impl Planned {
+    fn writes(&self) -> bool {
+        matches!(self.verdict, Verdict::Write | Verdict::Conflict(_))
+    }
+
+    /// Something is written or removed.
+    pub(super) fn changes(&self) -> bool {
+        self.writes() || self.verdict == Verdict::Remove
+    }
+
+    /// Something of the user's is lost.
+    pub(super) fn overwrites(&self) -> bool {
+        matches!(self.verdict, Verdict::Conflict(Reason::Edited | Reason::NotOurs))
+    }
+}

@@ -1,0 +1,119 @@
+//! What is remembered from one run to the next.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use slipway_assets::{Identity, Pki};
+
+use super::reconcile::{Digest, Trace};
+use super::{Error, is_plain};
+
+/// The format this version writes, and the newest it reads.
+const FORMAT: u32 = 1;
+
+/// The version of this build.
+pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// A step of the way from an install-config to a cluster.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Step {
+    Manifests,
+    IgnitionConfigs,
+}
+
+/// The state of an asset directory. Holds every key of the cluster: for the owner's eyes only.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct State {
+    format: u32,
+    /// The version that wrote it.
+    slipway: String,
+    /// The name of the cluster everything was drawn for.
+    pub cluster: String,
+    pub identity: Identity,
+    /// What the certificates were made from.
+    pub certificates_for: Digest,
+    pub pki: Pki,
+    #[serde(default)]
+    pub steps: BTreeMap<Step, Generated>,
+    /// Directories that were made here and may go when they are empty.
+    #[serde(default)]
+    pub directories: BTreeSet<String>,
+}
+
+/// What a step generated, and from what.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Generated {
+    /// The inputs, by what people call them.
+    pub inputs: Inputs,
+    pub files: BTreeMap<String, Trace>,
+}
+
+/// Digests of inputs, by what people call them.
+pub type Inputs = BTreeMap<String, Digest>;
+
+impl State {
+    pub fn new(cluster: String, identity: Identity, certificates_for: Digest, pki: Pki) -> Self {
+        State {
+            format: FORMAT,
+            slipway: VERSION.to_owned(),
+            cluster,
+            identity,
+            certificates_for,
+            pki,
+            steps: BTreeMap::new(),
+            directories: BTreeSet::new(),
+        }
+    }
+
+    /// Reads a state; `path` is for messages.
+    pub(super) fn read(text: &str, path: &Path) -> Result<Self, Error> {
+        // Only as much as every format has; a newer one may have changed everything else.
+        #[derive(Deserialize)]
+        struct Head {
+            format: u32,
+            #[serde(default)]
+            slipway: String,
+        }
+        let damaged = |reason: String| Error::Damaged { path: path.to_owned(), reason };
+        let head: Head = serde_json::from_str(text).map_err(|error| damaged(place(&error)))?;
+        if head.format > FORMAT {
+            return Err(Error::Newer { path: path.to_owned(), slipway: head.slipway });
+        }
+        let state: State = serde_json::from_str(text).map_err(|error| damaged(place(&error)))?;
+        let paths = state.steps.values().flat_map(|step| step.files.keys()).chain(&state.directories);
+        if let Some(bad) = paths.into_iter().find(|path| !is_plain(path)) {
+            return Err(damaged(format!("`{bad}` is not the path of a generated file")));
+        }
+        Ok(state)
+    }
+
+    pub(super) fn to_text(&self) -> String {
+        let state = State { slipway: VERSION.to_owned(), ..self.clone() };
+        // Plain data with text for keys always has a JSON form.
+        let mut text = serde_json::to_string_pretty(&state).unwrap_or_default();
+        text.push('\n');
+        text
+    }
+
+    /// Which inputs of a step are not what they were.
+    pub fn changed_inputs(&self, step: Step, inputs: &Inputs) -> Vec<String> {
+        let Some(generated) = self.steps.get(&step) else { return Vec::new() };
+        let names: BTreeSet<&String> = generated.inputs.keys().chain(inputs.keys()).collect();
+        let changed = names.into_iter().filter(|name| generated.inputs.get(*name) != inputs.get(*name));
+        changed.cloned().collect()
+    }
+}
+
+/// Where the text stops being a state. What stands there is not repeated: it may be a key.
+fn place(error: &serde_json::Error) -> String {
+    use serde_json::error::Category;
+    let what = match error.classify() {
+        Category::Eof => "it ends too early",
+        Category::Data => "a value is missing or of the wrong kind",
+        Category::Io | Category::Syntax => "it is not JSON",
+    };
+    format!("{what} (line {}, column {})", error.line(), error.column())
+}
