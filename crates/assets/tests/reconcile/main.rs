@@ -38,11 +38,8 @@ fn start(estate: &Estate, index: usize, infra_id: &str, objects: &[Value], plane
     let name = format!("vsphere-creds-{index}");
     let login = of_kind(objects, "Secret").find(|secret| secret["metadata"]["name"] == *name).unwrap();
     let value = |key: &str| {
-        let encoded = &login["data"][key];
-        match encoded.as_str() {
-            Some(encoded) => String::from_utf8(STANDARD.decode(encoded).unwrap()).unwrap(),
-            None => login["stringData"][key].as_str().unwrap().to_owned(),
-        }
+        let encoded = login["data"][key].as_str().unwrap();
+        String::from_utf8(STANDARD.decode(encoded).unwrap()).unwrap()
     };
     let mut templates: Vec<&str> = of_kind(objects, "VSphereMachine")
         .filter(|machine| machine["spec"]["server"] == estate.server)
@@ -113,6 +110,7 @@ fn the_seed_becomes_machines_on_two_vcenters() {
         .map(|(index, estate)| start(estate, index, infra_id, &objects, &plane))
         .collect();
 
+    // From here on everything is up to the controllers.
     kubectl
         .run(&["apply", "--server-side", "--validate=strict", "--recursive", "--filename", folder])
         .unwrap();
@@ -126,7 +124,7 @@ fn the_seed_becomes_machines_on_two_vcenters() {
     }
 
     let wanted: usize = estates.iter().map(|estate| estate.machines.len()).sum();
-    let found = eventually("all machines run", Duration::from_secs(120), || {
+    let found = eventually("all machines run", Duration::from_mins(2), || {
         let found: Vec<Vec<Value>> = vcenters.iter().map(machines).collect();
         let running = found.iter().flatten().filter(|machine| is_on(machine)).count();
         Ok((running >= wanted).then_some(found))

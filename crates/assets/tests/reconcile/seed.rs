@@ -6,7 +6,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use jiff::Timestamp;
 use slipway_assets::random::Random;
 use slipway_assets::{Cluster, Credentials, Identity, Login, Pki, manifests};
-use slipway_config::install_config::vsphere::Password;
 use slipway_config::install_config::{Curve, InstallConfig, Platform, SignerKey, load};
 
 const SEED: &str = include_str!("../../../../examples/seed-multi-vcenter.yaml");
@@ -38,13 +37,15 @@ pub(crate) fn cluster() -> Cluster {
     Cluster { config, identity, pki, credentials }
 }
 
+/// The seed's users, each vCenter with a password of its own: a machine that is in the Cluster of the other
+/// vCenter could not log in.
 fn logins(config: &InstallConfig) -> Vec<Login> {
     let Platform::VSphere(platform) = &config.platform else { panic!("the seed is for vSphere") };
-    let login = |vcenter: &slipway_config::install_config::vsphere::VCenter| {
-        let Password::Inline(password) = &vcenter.password else { panic!("the seed holds its passwords") };
-        Login { user: vcenter.user.clone(), password: password.clone() }
-    };
-    platform.vcenters.iter().map(login).collect()
+    let logins = platform.vcenters.iter().enumerate().map(|(index, vcenter)| Login {
+        user: vcenter.user.clone(),
+        password: format!("password-{index}").into(),
+    });
+    logins.collect()
 }
 
 /// Writes `cluster-api/` below a folder, byte for byte as it was made, and returns how many files that are.
