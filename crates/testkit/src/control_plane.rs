@@ -10,7 +10,7 @@ use anyhow::Context;
 use serde_json::json;
 
 use crate::kubectl::Kubectl;
-use crate::network::{PrivateNetwork, free_port};
+use crate::network::{Hosts, PrivateNetwork, free_port};
 use crate::peers;
 use crate::pki::{Authority, Identity, key_pair};
 use crate::process::{Process, Start};
@@ -29,12 +29,21 @@ pub enum Beside {
     Kwok,
 }
 
+/// Where everything listens.
+#[derive(Debug, Clone, Default)]
+pub enum Network {
+    /// On the machine's loopback interface.
+    #[default]
+    Shared,
+    /// In a network of its own, where these names can be resolved. Needs root.
+    Private(Hosts),
+}
+
 /// What a control plane consists of.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Options {
     pub beside: &'static [Beside],
-    /// Everything in a network namespace of its own. Needs root.
-    pub private_network: bool,
+    pub network: Network,
 }
 
 /// A running control plane.
@@ -55,7 +64,11 @@ pub struct ControlPlane {
 impl ControlPlane {
     pub fn start(options: Options) -> anyhow::Result<Self> {
         let scratch = Scratch::new("control-plane")?;
-        let network = options.private_network.then(|| PrivateNetwork::new(&scratch)).transpose()?;
+        let Options { beside, network } = options;
+        let network = match network {
+            Network::Shared => None,
+            Network::Private(hosts) => Some(PrivateNetwork::new(&scratch, hosts)?),
+        };
         let network_of = network.as_ref().map(PrivateNetwork::holder);
         let authority = Authority::new("test-ca")?;
         let etcd_port = free_port()?;
@@ -79,7 +92,7 @@ impl ControlPlane {
             kubectl,
             scratch,
         };
-        plane.start_others(options)?;
+        plane.start_others(beside)?;
         plane.scratch.settle();
         Ok(plane)
     }
@@ -90,7 +103,7 @@ impl ControlPlane {
         // A failure is kept as well: starting it again for every test would take minutes.
         let started = SHARED.get_or_init(|| {
             let beside = &[Beside::Controllers, Beside::Scheduler, Beside::Kwok];
-            let options = Options { beside, private_network: false };
+            let options = Options { beside, network: Network::Shared };
             ControlPlane::start(options).map_err(|error| format!("{error:#}"))
         });
         started.as_ref().unwrap_or_else(|error| panic!("the control plane did not start: {error}"))
@@ -147,6 +160,11 @@ impl ControlPlane {
         &self.scratch
     }
 
+    /// The network it has for itself, if it was given one.
+    pub fn network(&self) -> Option<&PrivateNetwork> {
+        self.network.as_ref()
+    }
+
     pub(crate) fn network_of(&self) -> Option<u32> {
         self.network.as_ref().map(PrivateNetwork::holder)
     }
@@ -171,9 +189,9 @@ impl ControlPlane {
         self.others.first_mut().context("just added")
     }
 
-    fn start_others(&mut self, options: Options) -> anyhow::Result<()> {
+    fn start_others(&mut self, beside: &[Beside]) -> anyhow::Result<()> {
         let certificates = self.scratch.join("generated");
-        if options.beside.contains(&Beside::Controllers) {
+        if beside.contains(&Beside::Controllers) {
             let kubeconfig = self.kubeconfig_for("system:kube-controller-manager", None)?;
             let mut arguments = component(&kubeconfig, &certificates)?;
             let file = |name: &str| self.scratch.join(name).into_os_string();
@@ -190,12 +208,12 @@ impl ControlPlane {
             arguments.extend(["--use-service-account-credentials=true", "--controllers=*"].map(Into::into));
             self.run_beside("controllers", "kube-controller-manager", arguments, Vec::new())?;
         }
-        if options.beside.contains(&Beside::Scheduler) {
+        if beside.contains(&Beside::Scheduler) {
             let kubeconfig = self.kubeconfig_for("system:kube-scheduler", None)?;
             let arguments = component(&kubeconfig, &certificates)?;
             self.run_beside("scheduler", "kube-scheduler", arguments, Vec::new())?;
         }
-        if options.beside.contains(&Beside::Kwok) {
+        if beside.contains(&Beside::Kwok) {
             let mut arguments: Vec<OsString> = vec!["--kubeconfig".into(), self.kubeconfig.clone().into()];
             let server = format!("--server-address=127.0.0.1:{}", free_port()?);
             arguments.extend(

@@ -9,7 +9,8 @@
 //! | [`cluster_api`] | Cluster API and its vSphere provider |
 //! | [`reader`] | the drivers' own configuration readers |
 //! | [`python`] | the official vSphere client |
-//! | [`process`], [`scratch`], [`network`], [`pki`], [`kubectl`] | what these are made of |
+//! | [`network`] | free ports, and private networks in which servers have names and any port |
+//! | [`process`], [`scratch`], [`pki`], [`kubectl`] | what these are made of |
 
 pub mod ccm;
 pub mod cluster_api;

@@ -1,13 +1,15 @@
-//! Ports on the loopback interface, and networks of their own.
+//! Ports on the loopback interface, and networks of their own with names of their own.
 
-use std::collections::HashSet;
-use std::net::TcpListener;
+use std::collections::{BTreeMap, HashSet};
+use std::ffi::OsString;
+use std::net::{IpAddr, TcpListener};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::Command;
 use std::sync::{LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 
 use crate::process::{Process, Start, bound};
 use crate::scratch::Scratch;
@@ -24,31 +26,50 @@ pub fn free_port() -> anyhow::Result<u16> {
     bail!("no free port")
 }
 
-/// A network namespace with a loopback interface and nothing else. Needs root.
+/// Names and their addresses. A private network has all of 127.0.0.0/8, so every server can have an address,
+/// and with it every port, for itself.
+pub type Hosts = BTreeMap<String, IpAddr>;
+
+/// A network namespace with a loopback interface and nothing else, and a mount namespace in which `/etc/hosts`
+/// knows these names and no others. Needs root.
 #[derive(Debug)]
 pub struct PrivateNetwork {
     holder: Process,
+    hosts: Hosts,
 }
 
+/// Done from within: only what `unshare` starts can be sure that its mounts are not shared with the machine.
+const SET_UP: &str = r#"ip link set lo up && mount --bind "$0" /etc/hosts && : >"$1" && exec sleep infinity"#;
+
 impl PrivateNetwork {
-    pub fn new(scratch: &Scratch) -> anyhow::Result<Self> {
-        // The namespace lives as long as a process in it.
+    pub fn new(scratch: &Scratch, hosts: Hosts) -> anyhow::Result<Self> {
+        if fs_err::metadata("/proc/self")?.uid() != 0 {
+            bail!(
+                "a private network needs root: its own interfaces and its own /etc/hosts; run this test as root"
+            );
+        }
+        let mut file = "127.0.0.1 localhost\n::1 localhost\n".to_owned();
+        for (name, address) in &hosts {
+            file.push_str(&format!("{address} {name}\n"));
+        }
+        let file = scratch.write("hosts", file)?;
+        let ready = scratch.join("network.ready");
+        let mut arguments: Vec<OsString> =
+            ["--net", "--mount", "--propagation", "private", "--", "sh", "-c", SET_UP]
+                .map(Into::into)
+                .to_vec();
+        arguments.extend([file.into(), ready.clone().into()]);
+        // The namespaces, and what is mounted there, live as long as a process in them.
         let mut holder = Process::start(Start {
             name: "network",
             program: Path::new("unshare"),
-            arguments: ["--net", "--", "sleep", "infinity"].map(Into::into).to_vec(),
+            arguments,
             environment: Vec::new(),
             log: scratch.join("network.log"),
             network_of: None,
         })?;
-        let own = fs_err::read_link("/proc/self/ns/net")?;
-        let link = format!("/proc/{}/ns/net", holder.id());
-        holder.wait_until(Duration::from_secs(10), || {
-            std::fs::read_link(&link).is_ok_and(|other| other != own)
-        })?;
-        let network = PrivateNetwork { holder };
-        network.run("ip", &["link", "set", "lo", "up"])?;
-        Ok(network)
+        holder.wait_until(Duration::from_secs(10), || ready.exists())?;
+        Ok(PrivateNetwork { holder, hosts })
     }
 
     /// The process whose network it is.
@@ -56,20 +77,13 @@ impl PrivateNetwork {
         self.holder.id()
     }
 
+    /// What a name stands for in there.
+    pub fn address_of(&self, name: &str) -> Option<IpAddr> {
+        self.hosts.get(name).copied()
+    }
+
     /// A command inside of the network.
     pub fn command(&self, program: &Path) -> Command {
         bound(program, Some(self.holder()))
-    }
-
-    fn run(&self, program: &str, arguments: &[&str]) -> anyhow::Result<()> {
-        let output = self
-            .command(Path::new(program))
-            .args(arguments)
-            .output()
-            .with_context(|| format!("starting {program}"))?;
-        if !output.status.success() {
-            bail!("{program}: {}", String::from_utf8_lossy(&output.stderr));
-        }
-        Ok(())
     }
 }

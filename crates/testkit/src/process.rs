@@ -26,7 +26,7 @@ pub struct Start<'a> {
     pub environment: Vec<(&'a str, OsString)>,
     /// Where its output goes.
     pub log: PathBuf,
-    /// A process whose network it joins.
+    /// The holder of a [`PrivateNetwork`](crate::network::PrivateNetwork) to start it in.
     pub network_of: Option<u32>,
 }
 
@@ -51,12 +51,15 @@ fn spawn(command: Command) -> anyhow::Result<Child> {
     Ok(answer.recv().context("the spawner is gone")??)
 }
 
-/// A command that is ended by the kernel when this program ends, in the network of another process.
+/// A command that is ended by the kernel when this program ends, in the network of another process and with the
+/// files that it sees.
 pub(crate) fn bound(program: &Path, network_of: Option<u32>) -> Command {
     let mut command = match network_of {
         Some(pid) => {
             let mut nsenter = Command::new("nsenter");
-            nsenter.args(["--target", &pid.to_string(), "--net", "--", "setpriv"]);
+            nsenter.args(["--target", &pid.to_string(), "--net", "--mount", "--", "env", "--chdir"]);
+            // Whoever enters a mount namespace arrives at its root.
+            nsenter.arg(std::env::current_dir().unwrap_or_else(|_| "/".into())).arg("setpriv");
             nsenter
         }
         None => Command::new("setpriv"),

@@ -1,7 +1,8 @@
 //! Simulated vCenters.
 
+use std::ffi::OsString;
 use std::io::{Read, Write};
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
@@ -41,27 +42,45 @@ pub const ADMINISTRATOR: (&str, &str) = ("administrator@vsphere.local", "VMware1
 impl VCenter {
     /// The inventory is JSON; its format is in `peers/vcsim/README.md`.
     pub fn start(inventory: &Value) -> anyhow::Result<Self> {
-        Self::start_in(inventory, None)
+        Self::start_in(inventory, None, Vec::new())
     }
 
     /// In the network of a control plane.
     pub fn start_beside(inventory: &Value, plane: &ControlPlane) -> anyhow::Result<Self> {
-        Self::start_in(inventory, plane.network_of())
+        Self::start_in(inventory, plane.network_of(), Vec::new())
     }
 
-    fn start_in(inventory: &Value, network_of: Option<u32>) -> anyhow::Result<Self> {
+    /// In the private network of a control plane, under one of its names: `name` at `port` leads there, and
+    /// the certificate is for that name.
+    pub fn start_named(
+        inventory: &Value,
+        plane: &ControlPlane,
+        name: &str,
+        port: u16,
+    ) -> anyhow::Result<Self> {
+        let address = plane
+            .network()
+            .and_then(|network| network.address_of(name))
+            .with_context(|| format!("`{name}` is no name in the control plane's network"))?;
+        let listen = SocketAddr::new(address, port).to_string();
+        let arguments = ["--listen", &listen, "--tls-name", name].map(Into::into).to_vec();
+        Self::start_in(inventory, plane.network_of(), arguments)
+    }
+
+    fn start_in(
+        inventory: &Value,
+        network_of: Option<u32>,
+        mut arguments: Vec<OsString>,
+    ) -> anyhow::Result<Self> {
         let scratch = Scratch::new("vcenter")?;
         let inventory = scratch.write("inventory.json", inventory.to_string())?;
         let ready_file = scratch.join("ready.json");
+        arguments.extend(["--inventory".into(), inventory.into()]);
+        arguments.extend(["--ready-file".into(), ready_file.clone().into()]);
         let mut process = Process::start(Start {
             name: "vcsim",
             program: &peers::find("vcsim")?,
-            arguments: vec![
-                "--inventory".into(),
-                inventory.into(),
-                "--ready-file".into(),
-                ready_file.clone().into(),
-            ],
+            arguments,
             environment: Vec::new(),
             log: scratch.join("vcsim.log"),
             network_of,
@@ -127,11 +146,15 @@ impl VCenter {
         Ok(self.control("GET", "/stats", &Value::Null)?["by_method"].take())
     }
 
+    /// All objects of the inventory, by path.
+    pub fn objects(&self) -> anyhow::Result<Vec<Value>> {
+        let mut inventory = self.control("GET", "/inventory", &Value::Null)?;
+        serde_json::from_value(inventory["objects"].take()).context("a list of objects")
+    }
+
     /// An object of the inventory by its path.
     pub fn object(&self, path: &str) -> anyhow::Result<Option<Value>> {
-        let inventory = self.control("GET", "/inventory", &Value::Null)?;
-        let objects = inventory["objects"].as_array().context("a list of objects")?;
-        Ok(objects.iter().find(|object| object["path"] == path).cloned())
+        Ok(self.objects()?.into_iter().find(|object| object["path"] == path))
     }
 }
 

@@ -2,7 +2,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use slipway_testkit::cluster_api;
-use slipway_testkit::control_plane::{ControlPlane, Options};
+use slipway_testkit::control_plane::{ControlPlane, Network, Options};
+use slipway_testkit::network::Hosts;
 use slipway_testkit::process::eventually;
 use slipway_testkit::vcenter::{ADMINISTRATOR, VCenter};
 
@@ -68,7 +69,9 @@ fn manifests(vcenter: &VCenter) -> Vec<Value> {
 /// The real controllers clone a VM and switch it on.
 #[test]
 fn capv_makes_a_vm() {
-    let mut plane = ControlPlane::start(Options { private_network: true, ..Options::default() }).unwrap();
+    let mut plane =
+        ControlPlane::start(Options { network: Network::Private(Hosts::new()), ..Options::default() })
+            .unwrap();
     let vcenter = VCenter::start_beside(&estate(), &plane).unwrap();
     cluster_api::start(&mut plane).unwrap();
     for manifest in manifests(&vcenter) {

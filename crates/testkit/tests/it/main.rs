@@ -5,5 +5,6 @@
 mod cluster_api;
 mod control_plane;
 mod ignition;
+mod network;
 mod processes;
 mod vcenter;
