@@ -13,10 +13,13 @@ struct Needed {
     why: &'static str,
 }
 
-const NEEDED: [Needed; 8] = [
+const NEEDED: [Needed; 11] = [
     Needed { program: "python3", package: "python3", why: "for the official vSphere client" },
     Needed { program: "ip", package: "iproute2", why: "for networks of the tests' own" },
     Needed { program: "setpriv", package: "util-linux", why: "to end servers with their tests" },
+    Needed { program: "mount", package: "mount", why: "for hosts files of the tests' own" },
+    Needed { program: "openssl", package: "openssl", why: "to judge certificates" },
+    Needed { program: "ssh-keygen", package: "openssh-client", why: "to judge SSH keys" },
     Needed { program: "mandoc", package: "mandoc", why: "to check the manual pages" },
     Needed { program: "zsh", package: "zsh", why: "to check the zsh completions" },
     Needed {
