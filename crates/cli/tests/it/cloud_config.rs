@@ -5,7 +5,7 @@ const INI: &str = r#"[Global]
 secret-name = "vsphere-creds"
 secret-namespace = "kube-system"
 insecure-flag = "1"
-ip-family = "ipv4, ipv6"
+ip-family = "ipv4,ipv6"
 working-dir = "/dc1/vm/old"
 
 [VirtualCenter "vcenter.example.com"]
@@ -22,6 +22,10 @@ default-datastore = "fast \"one\""
 [Labels]
 region = "openshift-region"
 zone = "openshift-zone"
+
+[Vendor "x"]
+colour = "blue"
+shape = "round"
 "#;
 
 fn transcript(content: &str, arguments: &[&str]) -> String {

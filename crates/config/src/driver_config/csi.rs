@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::ServerPort;
 use super::ini::{IniReader, Leftover, write_section};
 use super::keys::keys;
 use crate::findings::{Findings, Report, Rule};
@@ -36,7 +37,7 @@ keys! {
         /// Password.
         password: Secret = "password" "";
         /// Port of the vCenters.
-        port: u32 = "port" "";
+        port: ServerPort = "port" "";
         /// Whether certificates are not verified.
         insecure_flag: bool = "insecure-flag" "";
         /// File with authorities to trust.
@@ -72,7 +73,7 @@ keys! {
         /// Password.
         password: Secret = "password" "";
         /// Port.
-        port: u32 = "port" "";
+        port: ServerPort = "port" "";
         /// Whether its certificate is not verified.
         insecure_flag: bool = "insecure-flag" "";
         /// File with authorities to trust.

@@ -17,12 +17,11 @@ fn number(value: u32, default: u32) -> u32 {
 /// The values the driver must see, with its own defaults.
 fn expected(config: &CsiConfig) -> Value {
     let global = &config.global;
-    let port = number(global.port, 443);
     let vcenters = config.vcenters.iter().map(|(server, vcenter)| {
         let value = json!({
             "User": or(&vcenter.user, &global.user),
             "Password": or(vcenter.password.expose(), global.password.expose()),
-            "VCenterPort": number(vcenter.port, port).to_string(),
+            "VCenterPort": vcenter.port.get().or(global.port.get()).unwrap_or(443).to_string(),
             "InsecureFlag": vcenter.insecure_flag || global.insecure_flag,
             "CAFile": vcenter.ca_file,
             "Thumbprint": vcenter.thumbprint,

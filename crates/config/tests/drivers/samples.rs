@@ -7,7 +7,7 @@ use proptest::option::weighted;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
-use slipway_config::driver_config::{cloud, csi};
+use slipway_config::driver_config::{ServerPort, cloud, csi};
 use slipway_config::secret::Secret;
 
 pub(crate) fn count() -> usize {
@@ -16,8 +16,13 @@ pub(crate) fn count() -> usize {
 
 /// The same samples in every run.
 pub(crate) fn samples<T: std::fmt::Debug>(strategy: impl Strategy<Value = T>) -> Vec<T> {
+    many_samples(1, strategy)
+}
+
+/// A multiple of the usual number.
+pub(crate) fn many_samples<T: std::fmt::Debug>(times: usize, strategy: impl Strategy<Value = T>) -> Vec<T> {
     let mut runner = TestRunner::deterministic();
-    (0..count()).map(|_| strategy.new_tree(&mut runner).unwrap().current()).collect()
+    (0..times * count()).map(|_| strategy.new_tree(&mut runner).unwrap().current()).collect()
 }
 
 /// What trips readers up: quotes, escapes, comments, traps of YAML, other scripts, addresses.
@@ -101,6 +106,19 @@ fn secret() -> impl Strategy<Value = Secret> {
     awkward().prop_map(|text| text.as_str().into())
 }
 
+fn port() -> impl Strategy<Value = ServerPort> {
+    prop_oneof![Just(0), 1..=u16::MAX].prop_map(ServerPort::from)
+}
+
+/// Networks as the provider reads them: separated by commas alone.
+fn networks() -> impl Strategy<Value = String> {
+    let network = prop_oneof![
+        (any::<std::net::Ipv4Addr>(), 0..=32).prop_map(|(address, prefix)| format!("{address}/{prefix}")),
+        (any::<std::net::Ipv6Addr>(), 0..=128).prop_map(|(address, prefix)| format!("{address}/{prefix}")),
+    ];
+    vec(network, 0..3).prop_map(|networks| networks.join(","))
+}
+
 fn families() -> impl Strategy<Value = Vec<String>> {
     let families = ["ipv4", "ipv6"].map(str::to_owned).to_vec();
     prop_oneof![Just(Vec::new()), proptest::sample::subsequence(families, 1..=2)]
@@ -111,7 +129,7 @@ fn families() -> impl Strategy<Value = Vec<String>> {
 struct Common {
     user: String,
     password: Secret,
-    port: u32,
+    port: ServerPort,
     insecure_flag: bool,
     datacenters: Vec<String>,
     soap_roundtrip_count: u32,
@@ -125,7 +143,7 @@ prop_compose! {
     fn common()(
         (user, ca_file, thumbprint) in (awkward(), awkward(), awkward()),
         password in secret(),
-        port in prop_oneof![Just(0u32), 1u32..65536],
+        port in port(),
         insecure_flag in any::<bool>(),
         datacenters in vec(entry(), 0..3),
         soap_roundtrip_count in 0u32..9,
@@ -137,23 +155,26 @@ prop_compose! {
 }
 
 fn vcenter() -> impl Strategy<Value = cloud::VCenter> {
-    (common(), name()).prop_map(|(common, server)| {
-        let (secret_name, secret_namespace) = common.secret.unwrap_or_default();
-        cloud::VCenter {
-            user: common.user,
-            password: common.password,
-            server,
-            port: common.port,
-            insecure_flag: common.insecure_flag,
-            datacenters: common.datacenters,
-            soap_roundtrip_count: common.soap_roundtrip_count,
-            ca_file: common.ca_file,
-            thumbprint: common.thumbprint,
-            secret_name,
-            secret_namespace,
-            ip_family: common.ip_family,
-        }
-    })
+    (common(), name(), prop_oneof![3 => Just(String::new()), 1 => awkward()]).prop_map(
+        |(common, server, secret_ref)| {
+            let (secret_name, secret_namespace) = common.secret.unwrap_or_default();
+            cloud::VCenter {
+                user: common.user,
+                password: common.password,
+                server,
+                port: common.port,
+                insecure_flag: common.insecure_flag,
+                datacenters: common.datacenters,
+                soap_roundtrip_count: common.soap_roundtrip_count,
+                ca_file: common.ca_file,
+                thumbprint: common.thumbprint,
+                secret_name,
+                secret_namespace,
+                secret_ref,
+                ip_family: common.ip_family,
+            }
+        },
+    )
 }
 
 prop_compose! {
@@ -213,12 +234,21 @@ fn class() -> impl Strategy<Value = cloud::LoadBalancerClass> {
 }
 
 prop_compose! {
+    /// Half of them complete, the others with whatever comes.
     fn load_balancer()(
         [ip_pool_name, ip_pool_id, size, lb_service_id, tier1_gateway_path, tcp_app_profile_name] in six(),
         (tcp_app_profile_path, udp_app_profile_name, udp_app_profile_path) in (awkward(), awkward(), awkward()),
         snat_disabled in any::<bool>(),
         tags in btree_map(name(), awkward(), 0..3),
+        complete in weighted(0.5, (prop::sample::select(vec!["SMALL", "MEDIUM", "LARGE", "XLARGE", "DLB"]), name(), name(), name(), name(), any::<bool>())),
     ) -> cloud::LoadBalancer {
+        if let Some((size, pool, gateway, tcp, udp, by_name)) = complete {
+            let (ip_pool_name, ip_pool_id) = if by_name { (pool, String::new()) } else { (String::new(), pool) };
+            return cloud::LoadBalancer {
+                ip_pool_name, ip_pool_id, size: size.to_owned(), lb_service_id, tier1_gateway_path: gateway, tcp_app_profile_name: tcp,
+                tcp_app_profile_path, udp_app_profile_name, udp_app_profile_path: udp, snat_disabled, tags,
+            };
+        }
         cloud::LoadBalancer {
             ip_pool_name, ip_pool_id, size, lb_service_id, tier1_gateway_path, tcp_app_profile_name, tcp_app_profile_path,
             udp_app_profile_name, udp_app_profile_path, snat_disabled, tags,
@@ -272,14 +302,14 @@ prop_compose! {
         global in global(),
         vcenters in btree_map(name(), vcenter(), 1..4),
         (zone, region) in (awkward(), awkward()),
-        nodes in six(),
+        (internal, external, exclude_internal, exclude_external) in (networks(), networks(), networks(), networks()),
+        (internal_name, external_name) in (awkward(), awkward()),
         load_balancer in load_balancer(),
         load_balancer_classes in btree_map(name(), class(), 0..2),
         router_path in awkward(),
         nsxt in nsxt(),
         legacy in legacy(),
     ) -> cloud::CloudConfig {
-        let [internal, external, internal_name, external_name, exclude_internal, exclude_external] = nodes;
         let mut config = cloud::CloudConfig {
             global,
             vcenters,
@@ -316,7 +346,7 @@ prop_compose! {
     fn storage_vcenter()(
         user in storage_user(),
         password in secret().prop_filter("empty", |password| !password.is_empty()),
-        port in prop_oneof![Just(0u32), 1u32..65536],
+        port in port(),
         insecure_flag in any::<bool>(),
         datacenters in vec(entry(), 0..3),
         (ca_file, thumbprint, file_share_clusters, migration_datastore_url) in (awkward(), awkward(), awkward(), awkward()),
@@ -330,7 +360,7 @@ prop_compose! {
         (cluster_id, supervisor_id) in ("[ -~]{0,64}", "[ -~]{0,64}"),
         (cluster_distribution, user, ca_file, thumbprint) in (awkward(), awkward(), awkward(), awkward()),
         password in secret(),
-        port in prop_oneof![Just(0u32), 1u32..65536],
+        port in port(),
         insecure_flag in any::<bool>(),
         datacenters in vec(entry(), 0..3),
         numbers in [0u32..9999, 0u32..9999, 0u32..9999, 0u32..9999, 0u32..9999, 0u32..9999, 0u32..9999, 0u32..9999],
