@@ -47,19 +47,18 @@ impl<'a> IniReader<'a> {
         }
     }
 
-    /// Sections with a name in quotes, by that name.
+    /// Sections with a name in quotes, by that name; without one it is empty, as it is to the drivers.
     pub(super) fn subsections<S: Section>(&mut self, name: &str) -> std::collections::BTreeMap<String, S> {
         let mut found = std::collections::BTreeMap::<String, S>::new();
         for index in 0..self.file.sections.len() {
             let section = &self.file.sections[index];
-            let Some(subsection) =
-                section.subsection.as_ref().filter(|_| gcfg::same_name(&section.name, name))
-            else {
+            if self.taken[index] || !gcfg::same_name(&section.name, name) {
                 continue;
-            };
+            }
             self.taken[index] = true;
-            let entry = found.entry(subsection.clone()).or_default();
-            self.variables(index, &format!("{name} {subsection:?}"), &mut [entry as &mut dyn AnySection]);
+            let entry = found.entry(section.subsection.clone().unwrap_or_default()).or_default();
+            let shown = section.subsection.as_ref().map_or(name.to_owned(), |sub| format!("{name} {sub:?}"));
+            self.variables(index, &shown, &mut [entry as &mut dyn AnySection]);
         }
         found
     }
@@ -234,6 +233,11 @@ impl<S: Section> AnySection for S {
     fn ini_keys(&self) -> Vec<&'static str> {
         S::KEYS.iter().map(|key| key.ini).collect()
     }
+}
+
+/// The name in quotes of a section that has one.
+pub(super) fn quoted(name: &str) -> Option<&str> {
+    Some(name).filter(|name| !name.is_empty())
 }
 
 /// Writes the keys that are set, if any; `always` writes the header anyway.

@@ -7,6 +7,7 @@
 
 mod broken;
 mod broken_cloud;
+mod broken_csi;
 mod cloud;
 mod csi;
 mod ini;

@@ -344,13 +344,14 @@ fn storage_user() -> impl Strategy<Value = String> {
 
 prop_compose! {
     fn storage_vcenter()(
-        user in storage_user(),
-        password in secret().prop_filter("empty", |password| !password.is_empty()),
+        user in weighted(0.7, storage_user()),
+        password in weighted(0.7, secret()),
         port in port(),
         insecure_flag in any::<bool>(),
         datacenters in vec(entry(), 0..3),
         (ca_file, thumbprint, file_share_clusters, migration_datastore_url) in (awkward(), awkward(), awkward(), awkward()),
     ) -> csi::VCenter {
+        let (user, password) = (user.unwrap_or_default(), password.unwrap_or_default());
         csi::VCenter { user, password, port, insecure_flag, ca_file, thumbprint, datacenters, file_share_clusters, migration_datastore_url }
     }
 }
@@ -358,8 +359,11 @@ prop_compose! {
 prop_compose! {
     fn storage_global()(
         (cluster_id, supervisor_id) in ("[ -~]{0,64}", "[ -~]{0,64}"),
-        (cluster_distribution, user, ca_file, thumbprint) in (awkward(), awkward(), awkward(), awkward()),
-        password in secret(),
+        (cluster_distribution, ca_file, thumbprint) in (awkward(), awkward(), awkward()),
+        // What the vCenters lack is inherited.
+        user in storage_user(),
+        password in secret().prop_filter("empty", |password| !password.is_empty()),
+        vcenter_ip in weighted(0.1, "[a-z]{1,5}"),
         port in port(),
         insecure_flag in any::<bool>(),
         datacenters in vec(entry(), 0..3),
@@ -367,6 +371,7 @@ prop_compose! {
     ) -> csi::Global {
         let [register, protection, migration, operation, auth, preferred, query_limit, list_volume_threshold] = numbers;
         csi::Global {
+            vcenter_ip: vcenter_ip.unwrap_or_default(),
             cluster_id, cluster_distribution, supervisor_id, user, password, port, insecure_flag, ca_file, thumbprint, datacenters,
             register_volumes_cleanup: register,
             pvc_protection_cleanup: protection,
@@ -386,24 +391,42 @@ prop_compose! {
         global in storage_global(),
         vcenters in btree_map(name(), storage_vcenter(), 1..4),
         categories in vec(entry(), 1..4),
+        old_labels in weighted(0.5, (awkward(), awkward())),
         labels in btree_map(name(), r"(topology\.kubernetes\.io|topology\.csi\.vmware\.com)/[a-z]{1,8}", 0..3),
-        permissions in btree_map(name(), (awkward(), prop::sample::select(vec!["", "READ_WRITE", "READ_ONLY", "NO_ACCESS"]), any::<bool>()), 0..3),
+        permissions in btree_map(name(), (awkward(), weighted(0.7, prop::sample::select(csi::Permission::ALL.to_vec())), any::<bool>()), 0..3),
         snapshots in [0u32..33, 0u32..33, 0u32..33],
     ) -> csi::CsiConfig {
         let [global_max, vsan_max, vvol_max] = snapshots;
+        let one = vcenters.len() == 1 && (global.vcenter_ip.is_empty() || vcenters.contains_key(&global.vcenter_ip));
+        // Only a single vCenter may do without categories.
+        let labels_of_one = old_labels.filter(|_| one).map(|(zone, region)| csi::Labels { zone, region, ..csi::Labels::default() });
+        let many = csi::Labels { topology_categories: categories, ..csi::Labels::default() };
         csi::CsiConfig {
             global,
             vcenters,
-            labels: csi::Labels { topology_categories: categories, zone: String::new(), region: String::new() },
+            labels: labels_of_one.unwrap_or(many),
             topology_categories: labels.into_iter().map(|(name, label)| (name, csi::TopologyCategory { label })).collect(),
             net_permissions: permissions
                 .into_iter()
                 .map(|(name, (ips, permissions, root_squash))| {
-                    (name, csi::NetPermissions { ips, permissions: permissions.to_owned(), root_squash })
+                    (name, csi::NetPermissions { ips, permissions, root_squash })
                 })
                 .collect::<BTreeMap<_, _>>(),
             snapshot: csi::Snapshot { global_max, vsan_max, vvol_max },
             guest: csi::Guest::default(),
         }
+    }
+}
+
+prop_compose! {
+    /// The configuration of a guest cluster.
+    pub(crate) fn guest_config()(
+        (endpoint, cluster_uid) in (name(), name()),
+        [port, cluster_name, cluster_distribution, cluster_api_version, cluster_kind, _] in six(),
+        mut global in storage_global(),
+    ) -> csi::CsiConfig {
+        global.vcenter_ip.clear();
+        let guest = csi::Guest { endpoint, port, cluster_uid, cluster_name, cluster_distribution, cluster_api_version, cluster_kind };
+        csi::CsiConfig { global, guest, ..csi::CsiConfig::default() }
     }
 }
