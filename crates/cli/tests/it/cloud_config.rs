@@ -44,6 +44,20 @@ fn converts_ini_and_says_what_is_left() {
 }
 
 #[test]
+fn converts_for_programs() {
+    let ini =
+        "[Global]\nsecret-name = a\nsecret-namespace = b\nvm-name = me\n[VirtualCenter \"vc\"]\n[X]\ny = z\n";
+    let arguments = ["cloud-config", "convert", "--output", "json", "install-config.yaml"];
+    insta::assert_snapshot!(transcript(ini, &arguments));
+}
+
+#[test]
+fn says_to_programs_what_cannot_be_converted() {
+    let arguments = ["cloud-config", "convert", "--output", "json", "install-config.yaml"];
+    insta::assert_snapshot!(transcript("[VirtualCenter \"vc\"]\nport = many\n", &arguments));
+}
+
+#[test]
 fn what_is_neither_is_explained_for_both() {
     insta::assert_snapshot!(transcript(
         "user: [\nserver = vc\n",
