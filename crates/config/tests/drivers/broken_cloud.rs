@@ -38,7 +38,7 @@ const STRICTER: &[Stricter] = &[
         },
     },
     Stricter {
-        why: "a key given twice in YAML: the provider takes the last",
+        why: "a key given twice in YAML: the provider takes the last, or mixes them",
         is: |finding| finding.rule == Rule::DuplicateKey,
     },
     Stricter {

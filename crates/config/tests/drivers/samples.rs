@@ -6,7 +6,7 @@ use proptest::collection::{btree_map, vec};
 use proptest::option::weighted;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
-use proptest::test_runner::TestRunner;
+use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
 use slipway_config::driver_config::{ServerPort, cloud, csi};
 use slipway_config::secret::Secret;
 
@@ -21,7 +21,9 @@ pub(crate) fn samples<T: std::fmt::Debug>(strategy: impl Strategy<Value = T>) ->
 
 /// A multiple of the usual number.
 pub(crate) fn many_samples<T: std::fmt::Debug>(times: usize, strategy: impl Strategy<Value = T>) -> Vec<T> {
-    let mut runner = TestRunner::deterministic();
+    // Filters refuse a few values each time, which adds up.
+    let config = ProptestConfig { max_local_rejects: u32::MAX, ..ProptestConfig::default() };
+    let mut runner = TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha));
     (0..times * count()).map(|_| strategy.new_tree(&mut runner).unwrap().current()).collect()
 }
 

@@ -8,8 +8,9 @@ use crate::findings::{Findings, Rule};
 use crate::yaml::{FieldPath, Span};
 
 pub(super) fn check(config: &CloudConfig, findings: &mut Findings, places: &Places<'_>) {
-    // What is written but could not be read has been reported; it is not missing.
-    let unreadable = places.is_written(&["global", "server"], ("Global", None, "server"));
+    // What is written but could not be read, or twice, has been reported; it is not missing.
+    let unreadable = places.is_written(&["global", "server"], ("Global", None, "server"))
+        || findings.has_error_of(Rule::DuplicateKey);
     if !unreadable && config.vcenters.is_empty() && config.global.server.is_empty() {
         let (span, _) = places.find(&["vcenter"], ("VirtualCenter", None, ""));
         findings
@@ -49,7 +50,8 @@ fn credentials(config: &CloudConfig, findings: &mut Findings, places: &Places<'_
         (own.secret_name.as_str(), "secretName", "secret-name"),
         (own.secret_namespace.as_str(), "secretNamespace", "secret-namespace"),
     ];
-    let lost_secret = secret_keys.into_iter().any(|key| lost_key(&["global"], ("Global", None), key));
+    let lost_secret = findings.has_error_of(Rule::DuplicateKey)
+        || secret_keys.into_iter().any(|key| lost_key(&["global"], ("Global", None), key));
     let global_keys = [
         (own.user.as_str(), "user", "user"),
         (own.password.expose(), "password", "password"),

@@ -92,7 +92,8 @@ fn walk(document: &Document, path: &[&str]) -> (At, bool) {
     let mut at = At::ROOT;
     for key in path {
         let Value::Map(entries) = document.value(at) else { return (at, false) };
-        let Some(entry) = entries.iter().find(|entry| &*entry.key == *key) else { return (at, false) };
+        // Given twice, which is an error anyway, the last is the one that was read.
+        let Some(entry) = entries.iter().rfind(|entry| &*entry.key == *key) else { return (at, false) };
         at = entry.at;
     }
     (at, true)
