@@ -4,10 +4,8 @@
 
 use libfuzzer_sys::fuzz_target;
 use slipway_config::driver_config::cloud::read;
-use slipway_config::gcfg;
 
 fuzz_target!(|text: &str| {
-    let _ = gcfg::parse(text);
     let reading = read(text);
     assert_eq!(reading.report.source.len(), text.len());
     for finding in &reading.report.findings {

@@ -46,6 +46,12 @@ pub(crate) fn run() -> anyhow::Result<()> {
         command::run(doc.env("RUSTDOCFLAGS", "--deny warnings"))
     });
     check(&mut tally, "generated files", || docs::run(true));
+    check(&mut tally, "fuzz targets", || {
+        let mut types = cargo(&["check", "--manifest-path", "fuzz/Cargo.toml", "--locked", "--quiet"]);
+        // Only the types are checked: the fuzzer itself, a minute of C++, is neither built nor linked.
+        types.env("CUSTOM_LIBFUZZER_PATH", "/dev/null").env("RUSTFLAGS", "--deny warnings");
+        command::run(types.env("CARGO_TARGET_DIR", root().join("target/fuzz")))
+    });
     check(&mut tally, "tests of the vCenter simulator", || {
         let mut go = Command::new("go");
         go.args(["test", "-mod=readonly", "-timeout=180s", "./..."]).current_dir(root().join("peers/vcsim"));

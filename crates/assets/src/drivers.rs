@@ -1,6 +1,6 @@
 //! The configuration files of the vSphere cloud and storage drivers, for the cluster.
 
-use slipway_config::driver_config::{cloud, csi};
+use slipway_config::driver_config::{ServerPort, cloud, csi};
 use slipway_config::install_config::Platform;
 use slipway_config::install_config::vsphere::{self, Tls};
 
@@ -20,7 +20,7 @@ pub fn cloud_config(cluster: &Cluster) -> Option<cloud::CloudConfig> {
     for vcenter in &platform.vcenters {
         let section = cloud::VCenter {
             server: vcenter.server.to_string(),
-            port: u32::from(vcenter.port.get()),
+            port: vcenter.port.get().into(),
             insecure_flag: vcenter.tls == Tls::Insecure,
             datacenters: vcenter.datacenters.clone(),
             thumbprint: thumbprint(&vcenter.tls),
@@ -68,8 +68,8 @@ pub fn csi_config(cluster: &Cluster) -> Option<csi::CsiConfig> {
             password: secrecy::ExposeSecret::expose_secret(&login.password).into(),
             // The driver's default is 443 as well.
             port: match vcenter.port.get() {
-                443 => 0,
-                port => u32::from(port),
+                443 => ServerPort::default(),
+                port => port.into(),
             },
             insecure_flag: vcenter.tls == Tls::Insecure,
             thumbprint: thumbprint(&vcenter.tls),

@@ -124,7 +124,7 @@ pub enum CloudConfig {
     /// Convert a cloud config from INI to YAML
     ///
     /// The YAML goes to standard output. What YAML has no place for is listed on standard error, with its
-    /// lines; nothing else is lost.
+    /// lines; nothing else is lost. With `--output json` both are in one document, together with what was found.
     #[command(after_help = "Example:\n  slipway cloud-config convert vsphere.conf > vsphere.yaml")]
     Convert {
         /// The cloud config, or `-` for standard input

@@ -5,4 +5,7 @@ pub mod cloud;
 pub mod csi;
 mod ini;
 mod keys;
+mod port;
 mod yaml;
+
+pub use port::ServerPort;

@@ -159,6 +159,10 @@ impl Findings {
         !self.pending[Severity::Error as usize].is_empty()
     }
 
+    pub(crate) fn has_error_of(&self, rule: Rule) -> bool {
+        self.pending[Severity::Error as usize].iter().any(|pending| pending.rule == rule)
+    }
+
     /// Findings with their paths and places, in the order of the file.
     pub fn report(self, document: Option<&Document>, text: &str) -> Report {
         let span_of = |at: At| document.map_or(Span::default(), |document| document.span(at));

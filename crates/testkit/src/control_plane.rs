@@ -35,7 +35,8 @@ pub enum Network {
     /// On the machine's loopback interface.
     #[default]
     Shared,
-    /// In a network of its own, where these names can be resolved. Needs root.
+    /// In a network of its own, where these names can be resolved. Needs root, or user namespaces that everybody
+    /// may make.
     Private(Hosts),
 }
 
@@ -72,13 +73,13 @@ impl ControlPlane {
         let network_of = network.as_ref().map(PrivateNetwork::holder);
         let authority = Authority::new("test-ca")?;
         let etcd_port = free_port()?;
-        let etcd = start_etcd(&scratch, etcd_port, network_of)?;
+        let mut etcd = start_etcd(&scratch, etcd_port, network_of)?;
         let port = free_port()?;
         let mut api_server = start_api_server(&scratch, &authority, etcd_port, port, network_of)?;
         let admin = authority.issue("admin", Some("system:masters"), &[])?;
         let kubeconfig = write_kubeconfig(&scratch, "admin", &authority, &admin, port)?;
         let kubectl = Kubectl::new(&kubeconfig, network_of)?;
-        api_server.wait_until(PATIENCE, || {
+        api_server.wait_until_with(&mut [&mut etcd], PATIENCE, || {
             kubectl.run(&["get", "--raw", "/readyz"]).is_ok_and(|answer| answer == "ok")
         })?;
         let mut plane = ControlPlane {

@@ -3,15 +3,14 @@
 use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsString;
 use std::net::{IpAddr, TcpListener};
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::Command;
 use std::sync::{LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
-use anyhow::bail;
+use anyhow::{Context, bail};
 
-use crate::process::{Process, Start, bound};
+use crate::process::{Process, Start, bound, is_root};
 use crate::scratch::Scratch;
 
 /// A port nobody listens on, and that is not handed out twice.
@@ -31,7 +30,7 @@ pub fn free_port() -> anyhow::Result<u16> {
 pub type Hosts = BTreeMap<String, IpAddr>;
 
 /// A network namespace with a loopback interface and nothing else, and a mount namespace in which `/etc/hosts`
-/// knows these names and no others. Needs root.
+/// knows these names and no others. Needs root, or user namespaces that everybody may make.
 #[derive(Debug)]
 pub struct PrivateNetwork {
     holder: Process,
@@ -43,21 +42,15 @@ const SET_UP: &str = r#"ip link set lo up && mount --bind "$0" /etc/hosts && : >
 
 impl PrivateNetwork {
     pub fn new(scratch: &Scratch, hosts: Hosts) -> anyhow::Result<Self> {
-        if fs_err::metadata("/proc/self")?.uid() != 0 {
-            bail!(
-                "a private network needs root: its own interfaces and its own /etc/hosts; run this test as root"
-            );
-        }
         let mut file = "127.0.0.1 localhost\n::1 localhost\n".to_owned();
         for (name, address) in &hosts {
             file.push_str(&format!("{address} {name}\n"));
         }
         let file = scratch.write("hosts", file)?;
         let ready = scratch.join("network.ready");
-        let mut arguments: Vec<OsString> =
-            ["--net", "--mount", "--propagation", "private", "--", "sh", "-c", SET_UP]
-                .map(Into::into)
-                .to_vec();
+        let user: &[&str] = if is_root() { &[] } else { &["--user", "--map-root-user"] };
+        let rest = ["--net", "--mount", "--propagation", "private", "--", "sh", "-c", SET_UP];
+        let mut arguments: Vec<OsString> = user.iter().chain(&rest).map(Into::into).collect();
         arguments.extend([file.into(), ready.clone().into()]);
         // The namespaces, and what is mounted there, live as long as a process in them.
         let mut holder = Process::start(Start {
@@ -68,7 +61,9 @@ impl PrivateNetwork {
             log: scratch.join("network.log"),
             network_of: None,
         })?;
-        holder.wait_until(Duration::from_secs(10), || ready.exists())?;
+        holder.wait_until(Duration::from_secs(10), || ready.exists()).context(
+            "this test needs a network of its own: run it as root, or let everybody make user namespaces",
+        )?;
         Ok(PrivateNetwork { holder, hosts })
     }
 

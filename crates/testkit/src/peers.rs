@@ -2,6 +2,7 @@
 
 mod table;
 
+use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
@@ -24,6 +25,25 @@ pub(crate) fn cache() -> anyhow::Result<PathBuf> {
     let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
     let home = || std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache"));
     Ok(cache.or_else(home).context("neither XDG_CACHE_HOME nor HOME is set")?.join("slipway/peers"))
+}
+
+/// Keeps other clones from building into the same cache until it is dropped, or this program ends.
+pub(crate) fn lock(cache: &Path) -> anyhow::Result<File> {
+    // Beside the folder, so that the folder can be thrown away.
+    let path = cache.with_extension("lock");
+    if let Some(parent) = path.parent() {
+        fs_err::create_dir_all(parent)?;
+    }
+    let (file, path) = fs_err::OpenOptions::new().create(true).append(true).open(path)?.into_parts();
+    match file.try_lock() {
+        Ok(()) => return Ok(file),
+        Err(TryLockError::WouldBlock) => println!("waiting for another build of the peers to end"),
+        Err(TryLockError::Error(error)) => {
+            return Err(error).with_context(|| format!("locking {}", path.display()));
+        }
+    }
+    file.lock().with_context(|| format!("locking {}", path.display()))?;
+    Ok(file)
 }
 
 impl Peer {
@@ -71,6 +91,11 @@ impl Peer {
 
     /// Builds what is missing, with a line of progress. Returns whether there was something to do.
     pub fn build(&self) -> anyhow::Result<bool> {
+        if self.is_built()? {
+            return Ok(false);
+        }
+        let _lock = lock(&cache()?)?;
+        // Whoever had the lock may have built it.
         if self.is_built()? {
             return Ok(false);
         }
@@ -140,4 +165,22 @@ pub fn find(name: &str) -> anyhow::Result<PathBuf> {
         bail!("the peer `{}` is not built; run `cargo xtask peers {}`", peer.name, peer.name);
     }
     Ok(peer.folder()?.join(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::lock;
+    use crate::scratch::Scratch;
+
+    #[test]
+    fn one_builds_at_a_time() -> anyhow::Result<()> {
+        let scratch = Scratch::new("lock")?;
+        scratch.settle();
+        let held = lock(&scratch.join("peers"))?;
+        let other = std::fs::File::open(scratch.join("peers.lock"))?;
+        assert!(other.try_lock().is_err(), "somebody else is building");
+        drop(held);
+        assert!(other.try_lock().is_ok(), "nobody is");
+        Ok(())
+    }
 }

@@ -1,6 +1,7 @@
 //! Processes that end with the test, whatever happens to it.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
@@ -34,7 +35,7 @@ type Request = (Command, Sender<std::io::Result<Child>>);
 
 /// Starts a command on a thread that lives as long as this program: the kernel's signal on the death of a
 /// parent goes by threads, and the thread of a test ends with the test.
-fn spawn(command: Command) -> anyhow::Result<Child> {
+fn spawn(command: Command) -> anyhow::Result<std::io::Result<Child>> {
     static SPAWNER: OnceLock<Sender<Request>> = OnceLock::new();
     let spawner = SPAWNER.get_or_init(|| {
         let (sender, receiver) = channel::<Request>();
@@ -48,7 +49,29 @@ fn spawn(command: Command) -> anyhow::Result<Child> {
     });
     let (reply, answer) = channel();
     spawner.send((command, reply)).context("the spawner is gone")?;
-    Ok(answer.recv().context("the spawner is gone")??)
+    answer.recv().context("the spawner is gone")
+}
+
+/// Whether this program may do everything.
+pub(crate) fn is_root() -> bool {
+    std::fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0)
+}
+
+/// A program that could not be started, with where to get it if it is missing.
+pub(crate) fn not_started(name: &str, program: &OsStr, error: std::io::Error) -> anyhow::Error {
+    let missing = error.kind() == std::io::ErrorKind::NotFound;
+    let error = anyhow::Error::new(error).context(format!("starting {name}"));
+    let package = match program.to_str() {
+        Some("setpriv" | "nsenter" | "unshare") => "util-linux",
+        Some("ip") => "iproute2",
+        _ => return error,
+    };
+    let program = program.display();
+    if missing {
+        error.context(format!("`{program}` is not installed; it is in the Debian package {package}"))
+    } else {
+        error
+    }
 }
 
 /// A command that is ended by the kernel when this program ends, in the network of another process and with the
@@ -57,8 +80,13 @@ pub(crate) fn bound(program: &Path, network_of: Option<u32>) -> Command {
     let mut command = match network_of {
         Some(pid) => {
             let mut nsenter = Command::new("nsenter");
-            nsenter.args(["--target", &pid.to_string(), "--net", "--mount", "--", "env", "--chdir"]);
+            nsenter.args(["--target", &pid.to_string(), "--net", "--mount"]);
+            if !is_root() {
+                // The namespaces belong to a user namespace; in it we are root.
+                nsenter.args(["--user", "--preserve-credentials"]);
+            }
             // Whoever enters a mount namespace arrives at its root.
+            nsenter.args(["--", "env", "--chdir"]);
             nsenter.arg(std::env::current_dir().unwrap_or_else(|_| "/".into())).arg("setpriv");
             nsenter
         }
@@ -77,7 +105,8 @@ impl Process {
         let output = fs_err::File::create(&log)?.into_parts().0;
         let mut command = bound(program, network_of);
         command.args(arguments).envs(environment).stdout(output.try_clone()?).stderr(output);
-        let child = spawn(command).with_context(|| format!("starting {name}"))?;
+        let wrapper = command.get_program().to_owned();
+        let child = spawn(command)?.map_err(|error| not_started(name, &wrapper, error))?;
         Ok(Process { name: name.to_owned(), child, log })
     }
 
@@ -86,18 +115,36 @@ impl Process {
     }
 
     /// Waits until `ready` says yes. Fails when the process ends before that, or time runs out.
-    pub fn wait_until(&mut self, limit: Duration, mut ready: impl FnMut() -> bool) -> anyhow::Result<()> {
+    pub fn wait_until(&mut self, limit: Duration, ready: impl FnMut() -> bool) -> anyhow::Result<()> {
+        self.wait_until_with(&mut [], limit, ready)
+    }
+
+    /// The same, with others this one cannot do without: when one of them ends, that is the reason.
+    pub fn wait_until_with(
+        &mut self,
+        others: &mut [&mut Process],
+        limit: Duration,
+        mut ready: impl FnMut() -> bool,
+    ) -> anyhow::Result<()> {
         let end = Instant::now() + limit;
         while !ready() {
-            if let Some(status) = self.child.try_wait()? {
-                bail!("{} ended with {status}:\n{}", self.name, self.last_words());
+            for other in others.iter_mut() {
+                other.must_run()?;
             }
+            self.must_run()?;
             if Instant::now() > end {
                 bail!("{} was not ready after {limit:?}:\n{}", self.name, self.last_words());
             }
             std::thread::sleep(Duration::from_millis(20));
         }
         Ok(())
+    }
+
+    fn must_run(&mut self) -> anyhow::Result<()> {
+        match self.child.try_wait()? {
+            Some(status) => bail!("{} ended with {status}:\n{}", self.name, self.last_words()),
+            None => Ok(()),
+        }
     }
 
     pub fn log(&self) -> String {

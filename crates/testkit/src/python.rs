@@ -5,7 +5,7 @@ use std::process::Command;
 
 use anyhow::{Context, bail};
 
-use crate::peers::cache;
+use crate::peers::{cache, lock};
 
 /// Pinned, so that every run has the same client.
 const PACKAGES: [&str; 1] = ["pyvmomi==9.1.1"];
@@ -17,6 +17,11 @@ fn folder() -> anyhow::Result<PathBuf> {
 /// Makes the environment if it is not there.
 pub fn build() -> anyhow::Result<bool> {
     let folder = folder()?;
+    if folder.join(".complete").is_file() {
+        return Ok(false);
+    }
+    let _lock = lock(&cache()?)?;
+    // Whoever had the lock may have made it.
     if folder.join(".complete").is_file() {
         return Ok(false);
     }

@@ -5,7 +5,7 @@ const INI: &str = r#"[Global]
 secret-name = "vsphere-creds"
 secret-namespace = "kube-system"
 insecure-flag = "1"
-ip-family = "ipv4, ipv6"
+ip-family = "ipv4,ipv6"
 working-dir = "/dc1/vm/old"
 
 [VirtualCenter "vcenter.example.com"]
@@ -22,6 +22,10 @@ default-datastore = "fast \"one\""
 [Labels]
 region = "openshift-region"
 zone = "openshift-zone"
+
+[Vendor "x"]
+colour = "blue"
+shape = "round"
 "#;
 
 fn transcript(content: &str, arguments: &[&str]) -> String {
@@ -37,6 +41,20 @@ fn validates_ini() {
 #[test]
 fn converts_ini_and_says_what_is_left() {
     insta::assert_snapshot!(transcript(INI, &["cloud-config", "convert", "install-config.yaml"]));
+}
+
+#[test]
+fn converts_for_programs() {
+    let ini =
+        "[Global]\nsecret-name = a\nsecret-namespace = b\nvm-name = me\n[VirtualCenter \"vc\"]\n[X]\ny = z\n";
+    let arguments = ["cloud-config", "convert", "--output", "json", "install-config.yaml"];
+    insta::assert_snapshot!(transcript(ini, &arguments));
+}
+
+#[test]
+fn says_to_programs_what_cannot_be_converted() {
+    let arguments = ["cloud-config", "convert", "--output", "json", "install-config.yaml"];
+    insta::assert_snapshot!(transcript("[VirtualCenter \"vc\"]\nport = many\n", &arguments));
 }
 
 #[test]

@@ -1,6 +1,9 @@
 //! The cloud provider's configuration: one model, read from and written to YAML and INI.
 
+mod check;
 mod effective;
+mod nsxt;
+mod places;
 mod read;
 mod sections;
 mod write;

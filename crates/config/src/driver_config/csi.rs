@@ -1,14 +1,20 @@
 //! The storage driver's configuration, which is INI only. It holds credentials: it belongs into a Secret.
 
+mod permission;
+mod problems;
+
 use std::collections::BTreeMap;
 
-use super::ini::{IniReader, Leftover, write_section};
+use super::ServerPort;
+use super::ini::{self, IniReader, Leftover, write_section};
 use super::keys::keys;
 use crate::findings::{Findings, Report, Rule};
 use crate::gcfg::{self, WriteError, Writer};
-use crate::names::storage_driver_accepts;
 use crate::secret::Secret;
-use crate::yaml::{FieldPath, Span};
+use crate::yaml::Span;
+
+pub use permission::Permission;
+pub use problems::Problem;
 
 /// The configuration of the vSphere storage driver.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -25,6 +31,8 @@ pub struct CsiConfig {
 keys! {
     /// The cluster, defaults for all vCenters, and tuning.
     Global {
+        /// The only vCenter, in a form that no manual mentions.
+        vcenter_ip: String = "vcenterip" "";
         /// The cluster's id, unique on each vCenter. At most 64 characters.
         cluster_id: String = "cluster-id" "";
         /// What kind of cluster it is, for support.
@@ -36,7 +44,7 @@ keys! {
         /// Password.
         password: Secret = "password" "";
         /// Port of the vCenters.
-        port: u32 = "port" "";
+        port: ServerPort = "port" "";
         /// Whether certificates are not verified.
         insecure_flag: bool = "insecure-flag" "";
         /// File with authorities to trust.
@@ -72,7 +80,7 @@ keys! {
         /// Password.
         password: Secret = "password" "";
         /// Port.
-        port: u32 = "port" "";
+        port: ServerPort = "port" "";
         /// Whether its certificate is not verified.
         insecure_flag: bool = "insecure-flag" "";
         /// File with authorities to trust.
@@ -114,7 +122,7 @@ keys! {
         /// Addresses, `*` for all.
         ips: String = "ips" "";
         /// READ_WRITE, READ_ONLY or NO_ACCESS.
-        permissions: String = "permissions" "";
+        permissions: Option<Permission> = "permissions" "";
         /// Whether root is mapped to nobody.
         root_squash: bool = "rootsquash" "";
     }
@@ -162,14 +170,8 @@ pub struct Reading {
 
 const SECTIONS: [&str; 7] =
     ["Global", "VirtualCenter", "Labels", "TopologyCategory", "NetPermissions", "Snapshot", "GC"];
-/// Limits of the driver itself.
-const MOST_VCENTERS: usize = 5;
-const MOST_CATEGORIES: usize = 5;
-const LONGEST_CLUSTER_ID: usize = 64;
-const LABEL_DOMAINS: [&str; 3] =
-    ["topology.kubernetes.io", "failure-domain.beta.kubernetes.io", "topology.csi.vmware.com"];
 
-/// Reads the configuration and judges it as the driver does.
+/// Reads the configuration and judges it as the driver does. One with [GC] and no vCenter is a guest cluster's.
 pub fn read(text: &str) -> Reading {
     let mut findings = Findings::default();
     let file = match gcfg::parse(text) {
@@ -196,11 +198,73 @@ pub fn read(text: &str) -> Reading {
     };
     reader.finish(&SECTIONS);
     let leftovers = reader.leftovers;
-    for (path, problem, hint) in config.problems() {
-        findings.error_in(Rule::CsiConfig, Span::default(), problem).at_path(FieldPath::of(path)).hint(hint);
+    empty_entries(&file, &mut findings);
+    let broken = findings.has_errors();
+    for problem in config.problems() {
+        if broken && problem.missing && is_unreadable(&file, &problem) {
+            continue;
+        }
+        let (section, name, key) = (problem.section, problem.name.as_deref(), problem.key);
+        let span = ini::find(&file, section, name, key).unwrap_or_else(|| elsewhere(&file));
+        findings
+            .error_in(Rule::CsiConfig, span, problem.message)
+            .at_path(ini::shown(section, name, key))
+            .hint(problem.hint);
     }
     let config = (!findings.has_errors()).then_some(config);
     Reading { config, leftovers, report: findings.report(None, text) }
+}
+
+/// What is written but could not be read has been reported; it is not missing.
+fn is_unreadable(file: &gcfg::File, problem: &Problem) -> bool {
+    let of = |name: &str, subsection: Option<&str>| {
+        let sections = file.sections.iter().filter(move |section| {
+            gcfg::same_name(&section.name, name) && section.subsection.as_deref() == subsection
+        });
+        let mut variables = sections.flat_map(|section| &section.variables);
+        let last = variables.rfind(|variable| gcfg::same_name(&variable.name, problem.key));
+        // A list can also be one of nothing.
+        last.is_some_and(|variable| match variable.value.as_deref() {
+            None => true,
+            Some(text) => problem.section == "Labels" && !text.is_empty(),
+        })
+    };
+    if problem.key.is_empty() {
+        return file.sections.iter().any(|section| gcfg::same_name(&section.name, problem.section));
+    }
+    of(problem.section, problem.name.as_deref()) || problem.section == "VirtualCenter" && of("Global", None)
+}
+
+/// Where to point at when the section that matters is not there: the last vCenter, else the first section.
+fn elsewhere(file: &gcfg::File) -> Span {
+    let vcenter = file.sections.iter().rfind(|section| gcfg::same_name(&section.name, "VirtualCenter"));
+    vcenter.or(file.sections.first()).map(ini::header).unwrap_or_default()
+}
+
+/// The driver takes nothing between two commas for a name.
+fn empty_entries(file: &gcfg::File, findings: &mut Findings) {
+    let lists =
+        [("Global", "datacenters"), ("VirtualCenter", "datacenters"), ("Labels", "topology-categories")];
+    for section in &file.sections {
+        for variable in &section.variables {
+            let is_list = lists.iter().any(|(name, key)| {
+                gcfg::same_name(&section.name, name) && gcfg::same_name(&variable.name, key)
+            });
+            let mut entries = variable.value.iter().flat_map(|value| value.split(','));
+            let text = variable.value.as_deref().unwrap_or_default();
+            // A list of nothing has been reported.
+            let some = text.split(',').any(|entry| !entry.trim().is_empty());
+            if is_list && some && entries.any(|entry| entry.trim().is_empty()) {
+                let span = Span::new(variable.offset, variable.offset + variable.name.len());
+                let message =
+                    format!("`{}` has an empty entry, which the driver takes for a name", variable.name);
+                findings
+                    .error_in(Rule::DriverValue, span, message)
+                    .at_path(ini::shown(&section.name, section.subsection.as_deref(), &variable.name))
+                    .hint("remove the comma that is too many");
+            }
+        }
+    }
 }
 
 impl CsiConfig {
@@ -213,111 +277,13 @@ impl CsiConfig {
         }
         write_section(&mut writer, "Labels", None, &self.labels, false)?;
         for (name, category) in &self.topology_categories {
-            write_section(&mut writer, "TopologyCategory", Some(name), category, true)?;
+            write_section(&mut writer, "TopologyCategory", ini::quoted(name), category, true)?;
         }
         for (name, permissions) in &self.net_permissions {
-            write_section(&mut writer, "NetPermissions", Some(name), permissions, true)?;
+            write_section(&mut writer, "NetPermissions", ini::quoted(name), permissions, true)?;
         }
         write_section(&mut writer, "Snapshot", None, &self.snapshot, false)?;
         write_section(&mut writer, "GC", None, &self.guest, false)?;
         Ok(writer.finish())
-    }
-
-    /// What the driver would refuse to start with: where, what, and what to do.
-    pub fn problems(&self) -> Vec<(String, String, &'static str)> {
-        let mut problems = Vec::new();
-        let mut problem = |path: String, message: String, hint| problems.push((path, message, hint));
-        match self.vcenters.len() {
-            0 => problem(
-                "[VirtualCenter]".to_owned(),
-                "no vCenter is configured".to_owned(),
-                "add [VirtualCenter \"server\"]",
-            ),
-            count if count > MOST_VCENTERS => problem(
-                "[VirtualCenter]".to_owned(),
-                format!("{count} vCenters; the driver takes at most {MOST_VCENTERS}"),
-                "remove the ones without volumes",
-            ),
-            count if count > 1 && self.labels.topology_categories.is_empty() => problem(
-                "[Labels] topology-categories".to_owned(),
-                "several vCenters need `topology-categories`".to_owned(),
-                "add `topology-categories` with the tag categories of region and zone",
-            ),
-            _ => {}
-        }
-        if self.global.supervisor_id.len() > LONGEST_CLUSTER_ID {
-            problem(
-                "[Global] supervisor-id".to_owned(),
-                format!("`supervisor-id` is longer than {LONGEST_CLUSTER_ID} characters"),
-                "copy it from the Supervisor",
-            );
-        }
-        if self.global.cluster_id.len() > LONGEST_CLUSTER_ID {
-            problem(
-                "[Global] cluster-id".to_owned(),
-                format!("`cluster-id` is longer than {LONGEST_CLUSTER_ID} characters"),
-                "use the infrastructure's name",
-            );
-        }
-        let categories = &self.labels.topology_categories;
-        if categories.len() > MOST_CATEGORIES {
-            problem(
-                "[Labels] topology-categories".to_owned(),
-                format!("{} categories; the driver takes at most {MOST_CATEGORIES}", categories.len()),
-                "use region and zone",
-            );
-        }
-        let old_form = !self.labels.zone.is_empty() || !self.labels.region.is_empty();
-        if !categories.is_empty() && old_form {
-            problem(
-                "[Labels]".to_owned(),
-                "`topology-categories` excludes `zone` and `region`".to_owned(),
-                "keep `topology-categories`",
-            );
-        }
-        for (server, vcenter) in &self.vcenters {
-            let user = if vcenter.user.is_empty() { &self.global.user } else { &vcenter.user };
-            let path = |key: &str| format!("[VirtualCenter {server:?}] {key}");
-            if user.is_empty() {
-                problem(
-                    path("user"),
-                    format!("there is no user for `{server}`"),
-                    "add `user = \"name@domain\"`",
-                );
-            } else if !storage_driver_accepts(user) {
-                problem(
-                    path("user"),
-                    format!("the driver refuses the user of `{server}`"),
-                    "write name@domain or DOMAIN\\name, with letters, digits, `.`, `-` and `_` only",
-                );
-            }
-            if vcenter.password.is_empty() && self.global.password.is_empty() {
-                problem(
-                    path("password"),
-                    format!("there is no password for `{server}`"),
-                    "add `password = \"…\"`",
-                );
-            }
-        }
-        for (name, category) in &self.topology_categories {
-            let domain = category.label.split('/').next().unwrap_or_default();
-            if !LABEL_DOMAINS.contains(&domain) {
-                problem(
-                    format!("[TopologyCategory {name:?}] label"),
-                    format!("`{}` is not a label the driver accepts", category.label),
-                    "use a label of topology.kubernetes.io or topology.csi.vmware.com",
-                );
-            }
-        }
-        for (name, permissions) in &self.net_permissions {
-            if !matches!(permissions.permissions.as_str(), "" | "READ_WRITE" | "READ_ONLY" | "NO_ACCESS") {
-                problem(
-                    format!("[NetPermissions {name:?}] permissions"),
-                    format!("`{}` is not a permission", permissions.permissions),
-                    "write READ_WRITE, READ_ONLY or NO_ACCESS",
-                );
-            }
-        }
-        problems
     }
 }

@@ -47,19 +47,18 @@ impl<'a> IniReader<'a> {
         }
     }
 
-    /// Sections with a name in quotes, by that name.
+    /// Sections with a name in quotes, by that name; without one it is empty, as it is to the drivers.
     pub(super) fn subsections<S: Section>(&mut self, name: &str) -> std::collections::BTreeMap<String, S> {
         let mut found = std::collections::BTreeMap::<String, S>::new();
         for index in 0..self.file.sections.len() {
             let section = &self.file.sections[index];
-            let Some(subsection) =
-                section.subsection.as_ref().filter(|_| gcfg::same_name(&section.name, name))
-            else {
+            if self.taken[index] || !gcfg::same_name(&section.name, name) {
                 continue;
-            };
+            }
             self.taken[index] = true;
-            let entry = found.entry(subsection.clone()).or_default();
-            self.variables(index, &format!("{name} {subsection:?}"), &mut [entry as &mut dyn AnySection]);
+            let entry = found.entry(section.subsection.clone().unwrap_or_default()).or_default();
+            let shown = section.subsection.as_ref().map_or(name.to_owned(), |sub| format!("{name} {sub:?}"));
+            self.variables(index, &shown, &mut [entry as &mut dyn AnySection]);
         }
         found
     }
@@ -89,6 +88,15 @@ impl<'a> IniReader<'a> {
     /// The drivers ignore what they do not know; we say so.
     fn leave(&mut self, section: &str, variable: &Variable, parts: &[&mut dyn AnySection]) {
         self.findings.conceal(span(variable));
+        // Known to the cloud provider, which sets it itself; it is not read any further, but it is read.
+        let provider = parts.iter().any(|part| part.ini_keys().contains(&"secretref"));
+        if provider && variable.value.is_none() && gcfg::same_name(&variable.name, "tenantref") {
+            self.findings
+                .error_in(Rule::DriverValue, span(variable), "`tenantref` cannot be read")
+                .at_path(path(section, &variable.name))
+                .hint("remove it");
+            return;
+        }
         let near = crate::decode::closest(&variable.name, parts.iter().flat_map(|part| part.ini_keys()));
         let finding = self
             .findings
@@ -117,9 +125,8 @@ impl<'a> IniReader<'a> {
         for (index, section) in file.sections.iter().enumerate() {
             if section.subsection.is_none() && gcfg::same_name(&section.name, name) {
                 self.taken[index] = true;
-                let header = Span::new(section.offset, section.offset + 1 + section.name.len());
                 self.findings
-                    .error_in(Rule::DriverValue, header, format!("[{name}] needs a name in quotes"))
+                    .error_in(Rule::DriverValue, header(section), format!("[{name}] needs a name in quotes"))
                     .at_path(FieldPath::of(format!("[{name}]")))
                     .hint(format!("write [{name} \"server\"]"));
             }
@@ -128,6 +135,7 @@ impl<'a> IniReader<'a> {
 
     /// Sections nobody asked for.
     pub(super) fn finish(&mut self, known: &[&str]) {
+        const REASON: &str = "the driver does not know this section";
         let file = self.file;
         for (section, _) in file.sections.iter().zip(&self.taken.clone()).filter(|(_, taken)| !**taken) {
             let shown = match &section.subsection {
@@ -142,18 +150,50 @@ impl<'a> IniReader<'a> {
                 Some(near) => format!("did you mean [{near}]?"),
                 None => "remove it".to_owned(),
             };
-            let header = Span::new(section.offset, section.offset + 1 + section.name.len());
             self.findings
                 .warning_in(
                     Rule::DriverKeyUnknown,
-                    header,
+                    header(section),
                     format!("the driver ignores the section [{shown}]"),
                 )
                 .at_path(FieldPath::of(format!("[{shown}]")))
                 .hint(hint);
-            self.leftover(format!("[{shown}]"), section.offset, "the driver does not know this section");
+            for variable in &section.variables {
+                self.findings.conceal(span(variable));
+                self.leftover(format!("[{shown}] {}", variable.name), variable.offset, REASON);
+            }
+            if section.variables.is_empty() {
+                self.leftover(format!("[{shown}]"), section.offset, REASON);
+            }
         }
     }
+}
+
+/// Where a key is written; where its section is, if it is not; nowhere, if there is no such section. An empty key
+/// asks for the section.
+pub(super) fn find(file: &File, name: &str, subsection: Option<&str>, key: &str) -> Option<Span> {
+    let sections = || {
+        file.sections.iter().filter(|section| {
+            gcfg::same_name(&section.name, name) && section.subsection.as_deref() == subsection
+        })
+    };
+    // The last one counts.
+    let variable = sections()
+        .flat_map(|section| &section.variables)
+        .rfind(|variable| gcfg::same_name(&variable.name, key));
+    let header = || sections().next().map(header);
+    variable.map(|variable| Span::new(variable.offset, variable.offset + variable.name.len())).or_else(header)
+}
+
+/// `[Name`, the part of a header that is always there.
+pub(super) fn header(section: &gcfg::Section) -> Span {
+    Span::new(section.offset, section.offset + 1 + section.name.len())
+}
+
+/// `[Section "name"] key`, as much of it as is given.
+pub(super) fn shown(name: &str, subsection: Option<&str>, key: &str) -> FieldPath {
+    let section = subsection.map_or(format!("[{name}]"), |subsection| format!("[{name} {subsection:?}]"));
+    FieldPath::of(if key.is_empty() { section } else { format!("{section} {key}") })
 }
 
 fn path(section: &str, key: &str) -> FieldPath {
@@ -193,6 +233,11 @@ impl<S: Section> AnySection for S {
     fn ini_keys(&self) -> Vec<&'static str> {
         S::KEYS.iter().map(|key| key.ini).collect()
     }
+}
+
+/// The name in quotes of a section that has one.
+pub(super) fn quoted(name: &str) -> Option<&str> {
+    Some(name).filter(|name| !name.is_empty())
 }
 
 /// Writes the keys that are set, if any; `always` writes the header anyway.

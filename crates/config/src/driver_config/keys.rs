@@ -78,7 +78,7 @@ pub(crate) trait Slot {
     }
 }
 
-const NEEDS_VALUE: &str = "a value is needed: `name = value`";
+pub(super) const NEEDS_VALUE: &str = "a value is needed: `name = value`";
 
 /// Takes what the decoder found, and says whether there was something.
 fn store<T: Decode>(target: &mut T, decoder: &mut Decoder<'_>, at: At) -> bool {
@@ -228,8 +228,13 @@ impl Slot for Vec<String> {
     }
 
     fn read_ini(&mut self, value: Option<&str>) -> Result<(), &'static str> {
-        let entries = value.ok_or(NEEDS_VALUE)?.split(',').map(str::trim).filter(|entry| !entry.is_empty());
+        let text = value.ok_or(NEEDS_VALUE)?;
+        let entries = text.split(',').map(str::trim).filter(|entry| !entry.is_empty());
         *self = entries.map(str::to_owned).collect();
+        // Not empty to the drivers, so that nothing is inherited either.
+        if self.is_empty() && !text.is_empty() {
+            return Err("name at least one, or remove the key");
+        }
         Ok(())
     }
 
@@ -240,17 +245,24 @@ impl Slot for Vec<String> {
     fn read_yaml(&mut self, decoder: &mut Decoder<'_>, at: At) -> bool {
         let mut entries: Entries<String> = Vec::new();
         let mut found = store(&mut entries, decoder, at);
-        for entry in entries.iter().filter_map(Field::located).filter(|entry| entry.value.contains(',')) {
-            let message = format!("`{}` contains a comma, at which the driver would split it", entry.value);
-            decoder
-                .findings()
-                .error(Rule::ListComma, entry.at, message)
-                .hint("write one entry per item of the list");
-            found = false;
+        for entry in entries.iter().filter_map(Field::located) {
+            if entry.value.trim().is_empty() {
+                let message =
+                    "an empty entry, which stands for nothing but keeps others from being inherited";
+                decoder.findings().error(Rule::DriverValue, entry.at, message).hint("remove it");
+                found = false;
+            } else if entry.value.contains(',') {
+                let message =
+                    format!("`{}` contains a comma, at which the driver would split it", entry.value);
+                decoder
+                    .findings()
+                    .error(Rule::ListComma, entry.at, message)
+                    .hint("write one entry per item of the list");
+                found = false;
+            }
         }
         found &= entries.iter().all(|entry| !entry.is_invalid());
-        let texts = entries.iter().filter_map(Field::get).map(|text| text.trim().to_owned());
-        *self = texts.filter(|text| !text.is_empty()).collect();
+        *self = entries.iter().filter_map(Field::get).map(|text| text.trim().to_owned()).collect();
         found
     }
 

@@ -28,6 +28,8 @@ pub(super) fn section<S: Section>(decoder: &mut Decoder<'_>, at: At, ignored: &[
         let Some(index) = S::KEYS.iter().position(|key| key.yaml == &*entry.key) else {
             if !ignored.contains(&&*entry.key) {
                 unknown_key(decoder, entry, S::KEYS.iter().map(|key| (key.yaml, key.ini)));
+            } else if !matches!(decoder.value(entry.at), Node::Scalar { .. }) {
+                decoder.wrong_kind(entry.at, "text");
             }
             continue;
         };

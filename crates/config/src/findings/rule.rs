@@ -148,6 +148,8 @@ rules! {
     CloudConfigVCenters = "cloud-config-vcenters": "A cloud config names at least one vCenter.",
     CloudConfigCredentials = "cloud-config-credentials": "Credentials come from one usable place.",
     CloudConfigIpFamily = "cloud-config-ip-family": "Address families are ipv4 and ipv6.",
+    CloudConfigNodes = "cloud-config-nodes": "The networks that choose a node's addresses are networks.",
+    CloudConfigNsxt = "cloud-config-nsxt": "Settings for NSX-T are complete, or the driver goes without.",
     CloudConfigLabels = "cloud-config-labels": "Zone and region go together.",
     CloudConfigPassword = "cloud-config-password": "Passwords are kept in Secrets.",
     CsiConfig = "csi-config": "The storage driver starts with its configuration.",

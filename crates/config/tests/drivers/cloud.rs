@@ -2,21 +2,17 @@
 
 use serde_json::{Value, json};
 use slipway_config::driver_config::cloud::{CloudConfig, Credentials, Format, Legacy, read};
+use slipway_config::findings::Rule;
 use slipway_testkit::reader::{Answer, Reader};
 
 use crate::samples::{cloud_config, samples};
 
 /// The values the provider must see, as far as it uses them.
-fn expected(config: &CloudConfig) -> Value {
+pub(crate) fn expected(config: &CloudConfig) -> Value {
     let vcenters = config.effective().into_iter().map(|vcenter| {
-        let (credentials, reference) = match &vcenter.credentials {
-            Credentials::Inline { user, password } => {
-                // The provider marks the vCenter of the oldest form `Global`, whatever its credentials.
-                let oldest = !config.vcenters.contains_key(&vcenter.name);
-                (json!([user, password.expose()]), if oldest { "Global".to_owned() } else { String::new() })
-            }
-            Credentials::OwnSecret { namespace, name } => (Value::Null, format!("{namespace}/{name}")),
-            Credentials::Global => (Value::Null, "Global".to_owned()),
+        let credentials = match &vcenter.credentials {
+            Credentials::Inline { user, password } => json!([user, password.expose()]),
+            Credentials::OwnSecret { .. } | Credentials::Global => Value::Null,
             Credentials::Missing => panic!("the samples have credentials"),
         };
         let value = json!({
@@ -29,7 +25,7 @@ fn expected(config: &CloudConfig) -> Value {
             "thumbprint": vcenter.thumbprint,
             "families": vcenter.ip_family,
             "credentials": credentials,
-            "secret": reference,
+            "secret": vcenter.secret_ref,
         });
         (vcenter.name, value)
     });
@@ -46,7 +42,7 @@ fn expected(config: &CloudConfig) -> Value {
 }
 
 /// The same, from what the provider's reader answers.
-fn seen(config: &CloudConfig, answer: &Answer) -> Value {
+pub(crate) fn seen(config: &CloudConfig, answer: &Answer) -> Value {
     let value = &answer.value;
     let inline = |name: &str| {
         let effective = config.effective();
@@ -109,27 +105,92 @@ fn the_provider_reads_our_ini() {
     compare("ccm-ini", &configs, &texts);
 }
 
-/// The sections for NSX-T have readers of their own, which ask for more than syntax; what they see is compared
-/// where they accept it.
+/// What the provider's readers of the sections for NSX-T see.
+fn nsxt_expected(config: &CloudConfig) -> [Value; 3] {
+    let nsxt = &config.nsxt;
+    let balancer = &config.load_balancer;
+    let or = |own: &String, inherited: &String| if own.is_empty() { inherited.clone() } else { own.clone() };
+    let classes = config.load_balancer_classes.iter().map(|(name, class)| {
+        let value = json!({
+            "IPPoolName": or(&class.ip_pool_name, &balancer.ip_pool_name),
+            "IPPoolID": or(&class.ip_pool_id, &balancer.ip_pool_id),
+            "TCPAppProfileName": class.tcp_app_profile_name,
+            "TCPAppProfilePath": class.tcp_app_profile_path,
+            "UDPAppProfileName": class.udp_app_profile_name,
+            "UDPAppProfilePath": class.udp_app_profile_path,
+        });
+        (name.clone(), value)
+    });
+    let connection = json!({
+        "User": nsxt.user,
+        "Password": nsxt.password.expose(),
+        "Host": nsxt.host,
+        "InsecureFlag": nsxt.insecure_flag,
+        "RemoteAuth": nsxt.remote_auth,
+        "SecretName": nsxt.secret_name,
+        "SecretNamespace": nsxt.secret_namespace,
+        "VMCAccessToken": nsxt.vmc_access_token.expose(),
+        "VMCAuthHost": nsxt.vmc_auth_host,
+        "ClientAuthCertFile": nsxt.client_auth_cert_file,
+        "ClientAuthKeyFile": nsxt.client_auth_key_file,
+        "CAFile": nsxt.ca_file,
+    });
+    let balancers = json!({
+        "LoadBalancer": {
+            "IPPoolName": balancer.ip_pool_name,
+            "IPPoolID": balancer.ip_pool_id,
+            "TCPAppProfileName": balancer.tcp_app_profile_name,
+            "TCPAppProfilePath": balancer.tcp_app_profile_path,
+            "UDPAppProfileName": balancer.udp_app_profile_name,
+            "UDPAppProfilePath": balancer.udp_app_profile_path,
+            "Size": balancer.size,
+            "LBServiceID": balancer.lb_service_id,
+            "Tier1GatewayPath": balancer.tier1_gateway_path,
+            "SnatDisabled": balancer.snat_disabled,
+            "AdditionalTags": balancer.tags,
+        },
+        "LoadBalancerClass": classes.collect::<serde_json::Map<_, _>>(),
+    });
+    [connection, balancers, json!({"Route": {"RouterPath": config.route.router_path}})]
+}
+
+/// The sections for NSX-T have readers of their own. Where they refuse, we warn; where they accept, every key is the
+/// same to them.
 #[test]
-fn the_provider_reads_our_connection_to_nsxt() {
+fn the_provider_reads_our_settings_for_nsxt() {
     let configs = samples(cloud_config());
     let mut reader = Reader::start("cpi-reader").unwrap();
     let yaml: Vec<String> = configs.iter().map(CloudConfig::to_yaml).collect();
     let ini: Vec<String> = configs.iter().map(|config| config.to_ini().unwrap()).collect();
-    let mut accepted = 0;
+    let mut accepted = [0; 3];
     for texts in [yaml, ini] {
-        for (config, answer) in configs.iter().zip(reader.read_all("nsxt", &texts).unwrap()) {
-            if answer.ok {
-                accepted += 1;
-                assert_eq!(answer.value["Host"], json!(config.nsxt.host));
-                assert_eq!(answer.value["User"], json!(config.nsxt.user));
-                assert_eq!(answer.value["Password"], json!(config.nsxt.password.expose()));
-                assert_eq!(answer.value["VMCAccessToken"], json!(config.nsxt.vmc_access_token.expose()));
+        let answers = ["nsxt", "lb", "route"].map(|name| reader.read_all(name, &texts).unwrap());
+        for (index, (config, text)) in configs.iter().zip(&texts).enumerate() {
+            let report = read(text).report;
+            let warned = |section: &str| {
+                let nsxt = report.findings.iter().filter(|finding| finding.rule == Rule::CloudConfigNsxt);
+                nsxt.filter(|finding| finding.message.contains(section)).count() > 0
+            };
+            let [nsxt, lb, route] = answers.each_ref().map(|answers| &answers[index]);
+            assert_eq!(nsxt.ok, !warned("not connect"), "{}: {text}", nsxt.error);
+            assert_eq!(lb.ok, !warned("no load balancers"), "{}: {text}", lb.error);
+            assert_eq!(route.ok, !config.route.router_path.is_empty(), "{}: {text}", route.error);
+            let expected = nsxt_expected(config);
+            for (kind, (answer, mut expected)) in [nsxt, lb, route].into_iter().zip(expected).enumerate() {
+                // The reader of INI leaves tags out when nothing switches load balancers on.
+                let tags = &answer.value["LoadBalancer"]["AdditionalTags"];
+                if kind == 1 && tags.is_null() {
+                    expected["LoadBalancer"]["AdditionalTags"] = Value::Null;
+                }
+                if answer.ok {
+                    accepted[kind] += 1;
+                    assert_eq!(answer.value, expected, "{text}");
+                }
             }
         }
     }
-    assert!(accepted > 0);
+    println!("nsxt: {accepted:?} connections, load balancers and routes accepted, with the same values");
+    assert!(accepted.into_iter().all(|count| count > configs.len() / 4), "{accepted:?}");
 }
 
 /// Converting INI to YAML keeps every key but those of the old provider, and those are listed.

@@ -5,6 +5,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod broken;
+mod broken_cloud;
+mod broken_csi;
 mod cloud;
 mod csi;
 mod ini;

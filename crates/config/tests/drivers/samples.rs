@@ -6,8 +6,8 @@ use proptest::collection::{btree_map, vec};
 use proptest::option::weighted;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
-use proptest::test_runner::TestRunner;
-use slipway_config::driver_config::{cloud, csi};
+use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
+use slipway_config::driver_config::{ServerPort, cloud, csi};
 use slipway_config::secret::Secret;
 
 pub(crate) fn count() -> usize {
@@ -16,8 +16,15 @@ pub(crate) fn count() -> usize {
 
 /// The same samples in every run.
 pub(crate) fn samples<T: std::fmt::Debug>(strategy: impl Strategy<Value = T>) -> Vec<T> {
-    let mut runner = TestRunner::deterministic();
-    (0..count()).map(|_| strategy.new_tree(&mut runner).unwrap().current()).collect()
+    many_samples(1, strategy)
+}
+
+/// A multiple of the usual number.
+pub(crate) fn many_samples<T: std::fmt::Debug>(times: usize, strategy: impl Strategy<Value = T>) -> Vec<T> {
+    // Filters refuse a few values each time, which adds up.
+    let config = ProptestConfig { max_local_rejects: u32::MAX, ..ProptestConfig::default() };
+    let mut runner = TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha));
+    (0..times * count()).map(|_| strategy.new_tree(&mut runner).unwrap().current()).collect()
 }
 
 /// What trips readers up: quotes, escapes, comments, traps of YAML, other scripts, addresses.
@@ -101,6 +108,19 @@ fn secret() -> impl Strategy<Value = Secret> {
     awkward().prop_map(|text| text.as_str().into())
 }
 
+fn port() -> impl Strategy<Value = ServerPort> {
+    prop_oneof![Just(0), 1..=u16::MAX].prop_map(ServerPort::from)
+}
+
+/// Networks as the provider reads them: separated by commas alone.
+fn networks() -> impl Strategy<Value = String> {
+    let network = prop_oneof![
+        (any::<std::net::Ipv4Addr>(), 0..=32).prop_map(|(address, prefix)| format!("{address}/{prefix}")),
+        (any::<std::net::Ipv6Addr>(), 0..=128).prop_map(|(address, prefix)| format!("{address}/{prefix}")),
+    ];
+    vec(network, 0..3).prop_map(|networks| networks.join(","))
+}
+
 fn families() -> impl Strategy<Value = Vec<String>> {
     let families = ["ipv4", "ipv6"].map(str::to_owned).to_vec();
     prop_oneof![Just(Vec::new()), proptest::sample::subsequence(families, 1..=2)]
@@ -111,7 +131,7 @@ fn families() -> impl Strategy<Value = Vec<String>> {
 struct Common {
     user: String,
     password: Secret,
-    port: u32,
+    port: ServerPort,
     insecure_flag: bool,
     datacenters: Vec<String>,
     soap_roundtrip_count: u32,
@@ -125,7 +145,7 @@ prop_compose! {
     fn common()(
         (user, ca_file, thumbprint) in (awkward(), awkward(), awkward()),
         password in secret(),
-        port in prop_oneof![Just(0u32), 1u32..65536],
+        port in port(),
         insecure_flag in any::<bool>(),
         datacenters in vec(entry(), 0..3),
         soap_roundtrip_count in 0u32..9,
@@ -137,23 +157,26 @@ prop_compose! {
 }
 
 fn vcenter() -> impl Strategy<Value = cloud::VCenter> {
-    (common(), name()).prop_map(|(common, server)| {
-        let (secret_name, secret_namespace) = common.secret.unwrap_or_default();
-        cloud::VCenter {
-            user: common.user,
-            password: common.password,
-            server,
-            port: common.port,
-            insecure_flag: common.insecure_flag,
-            datacenters: common.datacenters,
-            soap_roundtrip_count: common.soap_roundtrip_count,
-            ca_file: common.ca_file,
-            thumbprint: common.thumbprint,
-            secret_name,
-            secret_namespace,
-            ip_family: common.ip_family,
-        }
-    })
+    (common(), name(), prop_oneof![3 => Just(String::new()), 1 => awkward()]).prop_map(
+        |(common, server, secret_ref)| {
+            let (secret_name, secret_namespace) = common.secret.unwrap_or_default();
+            cloud::VCenter {
+                user: common.user,
+                password: common.password,
+                server,
+                port: common.port,
+                insecure_flag: common.insecure_flag,
+                datacenters: common.datacenters,
+                soap_roundtrip_count: common.soap_roundtrip_count,
+                ca_file: common.ca_file,
+                thumbprint: common.thumbprint,
+                secret_name,
+                secret_namespace,
+                secret_ref,
+                ip_family: common.ip_family,
+            }
+        },
+    )
 }
 
 prop_compose! {
@@ -213,12 +236,21 @@ fn class() -> impl Strategy<Value = cloud::LoadBalancerClass> {
 }
 
 prop_compose! {
+    /// Half of them complete, the others with whatever comes.
     fn load_balancer()(
         [ip_pool_name, ip_pool_id, size, lb_service_id, tier1_gateway_path, tcp_app_profile_name] in six(),
         (tcp_app_profile_path, udp_app_profile_name, udp_app_profile_path) in (awkward(), awkward(), awkward()),
         snat_disabled in any::<bool>(),
         tags in btree_map(name(), awkward(), 0..3),
+        complete in weighted(0.5, (prop::sample::select(vec!["SMALL", "MEDIUM", "LARGE", "XLARGE", "DLB"]), name(), name(), name(), name(), any::<bool>())),
     ) -> cloud::LoadBalancer {
+        if let Some((size, pool, gateway, tcp, udp, by_name)) = complete {
+            let (ip_pool_name, ip_pool_id) = if by_name { (pool, String::new()) } else { (String::new(), pool) };
+            return cloud::LoadBalancer {
+                ip_pool_name, ip_pool_id, size: size.to_owned(), lb_service_id, tier1_gateway_path: gateway, tcp_app_profile_name: tcp,
+                tcp_app_profile_path, udp_app_profile_name, udp_app_profile_path: udp, snat_disabled, tags,
+            };
+        }
         cloud::LoadBalancer {
             ip_pool_name, ip_pool_id, size, lb_service_id, tier1_gateway_path, tcp_app_profile_name, tcp_app_profile_path,
             udp_app_profile_name, udp_app_profile_path, snat_disabled, tags,
@@ -272,14 +304,14 @@ prop_compose! {
         global in global(),
         vcenters in btree_map(name(), vcenter(), 1..4),
         (zone, region) in (awkward(), awkward()),
-        nodes in six(),
+        (internal, external, exclude_internal, exclude_external) in (networks(), networks(), networks(), networks()),
+        (internal_name, external_name) in (awkward(), awkward()),
         load_balancer in load_balancer(),
         load_balancer_classes in btree_map(name(), class(), 0..2),
         router_path in awkward(),
         nsxt in nsxt(),
         legacy in legacy(),
     ) -> cloud::CloudConfig {
-        let [internal, external, internal_name, external_name, exclude_internal, exclude_external] = nodes;
         let mut config = cloud::CloudConfig {
             global,
             vcenters,
@@ -314,13 +346,14 @@ fn storage_user() -> impl Strategy<Value = String> {
 
 prop_compose! {
     fn storage_vcenter()(
-        user in storage_user(),
-        password in secret().prop_filter("empty", |password| !password.is_empty()),
-        port in prop_oneof![Just(0u32), 1u32..65536],
+        user in weighted(0.7, storage_user()),
+        password in weighted(0.7, secret()),
+        port in port(),
         insecure_flag in any::<bool>(),
         datacenters in vec(entry(), 0..3),
         (ca_file, thumbprint, file_share_clusters, migration_datastore_url) in (awkward(), awkward(), awkward(), awkward()),
     ) -> csi::VCenter {
+        let (user, password) = (user.unwrap_or_default(), password.unwrap_or_default());
         csi::VCenter { user, password, port, insecure_flag, ca_file, thumbprint, datacenters, file_share_clusters, migration_datastore_url }
     }
 }
@@ -328,15 +361,19 @@ prop_compose! {
 prop_compose! {
     fn storage_global()(
         (cluster_id, supervisor_id) in ("[ -~]{0,64}", "[ -~]{0,64}"),
-        (cluster_distribution, user, ca_file, thumbprint) in (awkward(), awkward(), awkward(), awkward()),
-        password in secret(),
-        port in prop_oneof![Just(0u32), 1u32..65536],
+        (cluster_distribution, ca_file, thumbprint) in (awkward(), awkward(), awkward()),
+        // What the vCenters lack is inherited.
+        user in storage_user(),
+        password in secret().prop_filter("empty", |password| !password.is_empty()),
+        vcenter_ip in weighted(0.1, "[a-z]{1,5}"),
+        port in port(),
         insecure_flag in any::<bool>(),
         datacenters in vec(entry(), 0..3),
         numbers in [0u32..9999, 0u32..9999, 0u32..9999, 0u32..9999, 0u32..9999, 0u32..9999, 0u32..9999, 0u32..9999],
     ) -> csi::Global {
         let [register, protection, migration, operation, auth, preferred, query_limit, list_volume_threshold] = numbers;
         csi::Global {
+            vcenter_ip: vcenter_ip.unwrap_or_default(),
             cluster_id, cluster_distribution, supervisor_id, user, password, port, insecure_flag, ca_file, thumbprint, datacenters,
             register_volumes_cleanup: register,
             pvc_protection_cleanup: protection,
@@ -356,24 +393,42 @@ prop_compose! {
         global in storage_global(),
         vcenters in btree_map(name(), storage_vcenter(), 1..4),
         categories in vec(entry(), 1..4),
+        old_labels in weighted(0.5, (awkward(), awkward())),
         labels in btree_map(name(), r"(topology\.kubernetes\.io|topology\.csi\.vmware\.com)/[a-z]{1,8}", 0..3),
-        permissions in btree_map(name(), (awkward(), prop::sample::select(vec!["", "READ_WRITE", "READ_ONLY", "NO_ACCESS"]), any::<bool>()), 0..3),
+        permissions in btree_map(name(), (awkward(), weighted(0.7, prop::sample::select(csi::Permission::ALL.to_vec())), any::<bool>()), 0..3),
         snapshots in [0u32..33, 0u32..33, 0u32..33],
     ) -> csi::CsiConfig {
         let [global_max, vsan_max, vvol_max] = snapshots;
+        let one = vcenters.len() == 1 && (global.vcenter_ip.is_empty() || vcenters.contains_key(&global.vcenter_ip));
+        // Only a single vCenter may do without categories.
+        let labels_of_one = old_labels.filter(|_| one).map(|(zone, region)| csi::Labels { zone, region, ..csi::Labels::default() });
+        let many = csi::Labels { topology_categories: categories, ..csi::Labels::default() };
         csi::CsiConfig {
             global,
             vcenters,
-            labels: csi::Labels { topology_categories: categories, zone: String::new(), region: String::new() },
+            labels: labels_of_one.unwrap_or(many),
             topology_categories: labels.into_iter().map(|(name, label)| (name, csi::TopologyCategory { label })).collect(),
             net_permissions: permissions
                 .into_iter()
                 .map(|(name, (ips, permissions, root_squash))| {
-                    (name, csi::NetPermissions { ips, permissions: permissions.to_owned(), root_squash })
+                    (name, csi::NetPermissions { ips, permissions, root_squash })
                 })
                 .collect::<BTreeMap<_, _>>(),
             snapshot: csi::Snapshot { global_max, vsan_max, vvol_max },
             guest: csi::Guest::default(),
         }
+    }
+}
+
+prop_compose! {
+    /// The configuration of a guest cluster.
+    pub(crate) fn guest_config()(
+        (endpoint, cluster_uid) in (name(), name()),
+        [port, cluster_name, cluster_distribution, cluster_api_version, cluster_kind, _] in six(),
+        mut global in storage_global(),
+    ) -> csi::CsiConfig {
+        global.vcenter_ip.clear();
+        let guest = csi::Guest { endpoint, port, cluster_uid, cluster_name, cluster_distribution, cluster_api_version, cluster_kind };
+        csi::CsiConfig { global, guest, ..csi::CsiConfig::default() }
     }
 }

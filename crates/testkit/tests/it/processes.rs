@@ -1,3 +1,4 @@
+use std::ffi::OsString;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -6,16 +7,25 @@ use std::time::Duration;
 use slipway_testkit::process::{Process, Start, eventually};
 use slipway_testkit::scratch::Scratch;
 
-fn sleeper(scratch: &Scratch) -> Process {
+fn start(
+    name: &str,
+    program: &Path,
+    arguments: &[&str],
+    environment: Vec<(&str, OsString)>,
+    scratch: &Scratch,
+) -> anyhow::Result<Process> {
     Process::start(Start {
-        name: "sleep",
-        program: Path::new("sleep"),
-        arguments: vec!["1000".into()],
-        environment: Vec::new(),
-        log: scratch.join("sleep.log"),
+        name,
+        program,
+        arguments: arguments.iter().map(Into::into).collect(),
+        environment,
+        log: scratch.join(&format!("{name}.log")),
         network_of: None,
     })
-    .unwrap()
+}
+
+fn sleeper(scratch: &Scratch) -> Process {
+    start("sleep", Path::new("sleep"), &["1000"], Vec::new(), scratch).unwrap()
 }
 
 /// Gone, or waiting to be forgotten.
@@ -43,17 +53,31 @@ fn a_process_ends_when_it_is_dropped() {
 fn a_process_that_ends_too_soon_says_why() {
     let scratch = Scratch::new("fail").unwrap();
     scratch.settle();
-    let mut process = Process::start(Start {
-        name: "cat",
-        program: Path::new("cat"),
-        arguments: vec!["/does/not/exist".into()],
-        environment: Vec::new(),
-        log: scratch.join("cat.log"),
-        network_of: None,
-    })
-    .unwrap();
+    let mut process = start("cat", Path::new("cat"), &["/does/not/exist"], Vec::new(), &scratch).unwrap();
     let error = process.wait_until(Duration::from_secs(10), || false).unwrap_err().to_string();
     assert!(error.contains("cat ended") && error.contains("/does/not/exist"), "{error}");
+}
+
+/// A server cannot be ready without the one it depends on; the reason is the other's.
+#[test]
+fn a_dependency_that_ends_is_reported_at_once() {
+    let scratch = Scratch::new("dependency").unwrap();
+    scratch.settle();
+    let mut storage = start("storage", Path::new("cat"), &["/does/not/exist"], Vec::new(), &scratch).unwrap();
+    let mut server = sleeper(&scratch);
+    let never = Duration::from_mins(10);
+    let error = server.wait_until_with(&mut [&mut storage], never, || false).unwrap_err().to_string();
+    assert!(error.contains("storage ended") && error.contains("/does/not/exist"), "{error}");
+}
+
+#[test]
+fn a_missing_tool_is_named_with_its_package() {
+    let scratch = Scratch::new("tool").unwrap();
+    scratch.settle();
+    let path = vec![("PATH", "/does/not/exist".into())];
+    let error = start("sleep", Path::new("/bin/sleep"), &["1"], path, &scratch).unwrap_err();
+    let error = format!("{error:#}");
+    assert!(error.contains("`setpriv` is not installed") && error.contains("util-linux"), "{error}");
 }
 
 /// Not a test: what the next one starts and kills.

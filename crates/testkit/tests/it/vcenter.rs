@@ -1,3 +1,4 @@
+use std::collections::BTreeSet;
 use std::process::Command;
 use std::time::Duration;
 
@@ -54,6 +55,50 @@ fn the_inventory_is_what_an_independent_client_reads() {
     }
     let calls = vcenter.calls().unwrap();
     assert!(calls["Login"].as_u64().is_some_and(|count| count >= 1), "{calls}");
+}
+
+/// Each has its own port and its own inventory.
+#[test]
+fn several_start_at_once() {
+    let names = ["north", "south", "west"];
+    let vcenters: Vec<VCenter> = std::thread::scope(|scope| {
+        let starting = names.map(|name| {
+            scope.spawn(move || {
+                let mut estate = estate();
+                estate["datacenters"][0]["name"] = name.into();
+                VCenter::start(&estate).unwrap()
+            })
+        });
+        starting.map(|thread| thread.join().unwrap()).into_iter().collect()
+    });
+    let ports: BTreeSet<u16> = vcenters.iter().map(VCenter::port).collect();
+    assert_eq!(ports.len(), names.len());
+    for (vcenter, own) in vcenters.iter().zip(names) {
+        for name in names {
+            let found = vcenter.object(&format!("/{name}")).unwrap().is_some();
+            assert_eq!(found, name == own, "/{name} on the vCenter of {own}");
+        }
+    }
+}
+
+#[test]
+fn logs_are_kept_when_a_test_fails_and_removed_when_it_passes() {
+    let vcenter = VCenter::start(&estate()).unwrap();
+    let passed = vcenter.scratch().path().to_owned();
+    assert!(passed.join("vcsim.log").is_file());
+    drop(vcenter);
+    assert!(!passed.exists(), "{}", passed.display());
+
+    let (sender, receiver) = std::sync::mpsc::channel();
+    let failing = std::thread::spawn(move || {
+        let vcenter = VCenter::start(&estate()).unwrap();
+        sender.send(vcenter.scratch().path().to_owned()).unwrap();
+        panic!("as a test that fails does");
+    });
+    assert!(failing.join().is_err());
+    let failed = receiver.recv().unwrap();
+    assert!(failed.join("vcsim.log").is_file() && failed.join("inventory.json").is_file());
+    std::fs::remove_dir_all(failed).unwrap();
 }
 
 #[test]

@@ -58,7 +58,7 @@ struct Judgement<'a> {
 struct VCenter {
     name: String,
     server: String,
-    port: u32,
+    port: u16,
     datacenters: Vec<String>,
     insecure: bool,
     credentials: String,

@@ -9,7 +9,7 @@ pub struct EffectiveVCenter {
     /// The name other settings refer to it with.
     pub name: String,
     pub server: String,
-    pub port: u32,
+    pub port: u16,
     pub insecure: bool,
     pub datacenters: Vec<String>,
     pub soap_roundtrip_count: u32,
@@ -17,6 +17,8 @@ pub struct EffectiveVCenter {
     pub thumbprint: String,
     pub ip_family: Vec<String>,
     pub credentials: Credentials,
+    /// The provider's name for the place it takes other credentials from when these fail.
+    pub secret_ref: String,
 }
 
 /// Where the provider takes credentials from.
@@ -32,6 +34,9 @@ pub enum Credentials {
     Missing,
 }
 
+/// What the provider calls the credentials of the global section.
+const GLOBAL: &str = "Global";
+
 impl CloudConfig {
     /// All vCenters, with what they inherit.
     pub fn effective(&self) -> Vec<EffectiveVCenter> {
@@ -44,6 +49,7 @@ impl CloudConfig {
                 server: global.server.clone(),
                 secret_name: global.secret_name.clone(),
                 secret_namespace: global.secret_namespace.clone(),
+                secret_ref: GLOBAL.to_owned(),
                 ..VCenter::default()
             };
             vcenters.push(self.inherit(&global.server, &only));
@@ -59,8 +65,12 @@ impl CloudConfig {
         let list = |own: &Vec<String>, inherited: &Vec<String>| {
             if own.is_empty() { inherited.clone() } else { own.clone() }
         };
-        let number = |own: u32, inherited: u32, default: u32| {
-            [own, inherited].into_iter().find(|n| *n != 0).unwrap_or(default)
+        let count = [vcenter.soap_roundtrip_count, global.soap_roundtrip_count];
+        let credentials = self.credentials(vcenter);
+        let secret_ref = match &credentials {
+            Credentials::OwnSecret { namespace, name } => format!("{namespace}/{name}"),
+            Credentials::Global => GLOBAL.to_owned(),
+            Credentials::Inline { .. } | Credentials::Missing => vcenter.secret_ref.clone(),
         };
         let mut ip_family = list(&vcenter.ip_family, &global.ip_family);
         if ip_family.is_empty() {
@@ -69,14 +79,15 @@ impl CloudConfig {
         EffectiveVCenter {
             name: name.to_owned(),
             server: text(&vcenter.server, &name.to_owned()),
-            port: number(vcenter.port, global.port, 443),
+            port: vcenter.port.get().or(global.port.get()).unwrap_or(443),
             insecure: vcenter.insecure_flag || global.insecure_flag,
             datacenters: list(&vcenter.datacenters, &global.datacenters),
-            soap_roundtrip_count: number(vcenter.soap_roundtrip_count, global.soap_roundtrip_count, 3),
+            soap_roundtrip_count: count.into_iter().find(|count| *count != 0).unwrap_or(3),
             ca_file: text(&vcenter.ca_file, &global.ca_file),
             thumbprint: text(&vcenter.thumbprint, &global.thumbprint),
             ip_family,
-            credentials: self.credentials(vcenter),
+            credentials,
+            secret_ref,
         }
     }
 

@@ -1,13 +1,15 @@
 //! Reading the configuration from either format.
 
-use super::{CloudConfig, Credentials, Leftover, Legacy, VCenter};
+use super::check::check;
+use super::places::Places;
+use super::{CloudConfig, Leftover, Legacy, VCenter};
 use crate::decode::Decoder;
 use crate::driver_config::ini::IniReader;
 use crate::driver_config::keys::Section;
 use crate::driver_config::yaml;
 use crate::findings::{Findings, Report, Rule};
 use crate::gcfg;
-use crate::yaml::{self as document, At, Document, FieldPath, Limits, Span, Value};
+use crate::yaml::{self as document, At, Document, Limits, Span, Value};
 
 /// Which format a text was in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,6 +62,11 @@ pub fn read(text: &str) -> Reading {
         check(&config, &mut yaml_findings, &Places::Yaml(&document));
         return finish(config, Format::Yaml, Vec::new(), yaml_findings, Some(&document), text);
     }
+    // It is YAML, of a kind we do not take.
+    if yaml_findings.has_error_of(Rule::YamlUnsupported) {
+        let report = yaml_findings.report(None, text);
+        return Reading { config: None, format: Some(Format::Yaml), leftovers: Vec::new(), report };
+    }
     let mut findings = Findings::default();
     match gcfg::parse(text) {
         Ok(file) if !file.sections.is_empty() => {
@@ -104,7 +111,7 @@ fn neither(text: &str, mut findings: Findings, ini: Option<gcfg::SyntaxError>) -
 }
 
 /// Written by tools that dump everything, and overwritten by the driver.
-const OVERWRITTEN: [&str; 2] = ["tenantref", "secretref"];
+const OVERWRITTEN: [&str; 1] = ["tenantref"];
 /// Sections, as YAML and INI call them.
 const KEYS: [(&str, &str); 8] = [
     ("global", "Global"),
@@ -120,12 +127,23 @@ const KEYS: [(&str, &str); 8] = [
 fn from_yaml(document: &Document, findings: &mut Findings) -> CloudConfig {
     let mut config = CloudConfig::default();
     let mut decoder = Decoder::new(document, findings);
+    let mut nothing = None;
     for entry in yaml::entries(&mut decoder, At::ROOT) {
         match &*entry.key {
             "global" => config.global = yaml::section(&mut decoder, entry.at, &[]),
             "vcenter" => {
+                nothing = decoder.value(entry.at).is_null().then_some(entry.at);
                 for (name, (at, vcenter)) in yaml::sections::<VCenter>(&mut decoder, entry.at, &OVERWRITTEN) {
-                    if vcenter.server.is_empty() {
+                    let blank = |node: &Value| match node {
+                        Value::Scalar { text, .. } => text.is_empty() || node.is_null(),
+                        _ => false,
+                    };
+                    let written = match document.value(at) {
+                        Value::Map(entries) => entries.iter().find(|entry| &*entry.key == "server"),
+                        _ => None,
+                    };
+                    // What is there but cannot be read has been reported.
+                    if written.is_none_or(|entry| blank(document.value(entry.at))) {
                         decoder
                             .findings()
                             .missing(at, "server", "`server` is required for each vCenter")
@@ -146,6 +164,10 @@ fn from_yaml(document: &Document, findings: &mut Findings) -> CloudConfig {
             "nsxt" => config.nsxt = yaml::section(&mut decoder, entry.at, &[]),
             _ => yaml::unknown_key(&mut decoder, entry, KEYS.into_iter()),
         }
+    }
+    if let Some(at) = nothing.filter(|_| !config.global.server.is_empty()) {
+        let message = "`vcenter` has no value; the driver crashes when it adds the global `server` to it";
+        findings.error(Rule::CloudConfigVCenters, at, message).hint("remove `vcenter:`");
     }
     config
 }
@@ -192,156 +214,5 @@ fn legacy_leftovers(reader: &mut IniReader<'_>, file: &gcfg::File) {
                 reader.leftover(format!("[{}] {}", section.name, variable.name), variable.offset, REASON);
             }
         }
-    }
-}
-
-/// Where to point at when a setting of the whole is wrong.
-enum Places<'a> {
-    Yaml(&'a Document),
-    Ini(&'a gcfg::File),
-}
-
-impl Places<'_> {
-    /// The key of a section, or as much of the way to it as exists.
-    fn find(&self, yaml: &[&str], ini: (&str, Option<&str>, &str)) -> (Span, FieldPath) {
-        match self {
-            Places::Yaml(document) => {
-                let mut at = At::ROOT;
-                for key in yaml {
-                    let Value::Map(entries) = document.value(at) else { break };
-                    let Some(entry) = entries.iter().find(|entry| &*entry.key == *key) else { break };
-                    at = entry.at;
-                }
-                (document.span(at), document.path(at))
-            }
-            Places::Ini(file) => {
-                let (name, subsection, key) = ini;
-                let section = file.sections.iter().find(|section| {
-                    gcfg::same_name(&section.name, name) && section.subsection.as_deref() == subsection
-                });
-                let Some(section) = section else { return (Span::default(), FieldPath::default()) };
-                let variable = section.variables.iter().find(|variable| gcfg::same_name(&variable.name, key));
-                let header = Span::new(section.offset, section.offset + 1 + section.name.len());
-                let span = variable.map_or(header, |variable| {
-                    Span::new(variable.offset, variable.offset + variable.name.len())
-                });
-                let shown =
-                    subsection.map_or(format!("[{name}]"), |subsection| format!("[{name} {subsection:?}]"));
-                let path = if key.is_empty() { shown } else { format!("{shown} {key}") };
-                (span, FieldPath::of(path))
-            }
-        }
-    }
-}
-
-/// What the provider would refuse, or what an administrator would want to know.
-fn check(config: &CloudConfig, findings: &mut Findings, places: &Places<'_>) {
-    let global =
-        |yaml: &'static str, ini: &'static str| places.find(&["global", yaml], ("Global", None, ini));
-    if config.vcenters.is_empty() && config.global.server.is_empty() {
-        let (span, _) = places.find(&["vcenter"], ("VirtualCenter", None, ""));
-        findings
-            .error_in(Rule::CloudConfigVCenters, span, "no vCenter is configured")
-            .hint("add `vcenter:` with a `server` (YAML), or [VirtualCenter \"server\"] (INI)");
-    }
-    let secret = !config.global.secret_name.is_empty() || !config.global.secret_namespace.is_empty();
-    if secret && !config.global.secrets_directory.is_empty() {
-        let (span, path) = global("secretsDirectory", "secrets-directory");
-        findings
-            .error_in(
-                Rule::CloudConfigCredentials,
-                span,
-                "a Secret and a directory with credentials are both given; the driver then uses neither",
-            )
-            .at_path(path)
-            .hint("keep one of the two");
-    } else if secret && (config.global.secret_name.is_empty() || config.global.secret_namespace.is_empty()) {
-        let (span, path) = global("secretName", "secret-name");
-        findings
-            .error_in(
-                Rule::CloudConfigCredentials,
-                span,
-                "name and namespace of the Secret are needed together",
-            )
-            .at_path(path)
-            .hint("give both `secretName` and `secretNamespace` (INI: `secret-name`, `secret-namespace`)");
-    }
-    // Said where it is written: at the vCenter, or in the global section it is inherited from.
-    let families = |name: &str| {
-        let own = config.vcenters.get(name).is_some_and(|vcenter| !vcenter.ip_family.is_empty());
-        if own {
-            places.find(&["vcenter", name, "ipFamily"], ("VirtualCenter", Some(name), "ip-family"))
-        } else {
-            global("ipFamily", "ip-family")
-        }
-    };
-    for vcenter in config.effective() {
-        if vcenter.credentials == Credentials::Missing
-            && !secret
-            && config.global.secrets_directory.is_empty()
-        {
-            let (span, path) =
-                places.find(&["vcenter", &vcenter.name], ("VirtualCenter", Some(&vcenter.name), ""));
-            findings
-                .error_in(
-                    Rule::CloudConfigCredentials,
-                    span,
-                    format!("there are no credentials for `{}`", vcenter.name),
-                )
-                .at_path(path)
-                .hint("name a Secret in the global section");
-        }
-        if vcenter.ip_family.len() > 1 {
-            let (span, path) = families(&vcenter.name);
-            findings
-                .warning_in(
-                    Rule::CloudConfigIpFamily,
-                    span,
-                    "the driver starts with two address families only as an experiment",
-                )
-                .at_path(path)
-                .hint("set ENABLE_ALPHA_DUAL_STACK in the driver's environment, or give one family");
-        }
-        if let Some(family) = vcenter
-            .ip_family
-            .iter()
-            .find(|family| !family.eq_ignore_ascii_case("ipv4") && !family.eq_ignore_ascii_case("ipv6"))
-        {
-            let (span, path) = families(&vcenter.name);
-            findings
-                .error_in(Rule::CloudConfigIpFamily, span, format!("`{family}` is not an address family"))
-                .at_path(path)
-                .hint("write ipv4 or ipv6");
-        }
-    }
-    passwords(config, findings, places);
-    if config.labels.zone.is_empty() != config.labels.region.is_empty() {
-        let (span, path) = places.find(&["labels"], ("Labels", None, ""));
-        findings
-            .warning_in(
-                Rule::CloudConfigLabels,
-                span,
-                "zones are only used when both `zone` and `region` are given",
-            )
-            .at_path(path)
-            .hint("give both or neither");
-    }
-}
-
-fn passwords(config: &CloudConfig, findings: &mut Findings, places: &Places<'_>) {
-    let global = (!config.global.password.is_empty())
-        .then(|| places.find(&["global", "password"], ("Global", None, "password")));
-    let own = config.vcenters.iter().filter(|(_, vcenter)| !vcenter.password.is_empty()).map(|(name, _)| {
-        places.find(&["vcenter", name, "password"], ("VirtualCenter", Some(name), "password"))
-    });
-    for (span, path) in global.into_iter().chain(own) {
-        findings
-            .warning_in(
-                Rule::CloudConfigPassword,
-                span,
-                "a password in clear text, readable by everyone who can read this file",
-            )
-            .at_path(path)
-            .hint("put it into a Secret and name that with `secretName` and `secretNamespace`");
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::driver_config::ServerPort;
 use crate::driver_config::keys::keys;
 use crate::secret::Secret;
 
@@ -15,7 +16,7 @@ keys! {
         /// The only vCenter, in the oldest form.
         server: String = "server" "server";
         /// Port of the vCenters.
-        port: u32 = "port" "port";
+        port: ServerPort = "port" "port";
         /// Whether certificates are not verified. Cannot be undone for a single vCenter.
         insecure_flag: bool = "insecure-flag" "insecureFlag";
         /// Datacenters to look in; none means all.
@@ -51,7 +52,7 @@ keys! {
         /// Name or address of the server.
         server: String = "server" "server";
         /// Port.
-        port: u32 = "port" "port";
+        port: ServerPort = "port" "port";
         /// Whether its certificate is not verified.
         insecure_flag: bool = "insecure-flag" "insecureFlag";
         /// Datacenters to look in; none means all.
@@ -66,6 +67,8 @@ keys! {
         secret_name: String = "secret-name" "secretName";
         /// Namespace of that Secret.
         secret_namespace: String = "secret-namespace" "secretNamespace";
+        /// The provider's own name for the credentials. It is overwritten wherever a Secret is named.
+        secret_ref: String = "secretref" "secretref";
         /// Address families of the nodes.
         ip_family: Vec<String> = "ip-family" "ipFamily";
     }

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::CloudConfig;
-use crate::driver_config::ini::{write_keys, write_section};
+use crate::driver_config::ini::{quoted, write_keys, write_section};
 use crate::driver_config::keys::Section;
 use crate::driver_config::yaml::to_map;
 use crate::gcfg::{WriteError, Writer};
@@ -54,7 +54,7 @@ impl CloudConfig {
         write_section(&mut writer, "Nodes", None, &self.nodes, false)?;
         write_section(&mut writer, "LoadBalancer", None, &self.load_balancer, false)?;
         for (name, class) in &self.load_balancer_classes {
-            write_section(&mut writer, "LoadBalancerClass", Some(name), class, true)?;
+            write_section(&mut writer, "LoadBalancerClass", quoted(name), class, true)?;
         }
         write_section(&mut writer, "Route", None, &self.route, false)?;
         write_section(&mut writer, "NSXT", None, &self.nsxt, false)?;
