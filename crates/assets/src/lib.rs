@@ -8,13 +8,13 @@
 //! | [`identity`] | what is drawn once per cluster |
 //! | [`pki`] | keys and certificates |
 //! | [`random`] | where keys and names come from |
-//! | [`manifests`] | `manifests/` and `openshift/` |
-//! | [`machines`] | Machines, their sets and addresses, in `openshift/` |
-//! | [`cluster_api`] | `cluster-api/` |
+//! | `manifests` | `manifests/` and `openshift/` |
+//! | `machines` | Machines, their sets and addresses, in `openshift/` |
+//! | `cluster_api` | `cluster-api/` |
 //! | [`ignition`](mod@ignition) | what machines boot from, `auth/` and `metadata.json` |
 //! | [`drivers`] | the configuration of the vSphere drivers |
 //! | [`vsphere`], [`ovirt`], [`kubevirt`] | names and objects on the platforms |
-//! | [`names`], [`objects`] | what files agree on, and what they are made of |
+//! | [`names`], `objects` | what files agree on, and what they are made of |
 
 pub mod cluster;
 mod cluster_api;

@@ -1,7 +1,7 @@
 //! Keys and certificates.
 //!
 //! Each signer vouches for one thing, so that a stolen key opens one door. Signers and leaves are listed in
-//! [`plan`]; [`issue`] turns the list into PEM.
+//! `plan`; `issue` turns the list into PEM.
 
 mod issue;
 mod plan;

@@ -121,20 +121,17 @@ impl ControlPlane {
     /// Installs real resource definitions, given as `project/plural.group`, and waits until they are served.
     /// Each costs the API server memory, so install only what is needed.
     pub fn install_definitions(&self, names: &[&str]) -> anyhow::Result<()> {
+        let mut files = Vec::new();
         for name in names {
             let project = name.split('/').next().unwrap_or_default();
-            let files = if project == "kubevirt" { "kubevirt-crd-files" } else { "crd-files" };
-            let file = peers::find(files)?.join(format!("{name}.yaml"));
-            let file = file.to_str().context("a path in UTF-8")?;
-            self.kubectl.run(&["apply", "--server-side", "--filename", file])?;
-            self.kubectl.run(&[
-                "wait",
-                "--for=condition=Established",
-                "--timeout=60s",
-                "--filename",
-                file,
-            ])?;
+            let folder = if project == "kubevirt" { "kubevirt-crd-files" } else { "crd-files" };
+            let file = peers::find(folder)?.join(format!("{name}.yaml"));
+            files.push(format!("--filename={}", file.to_str().context("a path in UTF-8")?));
         }
+        let files: Vec<&str> = files.iter().map(String::as_str).collect();
+        self.kubectl.run(&[&["apply", "--server-side"], &files[..]].concat())?;
+        let wait = ["wait", "--for=condition=Established", "--timeout=60s"];
+        self.kubectl.run(&[&wait[..], &files[..]].concat())?;
         Ok(())
     }
 

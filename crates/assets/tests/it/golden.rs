@@ -7,10 +7,11 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use rstest::rstest;
 use serde_json::{Value, json};
-use slipway_assets::{Access, Cluster, Tree};
+use slipway_assets::{Access, Cluster, Error, File, Tree};
 use slipway_config::yaml::to_yaml;
 
 use crate::fixtures::{self, EVERYTHING, KUBEVIRT, NONE, OVIRT, SEED, VSPHERE};
+use crate::ignition::decoded;
 
 #[rstest]
 #[case("vsphere", VSPHERE)]
@@ -21,9 +22,9 @@ use crate::fixtures::{self, EVERYTHING, KUBEVIRT, NONE, OVIRT, SEED, VSPHERE};
 #[case("none", NONE)]
 fn trees_are_as_agreed(#[case] name: &str, #[case] config: &str) {
     let cluster = fixtures::cluster(config);
-    let tree = slipway_assets::manifests(&cluster).unwrap();
+    let tree = all_files(&cluster);
     let shown: BTreeMap<PathBuf, String> =
-        tree.iter().map(|(path, file)| (PathBuf::from(path), show(&cluster, path, file))).collect();
+        tree.iter().map(|(path, file)| (PathBuf::from(path), show(&cluster, &tree, path, file))).collect();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
     if std::env::var_os("SLIPWAY_GOLDEN").is_some_and(|what| what == "update") {
         update(&root, &shown);
@@ -68,9 +69,26 @@ fn read(root: &Path) -> BTreeMap<PathBuf, String> {
     files
 }
 
-/// A file for people: Secrets are decoded, and what is different in every run has a name.
-fn show(cluster: &Cluster, _path: &str, file: &slipway_assets::File) -> String {
-    let mut value = fixtures::yaml(std::str::from_utf8(&file.contents).unwrap());
+/// Manifests, and what is made from them. The samples of the design name no release to install.
+fn all_files(cluster: &Cluster) -> Tree {
+    let mut tree = slipway_assets::manifests(cluster).unwrap();
+    match slipway_assets::ignition(cluster, &tree) {
+        Ok(ignition) => tree.extend(ignition),
+        Err(Error::ReleaseImage) => {}
+        Err(error) => panic!("{error}"),
+    }
+    tree
+}
+
+/// A file for people: what is encoded is decoded, and what is different in every run has a name.
+fn show(cluster: &Cluster, tree: &Tree, path: &str, file: &File) -> String {
+    let text = std::str::from_utf8(&file.contents).unwrap();
+    let mut value = match Path::new(path).extension().and_then(|extension| extension.to_str()) {
+        Some("ign") => show_ignition(tree, &serde_json::from_str(text).unwrap()),
+        Some("json" | "yaml" | "yml") => fixtures::yaml(text),
+        _ if path == "auth/kubeconfig" => fixtures::yaml(text),
+        _ => json!(text),
+    };
     if value["kind"] == "Secret"
         && let Some(data) = value["data"].as_object_mut()
     {
@@ -85,7 +103,7 @@ fn show(cluster: &Cluster, _path: &str, file: &slipway_assets::File) -> String {
         // Bundles first: they contain the others.
         .filter(|(name, _)| name.contains("bundle"))
         .chain(cluster.pki.files().filter(|(name, _)| !name.contains("bundle")))
-        .map(|(name, pem)| (pem.to_owned(), format!("<{name}>\n")))
+        .map(|(name, pem)| (pem.to_owned(), name.to_owned()))
         .collect();
     scrub(&mut value, &names);
     let access = match file.access {
@@ -95,12 +113,40 @@ fn show(cluster: &Cluster, _path: &str, file: &slipway_assets::File) -> String {
     format!("{access}{}", to_yaml(&value))
 }
 
+/// Longest file that is shown in full; larger ones are scripts, which have a place of their own.
+const SHOWN: usize = 1500;
+
+/// A configuration with its files decoded; those that are shown elsewhere, or are long, are only named.
+fn show_ignition(tree: &Tree, config: &Value) -> Value {
+    let mut config = config.clone();
+    let files = config.pointer_mut("/storage/files").and_then(Value::as_array_mut);
+    for file in files.into_iter().flatten() {
+        let path = file["path"].as_str().unwrap_or_default().trim_start_matches("/opt/openshift/").to_owned();
+        let resources = [file.pointer("/contents"), file.pointer("/append/0")];
+        let Some(resource) = resources.into_iter().flatten().next() else { continue };
+        let contents = decoded(resource);
+        let shown = match tree.get(&path) {
+            Some(same) if same.contents == contents => format!("as {path}"),
+            _ if path.starts_with("tls/") => format!("<{}>", path.trim_start_matches("tls/")),
+            _ if contents.len() > SHOWN => {
+                format!("{} lines", String::from_utf8(contents).unwrap().lines().count())
+            }
+            _ => String::from_utf8(contents).unwrap(),
+        };
+        let members = file.as_object_mut().unwrap();
+        let how = if members.contains_key("append") { "append" } else { "contents" };
+        members.insert(how.to_owned(), json!(shown));
+    }
+    config
+}
+
 fn scrub(value: &mut Value, names: &[(String, String)]) {
     match value {
         Value::String(text) => {
             for (pem, name) in names {
-                let encoded = STANDARD.encode(pem);
-                *text = text.replace(pem, name).replace(&encoded, &format!("<base64 of {}>", name.trim()));
+                let plain = format!("<{name}>");
+                let encoded = format!("<base64 of {name}>");
+                *text = text.replace(&STANDARD.encode(pem), &encoded).replace(pem.trim(), &plain);
             }
         }
         Value::Array(items) => items.iter_mut().for_each(|item| scrub(item, names)),
@@ -112,8 +158,7 @@ fn scrub(value: &mut Value, names: &[(String, String)]) {
 #[test]
 fn two_runs_are_the_same_to_the_byte() {
     let cluster = fixtures::cluster(EVERYTHING);
-    let run = || -> Tree { slipway_assets::manifests(&cluster).unwrap() };
-    assert!(run() == run());
+    assert!(all_files(&cluster) == all_files(&cluster));
 }
 
 /// Secrets are in files that only their owner reads, and nowhere else.
@@ -128,7 +173,7 @@ fn secrets_are_in_private_files_only() {
             .chain(keys)
             .flat_map(|text| [text.to_owned(), STANDARD.encode(text)])
             .collect();
-        let tree = slipway_assets::manifests(&cluster).unwrap();
+        let tree = all_files(&cluster);
         for (path, file) in tree.iter().filter(|(_, file)| file.access == Access::Group) {
             let value = fixtures::yaml(std::str::from_utf8(&file.contents).unwrap()).to_string();
             let value: Value = serde_json::from_str(&value).unwrap();

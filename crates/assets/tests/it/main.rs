@@ -6,6 +6,8 @@ mod certificates;
 mod fixtures;
 mod golden;
 mod growth;
+mod ignition;
 mod platforms;
+mod reconcile;
 mod seed;
 mod strict;

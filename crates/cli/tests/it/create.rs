@@ -99,12 +99,15 @@ fn manifests_and_then_nothing_to_do() {
 fn edits_and_deletions_are_kept() {
     let directory = Directory::of("none.yaml", &[]);
     directory.run(&["create", "manifests"]);
-    directory.put(DNS, "edited: true\n");
+    directory.change(DNS, "  name: cluster\n", "  name: cluster\n  labels: {mine: edited}\n");
     fs::remove_file(directory.at(SCHEDULER)).expect("a file");
     assert_transcript!(directory.transcript(&["create", "manifests"]));
     directory.put("manifests/notes.txt", "mine");
     assert_transcript!(directory.transcript(&["create", "ignition-configs"]));
-    assert_eq!(fs::read_to_string(directory.at(DNS)).expect("a file"), "edited: true\n");
+    assert!(fs::read_to_string(directory.at(DNS)).expect("a file").contains("mine: edited"));
+    let bootstrap = fs::read_to_string(directory.at("bootstrap.ign")).expect("a file");
+    assert!(bootstrap.contains("/opt/openshift/manifests/cluster-dns-02-config.yml"));
+    assert!(!bootstrap.contains("cluster-scheduler-02-config.yml"), "it was deleted");
 }
 
 #[test]

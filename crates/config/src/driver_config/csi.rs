@@ -171,7 +171,7 @@ pub struct Reading {
 const SECTIONS: [&str; 7] =
     ["Global", "VirtualCenter", "Labels", "TopologyCategory", "NetPermissions", "Snapshot", "GC"];
 
-/// Reads the configuration and judges it as the driver does. One with [GC] and no vCenter is a guest cluster's.
+/// Reads the configuration and judges it as the driver does. One with `[GC]` and no vCenter is a guest cluster's.
 pub fn read(text: &str) -> Reading {
     let mut findings = Findings::default();
     let file = match gcfg::parse(text) {
