@@ -152,7 +152,9 @@ fn a_node_is_initialised_by_the_cloud_controller_manager() {
     kubectl.run(&["create", "--filename", file.to_str().unwrap()]).unwrap();
     let seen = eventually("the node is initialised", Duration::from_mins(1), || {
         let node = kubectl.json(&["get", "node", "node-0"])?;
-        Ok(node["spec"]["providerID"].is_string().then_some(node))
+        // Addresses come with a call of their own, after the rest.
+        let complete = node["spec"]["providerID"].is_string() && node["status"]["addresses"].is_array();
+        Ok(complete.then_some(node))
     })
     .unwrap();
     assert_eq!(seen["spec"]["providerID"], "vsphere://42166f45-6f10-6d46-4b2d-7f7e4f5b7a01");
