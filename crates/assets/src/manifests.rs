@@ -10,6 +10,8 @@ mod trust;
 
 use slipway_config::install_config::{Payload, Platform};
 
+pub(crate) use self::proxy::has_password;
+
 use crate::{Access, Cluster, Error, Tree, cluster_api, machines};
 
 /// `manifests/`, `openshift/` and `cluster-api/`.
@@ -17,7 +19,8 @@ pub fn manifests(cluster: &Cluster) -> Result<Tree, Error> {
     check(cluster)?;
     let mut tree = Tree::default();
     let put = &mut tree;
-    put.yaml("manifests/cluster-config.yaml", &cluster_config::cluster_config(cluster)?, Access::Group)?;
+    let shows_proxy = proxy::access(&cluster.config);
+    put.yaml("manifests/cluster-config.yaml", &cluster_config::cluster_config(cluster)?, shows_proxy)?;
     put.yaml(
         "manifests/cluster-infrastructure-02-config.yml",
         &infrastructure::infrastructure(cluster),
@@ -25,7 +28,7 @@ pub fn manifests(cluster: &Cluster) -> Result<Tree, Error> {
     )?;
     cluster_wide::add(cluster, put)?;
     trust::add(cluster, put)?;
-    put.yaml("manifests/cluster-proxy-01-config.yaml", &proxy::proxy(cluster), Access::Group)?;
+    put.yaml("manifests/cluster-proxy-01-config.yaml", &proxy::proxy(cluster), shows_proxy)?;
     credentials::add(cluster, put)?;
     machine_configs::add(cluster, put)?;
     if cluster.makes_machines() {

@@ -1,5 +1,6 @@
 //! Names on vSphere: what a failure domain's objects are called, by rule where nobody was asked.
 
+use slipway_config::install_config::Platform as AnyPlatform;
 use slipway_config::install_config::vsphere::{FailureDomain, Platform, VCenter, ZoneKind};
 use slipway_config::inventory::{Branch, InventoryPath};
 
@@ -65,11 +66,23 @@ impl Cluster {
         domain.topology.folder.clone().unwrap_or_else(own)
     }
 
-    /// The name an imported template gets.
+    /// The name an imported template gets: after region and zone, or after the failure domain where that is too
+    /// long, holds characters vSphere stores differently, or is the name of two.
     pub fn template_name(&self, domain: &FailureDomain) -> String {
         let infra_id = &self.identity.infra_id;
-        let name = format!("{infra_id}-rhcos-{}-{}", domain.region, domain.zone);
-        if name.chars().count() <= LONGEST_NAME {
+        let place = |domain: &FailureDomain| format!("{}-{}", domain.region, domain.zone);
+        let shared = |other: &FailureDomain| {
+            other.name != domain.name && other.vcenter == domain.vcenter && place(other) == place(domain)
+        };
+        let name = format!("{infra_id}-rhcos-{}", place(domain));
+        let others = match &self.config.platform {
+            AnyPlatform::VSphere(platform) => platform.failure_domains.as_slice(),
+            _ => &[],
+        };
+        if name.chars().count() <= LONGEST_NAME
+            && !name.contains(['/', '\\', '%'])
+            && !others.iter().any(shared)
+        {
             return name;
         }
         format!("{infra_id}-rhcos-{}", domain.name)
@@ -77,13 +90,12 @@ impl Cluster {
 
     /// Whether Slipway makes the machines, rather than the user.
     pub fn makes_machines(&self) -> bool {
-        use slipway_config::install_config::Platform;
         match &self.config.platform {
-            Platform::VSphere(platform) => {
+            AnyPlatform::VSphere(platform) => {
                 (0..platform.failure_domains.len()).all(|position| self.site(platform, position).is_some())
             }
-            Platform::Ovirt(_) | Platform::KubeVirt(_) => true,
-            Platform::None => false,
+            AnyPlatform::Ovirt(_) | AnyPlatform::KubeVirt(_) => true,
+            AnyPlatform::None => false,
         }
     }
 }

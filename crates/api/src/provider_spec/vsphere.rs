@@ -40,15 +40,20 @@ impl VSphereProviderSpec {
     }
 }
 
-/// Where on which vCenter.
+/// Where on which vCenter. What is empty comes from the failure domain.
 #[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 pub struct Workspace {
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub server: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub datacenter: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub datastore: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub folder: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
     pub resource_pool: String,
     /// The group whose rule binds the machine to the hosts of its zone.
     pub vm_group: Option<String>,

@@ -7,6 +7,7 @@ use super::config::{Builder, PRIVATE, PUBLIC};
 use super::kubeconfig::{Access, kubeconfig};
 use super::overrides::CLUSTER_VERSION;
 use super::{channel, env, overrides, proxy, registries, scripts};
+use crate::manifests::has_password;
 use crate::names::vips;
 use crate::{Cluster, Error, Tree};
 
@@ -62,7 +63,7 @@ pub(super) fn bootstrap(cluster: &Cluster, release_image: &str, manifests: &Tree
     scripts::add(&mut builder);
     builder.file(format!("{ROOT}/bootstrap.env"), PUBLIC, env::environment(cluster, release_image));
     add_access(&mut builder, cluster);
-    add_images(&mut builder, cluster);
+    add_images(&mut builder, cluster, release_image);
     add_network(&mut builder, cluster, manifests)?;
     add_manifests(&mut builder, manifests)?;
     add_tls(&mut builder, cluster)?;
@@ -87,11 +88,11 @@ fn add_access(builder: &mut Builder, cluster: &Cluster) {
 }
 
 /// Where images come from.
-fn add_images(builder: &mut Builder, cluster: &Cluster) {
+fn add_images(builder: &mut Builder, cluster: &Cluster, release_image: &str) {
     if let Some(secret) = &cluster.config.pull_secret {
         builder.file("/root/.docker/config.json", PRIVATE, secret.expose_secret());
     }
-    if let Some(conf) = registries::registries_conf(&cluster.config.mirrors) {
+    if let Some(conf) = registries::registries_conf(&cluster.config.mirrors, release_image) {
         // Tools that do not run as root read it too.
         builder.file("/etc/containers/registries.conf", PUBLIC, conf);
     }
@@ -106,7 +107,9 @@ fn add_network(builder: &mut Builder, cluster: &Cluster, manifests: &Tree) -> Re
     if !variables.is_empty() {
         let dropin = "/etc/systemd/system.conf.d/10-default-env.conf";
         builder.file(dropin, PRIVATE, proxy::systemd(&variables));
-        builder.file("/etc/profile.d/proxy.sh", PUBLIC, proxy::profile(&variables));
+        let secret = variables.iter().any(|(_, value)| has_password(value));
+        let mode = if secret { PRIVATE } else { PUBLIC };
+        builder.file("/etc/profile.d/proxy.sh", mode, proxy::profile(&variables));
     }
     // The platforms on which the release runs a DNS server on this machine, and only where there are virtual
     // addresses to answer with.

@@ -2,13 +2,15 @@
 
 use slipway_config::install_config::{Mirror, SourcePolicy};
 
-/// TOML for the mirrors, or nothing when there are none. Several entries for one source become one.
-pub(super) fn registries_conf(mirrors: &[Mirror]) -> Option<String> {
+/// TOML for the mirrors, or nothing when there are none. Several entries for one source become one. Mirrors are for
+/// digests, but a `release` that is named by a tag is found there too: elsewhere it may be out of reach.
+pub(super) fn registries_conf(mirrors: &[Mirror], release: &str) -> Option<String> {
     let mut registries: Vec<Registry<'_>> = Vec::new();
     for mirror in mirrors.iter().filter(|mirror| !mirror.mirrors.is_empty()) {
         let known = registries.iter().position(|registry| registry.source == mirror.source);
         let index = known.unwrap_or_else(|| {
-            registries.push(Registry { source: &mirror.source, blocked: false, mirrors: Vec::new() });
+            let by_tag = !release.contains('@') && covers(&mirror.source, release);
+            registries.push(Registry { source: &mirror.source, by_tag, blocked: false, mirrors: Vec::new() });
             registries.len() - 1
         });
         let registry = &mut registries[index];
@@ -24,6 +26,7 @@ pub(super) fn registries_conf(mirrors: &[Mirror]) -> Option<String> {
 
 struct Registry<'a> {
     source: &'a str,
+    by_tag: bool,
     blocked: bool,
     mirrors: Vec<&'a str>,
 }
@@ -33,7 +36,7 @@ impl Registry<'_> {
         // A wildcard stands for many places, so it is no location.
         let key = if self.source.starts_with("*.") { "prefix" } else { "location" };
         let mut text = format!("[[registry]]\n{key} = {}\n", quoted(self.source));
-        text.push_str("mirror-by-digest-only = true\n");
+        text.push_str(&format!("mirror-by-digest-only = {}\n", !self.by_tag));
         if self.blocked {
             text.push_str("blocked = true\n");
         }
@@ -42,6 +45,11 @@ impl Registry<'_> {
         }
         text
     }
+}
+
+/// Whether an image is in a repository, or below it.
+fn covers(source: &str, image: &str) -> bool {
+    image.strip_prefix(source).is_some_and(|rest| rest.starts_with(['/', ':', '@']))
 }
 
 /// A basic string of TOML.
@@ -71,12 +79,19 @@ mod tests {
     #[test]
     fn sources_are_merged_and_blocked() {
         let never = Some(SourcePolicy::NeverContactSource);
-        let conf = registries_conf(&[
-            mirror("quay.io/release", &["one.example.com/release", "two.example.com/release"], None),
-            mirror("*.example.org", &["one.example.com/all"], None),
-            mirror("quay.io/unused", &[], never),
-            mirror("quay.io/release", &["two.example.com/release", "three.example.com/\"release\\"], never),
-        ]);
+        let conf = registries_conf(
+            &[
+                mirror("quay.io/release", &["one.example.com/release", "two.example.com/release"], None),
+                mirror("*.example.org", &["one.example.com/all"], None),
+                mirror("quay.io/unused", &[], never),
+                mirror(
+                    "quay.io/release",
+                    &["two.example.com/release", "three.example.com/\"release\\"],
+                    never,
+                ),
+            ],
+            "quay.io/other:1",
+        );
         insta::assert_snapshot!(conf.unwrap(), @r#"
         [[registry]]
         location = "quay.io/release"
@@ -99,13 +114,24 @@ mod tests {
         [[registry.mirror]]
         location = "one.example.com/all"
         "#);
-        assert_eq!(registries_conf(&[]), None);
+        assert_eq!(registries_conf(&[], ""), None);
+    }
+
+    /// A release that is named by a tag is looked for at its mirror, one with a digest anyway.
+    #[rstest::rstest]
+    #[case("quay.io/ocp/release:4.20.3", false)]
+    #[case("quay.io/ocp/release@sha256:0123", true)]
+    #[case("quay.io/ocp/release-more:4.20.3", true)]
+    fn tags_of_the_release_are_mirrored(#[case] release: &str, #[case] digest_only: bool) {
+        let conf =
+            registries_conf(&[mirror("quay.io/ocp/release", &["here.example.com/release"], None)], release);
+        assert!(conf.unwrap().contains(&format!("mirror-by-digest-only = {digest_only}")));
     }
 
     /// A reader of TOML that is not ours.
     #[test]
     fn is_toml() {
-        let conf = registries_conf(&[mirror("quay.io/a\"b\\c\u{7}", &["x/\u{1f}é"], None)]).unwrap();
+        let conf = registries_conf(&[mirror("quay.io/a\"b\\c\u{7}", &["x/\u{1f}é"], None)], "").unwrap();
         let script = "import json, sys, tomllib; print(json.dumps(tomllib.loads(sys.argv[1])))";
         let output = std::process::Command::new("python3").args(["-c", script, &conf]).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

@@ -7,7 +7,7 @@ use slipway_api::openshift::{
     FailureDomains, LabelSelector, MachineSpec, MachinesTemplate, ObjectLabels, Strategy,
 };
 use slipway_api::provider_spec::{DataDisk, NetworkDevice, NetworkSpec, VSphereProviderSpec, Workspace};
-use slipway_config::install_config::vsphere::{Host, HostRole, Machine, Platform};
+use slipway_config::install_config::vsphere::{FailureDomain, Host, HostRole, Machine, Platform};
 use slipway_config::placement::Placement;
 
 use super::{CLUSTER, NAMESPACE, addresses, labels, machine, machine_set, numbered, provider_spec};
@@ -48,7 +48,9 @@ fn add_control_plane(
     Ok(())
 }
 
-/// `None` where the operator does not manage a control plane of that size.
+/// The set must describe exactly the machines there are: its operator replaces those that differ. `None` where it
+/// cannot, or where the operator does not manage a control plane of that size; it then proposes one itself, which
+/// does nothing until somebody switches it on.
 fn control_plane_set(
     cluster: &Cluster,
     platform: &Platform,
@@ -62,21 +64,29 @@ fn control_plane_set(
     else {
         return Ok(None);
     };
-    // Template, network and place come from the failure domain.
-    let spec = VSphereProviderSpec {
-        template: String::new(),
-        network: NetworkSpec::default(),
-        workspace: None,
-        ..spec(&site, &platform.machines.control_plane, Role::Master)
-    };
     let mut used: Vec<usize> = Vec::new();
     for position in &placement.control_plane {
         if !used.contains(position) {
             used.push(*position);
         }
     }
-    let names = used.iter().filter_map(|position| platform.failure_domains.get(*position));
-    let names = names.map(|domain| FailureDomainName { name: domain.name.to_string() });
+    let domains: Vec<&FailureDomain> =
+        used.iter().filter_map(|position| platform.failure_domains.get(*position)).collect();
+    if domains.iter().any(|domain| domain.topology.tag_ids != site.domain.topology.tag_ids) {
+        return Ok(None);
+    }
+    // Template, network and place come from the failure domain; addresses do not.
+    let mut spec = VSphereProviderSpec {
+        template: String::new(),
+        network: NetworkSpec::default(),
+        workspace: Some(Workspace::default()),
+        ..spec(&site, &platform.machines.control_plane, Role::Master)
+    };
+    if let Some(host) = hosts_of(platform, HostRole::ControlPlane).first() {
+        spec.network.devices.push(NetworkDevice::default());
+        addresses::ask_pools(host, &mut spec);
+    }
+    let names = domains.iter().map(|domain| FailureDomainName { name: domain.name.to_string() });
     let labels = labels(cluster, Role::Master);
     let own = map([(CLUSTER, cluster.identity.infra_id.as_str())]);
     Ok(Some(ControlPlaneMachineSet {
@@ -163,15 +173,16 @@ pub(crate) fn hosts_of(platform: &Platform, role: HostRole) -> Vec<&Host> {
 fn spec(site: &Site<'_>, size: &Machine, role: Role) -> VSphereProviderSpec {
     let topology = &site.domain.topology;
     let devices = topology.networks.iter().map(|network| NetworkDevice {
-        // The last part of a path is the network's name.
-        network_name: Some(network.rsplit('/').next().unwrap_or(network).to_owned()),
+        // As the failure domain has it: the operator of the control plane compares them.
+        network_name: Some(network.clone()),
         ..NetworkDevice::default()
     });
     VSphereProviderSpec {
         types: VSphereProviderSpec::types(),
         user_data_secret: Some(LocalReference::new(format!("{}-user-data", role.as_str()))),
         credentials_secret: Some(LocalReference::new("vsphere-cloud-credentials")),
-        template: site.template.clone(),
+        // That operator takes the last part of a template's path.
+        template: site.template.rsplit('/').next().unwrap_or(&site.template).to_owned(),
         workspace: Some(Workspace {
             server: site.vcenter.server.to_string(),
             datacenter: topology.datacenter.clone(),

@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_with::skip_serializing_none;
 use slipway_config::features::FeatureSet;
 use slipway_config::install_config::{
-    self, Baseline, InstallConfig, MachinePool, Platform, kubevirt, ovirt, vsphere,
+    self, Baseline, InstallConfig, MachinePool, Platform, SignerKey, kubevirt, ovirt, vsphere,
 };
 use slipway_config::yaml::to_yaml;
 
@@ -52,6 +52,37 @@ struct Published<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     feature_gates: Vec<String>,
     os_image_stream: Option<&'a str>,
+    pki: Option<Pki>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Pki {
+    signer_certificates: Signers,
+}
+
+#[derive(Serialize)]
+struct Signers {
+    key: Key,
+}
+
+#[skip_serializing_none]
+#[derive(Serialize)]
+struct Key {
+    algorithm: &'static str,
+    rsa: Option<RsaKey>,
+    ecdsa: Option<EcdsaKey>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct RsaKey {
+    key_size: u32,
+}
+
+#[derive(Serialize)]
+struct EcdsaKey {
+    curve: String,
 }
 
 #[derive(Serialize)]
@@ -68,6 +99,7 @@ struct Pool {
     platform: BTreeMap<&'static str, PoolPart>,
 }
 
+#[skip_serializing_none]
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Networking {
@@ -75,6 +107,20 @@ struct Networking {
     cluster_network: Vec<ClusterNetwork>,
     machine_network: Vec<MachineNetwork>,
     service_network: Vec<String>,
+    #[serde(rename = "clusterNetworkMTU")]
+    mtu: Option<u32>,
+    ovn_kubernetes_config: Option<OvnKubernetes>,
+}
+
+#[derive(Serialize)]
+struct OvnKubernetes {
+    ipv4: OvnIpv4,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct OvnIpv4 {
+    internal_join_subnet: String,
 }
 
 #[derive(Serialize)]
@@ -139,6 +185,49 @@ struct VSphere {
     cluster_os_image: Option<String>,
     #[serde(rename = "loadBalancer")]
     load_balancer: LoadBalancer,
+    #[serde(rename = "dnsRecordsType")]
+    dns_records_type: Option<String>,
+    #[serde(rename = "nodeNetworking")]
+    node_networking: Option<NodeNetworking>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    hosts: Vec<Host>,
+}
+
+#[skip_serializing_none]
+#[derive(Serialize)]
+struct NodeNetworking {
+    external: Option<NodeNetwork>,
+    internal: Option<NodeNetwork>,
+}
+
+#[skip_serializing_none]
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct NodeNetwork {
+    network: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    network_subnet_cidr: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    exclude_network_subnet_cidr: Vec<String>,
+}
+
+#[skip_serializing_none]
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Host {
+    role: String,
+    failure_domain: Option<String>,
+    network_device: NetworkDevice,
+}
+
+/// With the one gateway that readers of this format know: that of the first address.
+#[skip_serializing_none]
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct NetworkDevice {
+    ip_addrs: Vec<String>,
+    gateway: Option<String>,
+    nameservers: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -157,11 +246,15 @@ struct VCenter {
     datacenters: Vec<String>,
 }
 
+#[skip_serializing_none]
 #[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
 struct FailureDomain {
     name: String,
     region: String,
     zone: String,
+    region_type: Option<&'static str>,
+    zone_type: Option<&'static str>,
     server: String,
     topology: Topology,
 }
@@ -191,6 +284,16 @@ struct Ovirt {
     vnic_profile_id: String,
     api_vips: Vec<String>,
     ingress_vips: Vec<String>,
+    #[serde(rename = "affinityGroups")]
+    affinity_groups: Vec<AffinityGroup>,
+}
+
+#[derive(Serialize)]
+struct AffinityGroup {
+    name: String,
+    priority: u32,
+    description: String,
+    enforcing: bool,
 }
 
 #[skip_serializing_none]
@@ -207,6 +310,8 @@ struct Kubevirt {
     storage_class: Option<String>,
     #[serde(rename = "persistentVolumeAccessMode")]
     access_mode: String,
+    #[serde(rename = "interfaceBindingMethod")]
+    binding: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -226,6 +331,18 @@ struct VSpherePool {
     #[serde(rename = "memoryMB")]
     memory_mb: u32,
     os_disk: VSphereDisk,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    data_disks: Vec<DataDisk>,
+}
+
+#[skip_serializing_none]
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct DataDisk {
+    name: String,
+    #[serde(rename = "sizeGiB")]
+    size_gib: u32,
+    provisioning_mode: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -248,6 +365,12 @@ struct OvirtPool {
     vm_type: String,
     #[serde(rename = "affinityGroupsNames")]
     affinity_groups: Vec<String>,
+    #[serde(rename = "autoPinningPolicy")]
+    auto_pinning: String,
+    hugepages: Option<u32>,
+    clone: Option<bool>,
+    sparse: Option<bool>,
+    format: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -305,7 +428,20 @@ fn published(config: &InstallConfig) -> Published<'_> {
         feature_set: (config.features.set != FeatureSet::Default).then(|| config.features.set.to_string()),
         feature_gates: config.features.custom.iter().map(|(name, on)| format!("{name}={on}")).collect(),
         os_image_stream: config.os_image_stream.as_deref(),
+        pki: pki(config.signer_key),
     }
+}
+
+/// Only what differs from the default: readers of older releases do not know the field.
+fn pki(key: SignerKey) -> Option<Pki> {
+    let key = match key {
+        _ if key == SignerKey::default() => return None,
+        SignerKey::Rsa(key_size) => Key { algorithm: "RSA", rsa: Some(RsaKey { key_size }), ecdsa: None },
+        SignerKey::Ecdsa(curve) => {
+            Key { algorithm: "ECDSA", rsa: None, ecdsa: Some(EcdsaKey { curve: curve.to_string() }) }
+        }
+    };
+    Some(Pki { signer_certificates: Signers { key } })
 }
 
 fn mirror(mirror: &install_config::Mirror) -> Mirror<'_> {
@@ -330,6 +466,10 @@ fn networking(networking: &install_config::Networking) -> Networking {
             .map(|cidr| MachineNetwork { cidr: cidr.to_string() })
             .collect(),
         service_network: networking.service.iter().map(ToString::to_string).collect(),
+        mtu: networking.mtu,
+        ovn_kubernetes_config: networking
+            .internal_join_subnet
+            .map(|cidr| OvnKubernetes { ipv4: OvnIpv4 { internal_join_subnet: cidr.to_string() } }),
     }
 }
 
@@ -371,7 +511,16 @@ fn vsphere_pool(platform: &vsphere::Platform, machine: &vsphere::Machine) -> Poo
         cores_per_socket: machine.cores_per_socket,
         memory_mb: machine.memory_mib,
         os_disk: VSphereDisk { disk_size_gb: machine.os_disk_gib },
+        data_disks: machine.data_disks.iter().map(data_disk).collect(),
     })
+}
+
+fn data_disk(disk: &vsphere::DataDisk) -> DataDisk {
+    DataDisk {
+        name: disk.name.clone(),
+        size_gib: disk.size_gib,
+        provisioning_mode: disk.provisioning_mode.map(|mode| mode.to_string()),
+    }
 }
 
 fn ovirt_pool(machine: &ovirt::Machine) -> PoolPart {
@@ -389,6 +538,11 @@ fn ovirt_pool(machine: &ovirt::Machine) -> PoolPart {
         os_disk: OvirtDisk { size_gb: machine.os_disk_gb },
         vm_type: machine.vm_type.to_string(),
         affinity_groups: machine.affinity_groups.clone(),
+        auto_pinning: machine.auto_pinning.to_string(),
+        hugepages: machine.hugepages_kib,
+        clone: machine.clone,
+        sparse: machine.sparse,
+        format: machine.format.map(|format| format.to_string()),
     })
 }
 
@@ -410,11 +564,14 @@ fn platform(platform: &Platform) -> PlatformPart {
             vnic_profile_id: platform.vnic_profile_id.to_string(),
             api_vips: texts(&platform.vips.api),
             ingress_vips: texts(&platform.vips.ingress),
+            affinity_groups: platform.affinity_groups.iter().map(affinity_group).collect(),
         }),
         Platform::KubeVirt(platform) => {
-            let (network_name, vips) = match &platform.network {
-                kubevirt::Network::Pods => (None, install_config::Vips::default()),
-                kubevirt::Network::Attachment { name, vips, .. } => (Some(name.to_string()), vips.clone()),
+            let (network_name, vips, binding) = match &platform.network {
+                kubevirt::Network::Pods => (None, install_config::Vips::default(), None),
+                kubevirt::Network::Attachment { name, vips, binding } => {
+                    (Some(name.to_string()), vips.clone(), Some(binding.to_string()))
+                }
             };
             PlatformPart::Kubevirt(Kubevirt {
                 namespace: platform.namespace.to_string(),
@@ -423,10 +580,16 @@ fn platform(platform: &Platform) -> PlatformPart {
                 ingress_vip: vips.ingress.first().map(ToString::to_string),
                 storage_class: platform.storage_class.as_ref().map(ToString::to_string),
                 access_mode: platform.access_mode.to_string(),
+                binding,
             })
         }
         Platform::None => PlatformPart::None {},
     }
+}
+
+fn affinity_group(group: &ovirt::AffinityGroup) -> AffinityGroup {
+    let ovirt::AffinityGroup { name, priority, description, enforcing } = group.clone();
+    AffinityGroup { name, priority, description, enforcing }
 }
 
 fn vsphere_platform(platform: &vsphere::Platform) -> VSphere {
@@ -442,6 +605,13 @@ fn vsphere_platform(platform: &vsphere::Platform) -> VSphere {
             name: domain.name.to_string(),
             region: domain.region.clone(),
             zone: domain.zone.clone(),
+            region_type: matches!(domain.zone_kind, vsphere::ZoneKind::HostGroup(_)).then_some(match domain
+                .region_kind
+            {
+                vsphere::RegionKind::Datacenter => "Datacenter",
+                vsphere::RegionKind::ComputeCluster => "ComputeCluster",
+            }),
+            zone_type: matches!(domain.zone_kind, vsphere::ZoneKind::HostGroup(_)).then_some("HostGroup"),
             server: platform.vcenters.get(domain.vcenter)?.server.to_string(),
             topology: topology(domain),
         })
@@ -454,6 +624,38 @@ fn vsphere_platform(platform: &vsphere::Platform) -> VSphere {
         disk_type: platform.disk_type.map(|kind| kind.to_string()),
         cluster_os_image: platform.os_image.as_ref().map(|image| image.url.clone()),
         load_balancer: LoadBalancer { kind: platform.load_balancer.to_string() },
+        dns_records_type: (platform.dns_records != vsphere::DnsRecords::Internal)
+            .then(|| platform.dns_records.to_string()),
+        node_networking: node_networking(&platform.node_networking),
+        hosts: platform.hosts.iter().map(|host| self::host(platform, host)).collect(),
+    }
+}
+
+fn node_networking(networking: &vsphere::NodeNetworking) -> Option<NodeNetworking> {
+    let network = |network: &vsphere::NodeNetwork| {
+        let said = network.network.is_some() || !network.subnets.is_empty() || !network.excluded.is_empty();
+        said.then(|| NodeNetwork {
+            network: network.network.clone(),
+            network_subnet_cidr: network.subnets.iter().map(ToString::to_string).collect(),
+            exclude_network_subnet_cidr: network.excluded.iter().map(ToString::to_string).collect(),
+        })
+    };
+    let (external, internal) = (network(&networking.external), network(&networking.internal));
+    (external.is_some() || internal.is_some()).then_some(NodeNetworking { external, internal })
+}
+
+fn host(platform: &vsphere::Platform, host: &vsphere::Host) -> Host {
+    let domain = host.failure_domain.and_then(|position| platform.failure_domains.get(position));
+    let family = host.addresses.first().map(|net| net.addr().is_ipv4());
+    let gateway = host.gateways.iter().find(|gateway| Some(gateway.is_ipv4()) == family);
+    Host {
+        role: host.role.to_string(),
+        failure_domain: domain.map(|domain| domain.name.to_string()),
+        network_device: NetworkDevice {
+            ip_addrs: host.addresses.iter().map(ToString::to_string).collect(),
+            gateway: gateway.map(ToString::to_string),
+            nameservers: texts(&host.nameservers),
+        },
     }
 }
 

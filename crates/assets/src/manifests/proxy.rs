@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 
 use slipway_api::LocalReference;
 use slipway_api::openshift::{Proxy, ProxySpec, ProxyStatus};
+use slipway_config::install_config::InstallConfig;
 
 use super::trust::trusted_everywhere;
-use crate::Cluster;
 use crate::cluster::Credentials;
 use crate::objects::named;
+use crate::{Access, Cluster};
 
 pub(super) fn proxy(cluster: &Cluster) -> Proxy {
     let trusted_ca =
@@ -32,6 +33,18 @@ pub(super) fn proxy(cluster: &Cluster) -> Proxy {
             no_proxy: no_proxy(cluster),
         }),
     }
+}
+
+/// Files that show the proxy's address are private when a password is part of it.
+pub(super) fn access(config: &InstallConfig) -> Access {
+    let urls = config.proxy.iter().flat_map(|proxy| proxy.http.iter().chain(&proxy.https));
+    if urls.into_iter().any(|url| has_password(url)) { Access::Owner } else { Access::Group }
+}
+
+/// Whether somebody logs in by a URL.
+pub(crate) fn has_password(url: &str) -> bool {
+    let authority = url.split_once("://").map_or(url, |(_, rest)| rest);
+    authority.split(['/', '?', '#']).next().is_some_and(|authority| authority.contains('@'))
 }
 
 /// Everything that is reached directly: the cluster itself, what the user says, and the servers the platform

@@ -139,10 +139,14 @@ fn leaf_params(leaf: &Leaf, now: Timestamp) -> Result<CertificateParams, rcgen::
     lifetime(&mut params, now, leaf.signer.validity());
     params.use_authority_key_identifier_extension = true;
     params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+    params.extended_key_usages = match &leaf.usage {
+        Usage::Client => vec![ExtendedKeyUsagePurpose::ClientAuth],
+        Usage::Server { .. } => vec![ExtendedKeyUsagePurpose::ServerAuth],
+        Usage::Both { .. } => vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth],
+    };
     match &leaf.usage {
-        Usage::Client => params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth],
-        Usage::Server { names, addresses } => {
-            params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+        Usage::Client => {}
+        Usage::Server { names, addresses } | Usage::Both { names, addresses } => {
             for name in names {
                 params.subject_alt_names.push(SanType::DnsName(name.as_str().try_into()?));
             }

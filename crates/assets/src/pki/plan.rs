@@ -170,7 +170,15 @@ pub struct Leaf {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Usage {
     Client,
-    Server { names: Vec<String>, addresses: Vec<IpAddr> },
+    Server {
+        names: Vec<String>,
+        addresses: Vec<IpAddr>,
+    },
+    /// A server and those who may ask it.
+    Both {
+        names: Vec<String>,
+        addresses: Vec<IpAddr>,
+    },
 }
 
 /// Names a service of the default namespace has inside of the cluster.
@@ -246,7 +254,7 @@ pub(super) fn leaves(config: &InstallConfig) -> Vec<Leaf> {
             "journal-gatewayd",
             Signer::Root,
             ("journal-gatewayd", &["OpenShift Bootstrap"]),
-            Usage::Server { names: vec![internal], addresses: vips },
+            Usage::Both { names: vec![internal], addresses: vips },
         ),
     ]
 }

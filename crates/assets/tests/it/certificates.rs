@@ -108,6 +108,7 @@ fn judge(key: SignerKey) {
         verify(folder, leaf, stranger.name(), now(), &[]).unwrap_err();
         same_key(folder, leaf);
     }
+    verify(folder, "journal-gatewayd", "root-ca", now(), &["-purpose", "sslclient"]).unwrap();
     for signer in Signer::ALL {
         verify(folder, signer.name(), signer.name(), now(), &[]).unwrap();
         same_key(folder, signer.name());

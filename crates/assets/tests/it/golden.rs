@@ -166,7 +166,8 @@ fn two_runs_are_the_same_to_the_byte() {
 fn secrets_are_in_private_files_only() {
     for (name, config) in fixtures::ALL {
         let cluster = fixtures::cluster(config);
-        let secrets = [fixtures::PASSWORD, "dXNlcjpwYXNzd29yZA==", cluster.identity.kubeadmin_hash.expose()];
+        let secrets =
+            ["s3cr3t", fixtures::PASSWORD, "dXNlcjpwYXNzd29yZA==", cluster.identity.kubeadmin_hash.expose()];
         let keys = cluster.pki.files().filter(|(_, pem)| pem.contains("PRIVATE KEY")).map(|(_, pem)| pem);
         let secrets: Vec<String> = secrets
             .into_iter()

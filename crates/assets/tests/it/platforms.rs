@@ -6,7 +6,7 @@ use slipway_assets::kubevirt::infra_objects;
 use slipway_assets::ovirt::affinity_groups;
 use slipway_config::install_config::Platform;
 
-use crate::fixtures::{EVERYTHING, KUBEVIRT, NONE, OVIRT, VSPHERE, cluster, manifests, value};
+use crate::fixtures::{self, EVERYTHING, KUBEVIRT, NONE, OVIRT, VSPHERE, cluster, manifests, value};
 
 /// Three control-plane machines and two compute machines of the example want hosts of their own.
 #[rstest]
@@ -137,4 +137,101 @@ fn kubernetes_payloads_are_refused_for_now() {
     let config = include_str!("../../../../examples/vsphere-kubernetes.yaml");
     let error = slipway_assets::manifests(&cluster(config)).unwrap_err().to_string();
     assert!(error.contains("Kubernetes payload"), "{error}");
+}
+
+/// The operator of the control plane puts a failure domain into the set's template and compares the result with
+/// the machine; one that differs is replaced. This does the same by its rules.
+#[rstest]
+#[case(VSPHERE)]
+#[case(fixtures::SEED)]
+fn the_control_plane_set_describes_its_machines(#[case] config: &str) {
+    let tree = manifests(config);
+    let domains = &value(&tree, "manifests/cluster-infrastructure-02-config.yml")["spec"]["platformSpec"];
+    let domains = domains["vsphere"]["failureDomains"].as_array().unwrap();
+    let set = value(&tree, "openshift/99_openshift-machine-api_master-control-plane-machine-set.yaml");
+    let template = &set["spec"]["template"]["machines_v1beta1_machine_openshift_io"];
+    let names: Vec<&str> = template["failureDomains"]["vsphere"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|domain| domain["name"].as_str().unwrap())
+        .collect();
+    let infra_id = cluster(config).identity.infra_id.to_string();
+    for index in 0..3 {
+        let path = format!("openshift/99_openshift-cluster-api_master-machines-{index}.yaml");
+        let machine = &value(&tree, &path)["spec"]["providerSpec"]["value"];
+        let described = names.iter().any(|name| {
+            let domain = domains.iter().find(|domain| domain["name"] == **name).unwrap();
+            let mut spec = template["spec"]["providerSpec"]["value"].clone();
+            inject(&mut spec, domain, &infra_id);
+            spec == *machine
+        });
+        assert!(described, "no failure domain of {names:?} makes {machine:#}");
+    }
+}
+
+fn inject(spec: &mut serde_json::Value, domain: &serde_json::Value, infra_id: &str) {
+    let topology = &domain["topology"];
+    for (index, network) in topology["networks"].as_array().unwrap().iter().enumerate() {
+        let devices = spec["network"]["devices"].as_array_mut().unwrap();
+        if devices.len() <= index {
+            devices.push(json!({}));
+        }
+        devices[index]["networkName"] = network.clone();
+    }
+    let template = topology["template"].as_str().unwrap();
+    spec["template"] = json!(template.rsplit('/').next().unwrap());
+    let folder = format!("/{}/vm/{infra_id}", topology["datacenter"].as_str().unwrap());
+    spec["workspace"] = json!({
+        "server": domain["server"],
+        "datacenter": topology["datacenter"],
+        "datastore": topology["datastore"],
+        "folder": topology.get("folder").cloned().unwrap_or_else(|| json!(folder)),
+        "resourcePool": topology["resourcePool"],
+    });
+    if let Some(group) = domain.pointer("/zoneAffinity/hostGroup/vmGroup") {
+        spec["workspace"]["vmGroup"] = group.clone();
+    }
+}
+
+/// Static addresses are claimed for new machines as well; tags that differ cannot be described, and then there is
+/// no set.
+#[test]
+fn static_control_planes_have_a_set_when_their_tags_agree() {
+    let path = "openshift/99_openshift-machine-api_master-control-plane-machine-set.yaml";
+    assert!(manifests(EVERYTHING).get(path).is_none(), "only one of its failure domains has a tag");
+    let start = EVERYTHING.find("        tagIDs:").unwrap();
+    let line = EVERYTHING[start..].lines().next().unwrap();
+    let set = value(&manifests(&EVERYTHING.replace(&format!("{line}\n"), "")), path);
+    let machines = &set["spec"]["template"]["machines_v1beta1_machine_openshift_io"];
+    let devices = &machines["spec"]["providerSpec"]["value"]["network"]["devices"];
+    assert_eq!(devices.as_array().unwrap().len(), 1);
+    assert_eq!(devices[0]["addressesFromPools"].as_array().unwrap().len(), 2, "one per family");
+    assert_eq!(devices[0]["nameservers"], json!(["10.30.0.2"]));
+}
+
+/// Two failure domains never share a template's name.
+#[test]
+fn template_names_do_not_meet() {
+    let config =
+        EVERYTHING.replace("region: cluster-a\n      zone: rack-2", "region: cluster\n      zone: a-rack-1");
+    let tree = manifests(&config);
+    for (index, expected) in ["-rhcos-rack-1", "-rhcos-rack-2"].into_iter().enumerate() {
+        let path = format!("openshift/99_openshift-cluster-api_master-machines-{index}.yaml");
+        let template = value(&tree, &path)["spec"]["providerSpec"]["value"]["template"].clone();
+        assert!(template.as_str().unwrap().ends_with(expected), "{template}");
+    }
+}
+
+/// Characters that vSphere stores differently never get into a name.
+#[rstest]
+#[case("zone: north\n", "zone: nor/th\n", "-rhcos-north")]
+#[case("zone: north\n", "zone: 'n%'\n", "-rhcos-north")]
+fn template_names_are_safe(#[case] from: &str, #[case] to: &str, #[case] expected: &str) {
+    let machine = value(
+        &manifests(&VSPHERE.replace(from, to)),
+        "openshift/99_openshift-cluster-api_master-machines-0.yaml",
+    );
+    let template = machine["spec"]["providerSpec"]["value"]["template"].as_str().unwrap();
+    assert!(template.ends_with(expected), "{template}");
 }

@@ -7,7 +7,7 @@ use slipway_testkit::control_plane::{ControlPlane, Options};
 
 use crate::fixtures::{self, ALL};
 
-const DEFINITIONS: [&str; 24] = [
+const DEFINITIONS: [&str; 25] = [
     "openshift/infrastructures.config.openshift.io",
     "openshift/dnses.config.openshift.io",
     "openshift/ingresses.config.openshift.io",
@@ -19,6 +19,7 @@ const DEFINITIONS: [&str; 24] = [
     "openshift/featuregates.config.openshift.io",
     "openshift/imagedigestmirrorsets.config.openshift.io",
     "openshift/machineconfigs.machineconfiguration.openshift.io",
+    "openshift/osimagestreams.machineconfiguration.openshift.io",
     "openshift/machineconfigurations.operator.openshift.io",
     "openshift/machines.machine.openshift.io",
     "openshift/machinesets.machine.openshift.io",

@@ -2,7 +2,8 @@
 # Lets kubelets in until the cluster's own approver runs: client and serving certificates of kubelets only.
 set -euo pipefail
 
-kubeconfig=/opt/openshift/auth/kubeconfig
+# Not through the load balancer, which may come later than the first requests.
+kubeconfig=/opt/openshift/auth/kubeconfig-loopback
 until [[ -e /opt/openshift/.bootkube.done ]]; do
     requests=$(oc --kubeconfig="$kubeconfig" get --output=json certificatesigningrequests) || requests={}
     jq --raw-output '

@@ -10,6 +10,8 @@ use slipway_config::install_config::{Mirror, Platform, Proxy};
 use slipway_testkit::peers;
 use slipway_testkit::scratch::Scratch;
 
+use crate::fixtures;
+
 use super::cluster::{Ign, cluster, decoded, example, manifests, noise, without_release};
 
 const OPENSHIFT: [&str; 5] =
@@ -27,8 +29,8 @@ fn assert_accepted(name: &str, config: &[u8]) {
 
 #[test]
 fn every_configuration_is_accepted() {
-    for name in OPENSHIFT {
-        let cluster = cluster(example(name));
+    let clusters = OPENSHIFT.into_iter().map(|name| cluster(example(name)));
+    for cluster in clusters.chain([fixtures::cluster(fixtures::EVERYTHING)]) {
         let tree = ignition(&cluster, &slipway_assets::manifests(&cluster).unwrap()).unwrap();
         let mut seen = Vec::new();
         for (path, file) in tree.iter() {

@@ -17,10 +17,10 @@ fn write(path: &Path, contents: &str) {
 
 /// Runs the machine; `help` is what every command says about its flags. Stages that do not end with one of
 /// `only` are left out.
-fn run(help: &str, only: &[&str]) -> (String, String, String) {
+fn run(name: &str, help: &str, only: &[&str]) -> (String, String, String) {
     let here = tempfile::tempdir().unwrap();
     let here = here.path();
-    let cluster = cluster(example("vsphere-multi-vcenter.yaml"));
+    let cluster = cluster(example(name));
     let ign = Ign::bootstrap(&cluster, &slipway_assets::manifests(&cluster).unwrap());
     for file in ign.files() {
         let path = file["path"].as_str().unwrap();
@@ -68,7 +68,7 @@ fn run(help: &str, only: &[&str]) -> (String, String, String) {
 fn all_stages_run_in_order() {
     let help = "--rendered-manifest-dir --cluster-version-manifest-path --feature-gate-manifest-path \
         --operand-kubernetes-version\n";
-    let (commands, files, log) = run(help, &[".sh"]);
+    let (commands, files, log) = run("vsphere-multi-vcenter.yaml", help, &[".sh"]);
     insta::assert_snapshot!(commands.replace(" --", "\n    --"));
     insta::assert_snapshot!(files);
     let ends = log.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
@@ -83,7 +83,7 @@ fn all_stages_run_in_order() {
 #[test]
 fn older_releases_are_spared_newer_flags() {
     let stages = ["manifests.sh", "auth-api.sh", "cvo.sh", "kube-apiserver.sh", "mco.sh", "report.sh"];
-    let (commands, ..) = run("--something\n", &stages);
+    let (commands, ..) = run("vsphere-multi-vcenter.yaml", "--something\n", &stages);
     assert!(
         !commands.contains("operand-kubernetes-version")
             && !commands.contains("cluster-version-manifest-path")
@@ -91,4 +91,18 @@ fn older_releases_are_spared_newer_flags() {
     assert!(!commands.contains("img/cluster-authentication-operator"));
     let mco = commands.lines().find(|line| line.starts_with("img/machine-config-operator")).unwrap();
     assert!(!mco.contains("payload-version"), "{mco}");
+}
+
+/// The other platforms have differences in a few stages; all of them end there too.
+#[rstest::rstest]
+#[case("ovirt.yaml")]
+#[case("kubevirt.yaml")]
+#[case("none.yaml")]
+fn all_stages_run_on_other_platforms(#[case] name: &str) {
+    let (commands, _, log) = run(name, "--rendered-manifest-dir\n", &[".sh"]);
+    assert!(commands.contains("machine-config-operator"), "{commands}");
+    let lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let count = |wanted: &str| lines.iter().filter(|line| line["event"] == wanted).count();
+    assert_eq!(count("start"), count("success") + count("warning"), "{log}");
+    assert!(count("start") > 20, "{log}");
 }

@@ -6,7 +6,7 @@ set -euo pipefail
 
 release=$(release_digest)
 flags=()
-if accepts cluster-version-manifest-path "$release" render; then
+if [[ -f manifests/cvo-overrides.yaml ]] && accepts cluster-version-manifest-path "$release" render; then
     flags+=(--cluster-version-manifest-path=/assets/manifests/cvo-overrides.yaml)
 fi
 if [[ -f manifests/99_feature-gate.yaml ]] && accepts feature-gate-manifest-path "$release" render; then

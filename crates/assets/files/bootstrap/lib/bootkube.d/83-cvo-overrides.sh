@@ -5,6 +5,7 @@ set -euo pipefail
 # shellcheck source=SCRIPTDIR/../release.sh
 . /usr/local/lib/slipway/release.sh
 
+[[ -f original_cvo_overrides.patch ]] || exit 0
 until oc --kubeconfig=auth/kubeconfig patch clusterversion.config.openshift.io/version \
     --type=merge --patch-file=original_cvo_overrides.patch; do
     sleep 10
