@@ -1,0 +1,36 @@
+//! vCenter, by SOAP and REST: one session each per vCenter and user.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`authorization`] | what a user may do |
+//! | [`client`] | a logged-in client: calls, retries, deadlines |
+//! | [`endpoint`] | where a vCenter is and how its certificate is verified |
+//! | [`fault`], [`error`] | what went wrong, as types |
+//! | [`moref`] | references to managed objects, with their vCenter |
+//! | [`properties`], [`watch`] | reading many objects at once, and following their changes |
+//! | [`tasks`] | what a vCenter does in the background |
+//! | [`inventory`], [`paths`] | finding objects; names and inventory paths |
+//! | [`tags`] | tags, by REST |
+//! | [`soap`], [`rest`] | messages |
+
+pub mod authorization;
+pub mod client;
+pub mod endpoint;
+pub mod error;
+pub mod fault;
+pub mod inventory;
+pub mod moref;
+pub mod paths;
+pub mod properties;
+pub mod rest;
+pub mod soap;
+pub mod tags;
+pub mod tasks;
+mod tls;
+pub mod watch;
+
+pub use client::Client;
+pub use endpoint::{Endpoint, Login, Proxy, Trust};
+pub use error::Error;
+pub use fault::{Fault, FaultKind};
+pub use moref::{MoRef, Reference};

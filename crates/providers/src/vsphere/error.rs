@@ -1,0 +1,105 @@
+//! What can go wrong on the way to a vCenter and back.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use thiserror::Error;
+
+use super::fault::{Fault, FaultKind};
+use super::soap::Malformed;
+
+/// A call that failed, and on which vCenter.
+#[derive(Debug, Error)]
+#[error("{method} on {server}")]
+pub struct Error {
+    pub server: Arc<str>,
+    pub method: Box<str>,
+    pub source: Cause,
+}
+
+/// Why a call failed.
+#[derive(Debug, Error)]
+pub enum Cause {
+    #[error("the server cannot be reached")]
+    Connect(#[source] Box<dyn std::error::Error + Send + Sync>),
+    #[error("its certificate is not trusted")]
+    Untrusted(#[source] Box<dyn std::error::Error + Send + Sync>),
+    #[error("no answer within {0:?}")]
+    Timeout(Duration),
+    #[error("the connection broke before the answer was complete")]
+    Broken(#[source] Box<dyn std::error::Error + Send + Sync>),
+    #[error("the server answers with HTTP status {status}")]
+    Status { status: u16, retry_after: Option<Duration> },
+    #[error("the answer is larger than {0} bytes")]
+    TooLarge(usize),
+    #[error(transparent)]
+    Malformed(#[from] Malformed),
+    #[error(transparent)]
+    Fault(Box<Fault>),
+    #[error("`{object}` belongs to another vCenter")]
+    Stranger { object: String },
+    #[error("{0}")]
+    Setup(String),
+}
+
+/// What to do about a failed call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Retry {
+    /// The same call may work after a pause; the server may have named one.
+    Later(Option<Duration>),
+    /// Log in and call again.
+    LogIn,
+    /// Nothing will change by itself.
+    Never,
+}
+
+impl Error {
+    pub fn fault(&self) -> Option<&Fault> {
+        match &self.source {
+            Cause::Fault(fault) => Some(fault),
+            _ => None,
+        }
+    }
+
+    pub fn retry(&self) -> Retry {
+        match &self.source {
+            Cause::Fault(fault) if fault.kind == FaultKind::NotAuthenticated => Retry::LogIn,
+            Cause::Fault(fault) if fault.is_transient() => Retry::Later(None),
+            Cause::Connect(_) | Cause::Timeout(_) | Cause::Broken(_) => Retry::Later(None),
+            Cause::Status { status: 401, .. } => Retry::LogIn,
+            Cause::Status { status: 408 | 429 | 500..=599, retry_after } => Retry::Later(*retry_after),
+            _ => Retry::Never,
+        }
+    }
+
+    /// Whether the server may have acted although the call failed.
+    pub fn may_have_acted(&self) -> bool {
+        matches!(
+            self.source,
+            Cause::Timeout(_)
+                | Cause::Broken(_)
+                | Cause::Status { .. }
+                | Cause::TooLarge(_)
+                | Cause::Malformed(_)
+        )
+    }
+
+    /// What somebody can do about it.
+    pub fn hint(&self) -> Option<&'static str> {
+        match &self.source {
+            Cause::Untrusted(_) => {
+                Some("give its authority in `tls.caBundle`, or its fingerprint in `tls.thumbprint`")
+            }
+            Cause::Connect(_) => Some("check the name, the port, DNS, firewalls and `noProxy`"),
+            Cause::Timeout(_) => Some("the server is busy or a firewall drops packets; try again later"),
+            Cause::Fault(fault) => match fault.kind {
+                FaultKind::InvalidLogin => {
+                    Some("check user and password, and that the account is not locked")
+                }
+                FaultKind::NoPermission { .. } => Some("give the user a role with this privilege"),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+}

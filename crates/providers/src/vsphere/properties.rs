@@ -1,0 +1,137 @@
+//! Reading many objects in one call, page by page.
+
+use std::collections::BTreeMap;
+
+use super::client::Client;
+use super::error::Error;
+use super::fault::Fault;
+use super::moref::{MoRef, Reference};
+use super::soap::{Body, Element};
+
+/// Objects per page: large enough to be few, small enough to arrive within a deadline.
+const PAGE: u32 = 500;
+
+/// A kind of object and the properties wanted of it; none means only that it exists.
+#[derive(Debug, Clone)]
+pub struct Wanted<'a> {
+    pub kind: &'a str,
+    pub properties: &'a [&'a str],
+}
+
+/// What was read of an object.
+#[derive(Debug, Clone)]
+pub struct Object {
+    pub moref: MoRef,
+    pub properties: BTreeMap<Box<str>, Element>,
+    /// Properties that could not be read, and why: most often a privilege is missing.
+    pub missing: BTreeMap<Box<str>, Fault>,
+}
+
+impl Object {
+    /// The text of a property; empty without it.
+    pub fn text(&self, property: &str) -> &str {
+        self.properties.get(property).map_or("", |element| &element.text)
+    }
+
+    /// An object that a property refers to.
+    pub fn reference(&self, property: &str) -> Option<MoRef> {
+        let element = self.properties.get(property)?;
+        Some(MoRef { vcenter: self.moref.vcenter.clone(), reference: Reference::of(element) })
+    }
+
+    /// Objects that a property lists.
+    pub fn references(&self, property: &str) -> Vec<MoRef> {
+        let children = self.properties.get(property).map(|element| element.children.as_slice());
+        let children = children.unwrap_or_default().iter();
+        children
+            .map(|child| MoRef { vcenter: self.moref.vcenter.clone(), reference: Reference::of(child) })
+            .collect()
+    }
+}
+
+impl Client {
+    /// Properties of objects that are known. One that is gone meanwhile is left out.
+    pub async fn retrieve(&self, objects: &[MoRef], wanted: &[Wanted<'_>]) -> Result<Vec<Object>, Error> {
+        if objects.is_empty() {
+            return Ok(Vec::new());
+        }
+        let spec = property_sets(wanted)
+            .each(objects, |body, object| {
+                body.object("objectSet", &Body::new().reference("obj", &object.reference))
+            })
+            .text("reportMissingObjectsInResults", true);
+        self.pages(spec).await
+    }
+
+    /// Properties of all objects of the wanted kinds at or below `root`, however many there are.
+    pub async fn retrieve_below(&self, root: &MoRef, wanted: &[Wanted<'_>]) -> Result<Vec<Object>, Error> {
+        let views = self.manager("viewManager").await?;
+        let body = Body::new()
+            .reference("container", &root.reference)
+            .each(wanted, |body, wanted| body.text("type", wanted.kind))
+            .text("recursive", true);
+        let reply = self.call(&views, "CreateContainerView", &body).await?;
+        let view = reply.need("returnval").map_err(|cause| self.error("CreateContainerView", cause))?;
+        let view = self.moref(Reference::of(view));
+        let traversal = Body::new()
+            .text("name", "view")
+            .text("type", "ContainerView")
+            .text("path", "view")
+            .text("skip", false);
+        let set = Body::new().reference("obj", &view.reference).text("skip", true).typed(
+            "selectSet",
+            "TraversalSpec",
+            &traversal,
+        );
+        let result = self.pages(property_sets(wanted).object("objectSet", &set)).await;
+        // The view dies with the session; one that cannot be destroyed is no reason to fail.
+        let _ = self.call(&view, "DestroyView", &Body::new()).await;
+        result
+    }
+
+    async fn pages(&self, spec: Body) -> Result<Vec<Object>, Error> {
+        let collector = self.manager("propertyCollector").await?;
+        let options = Body::new().text("maxObjects", PAGE);
+        let body = Body::new().object("specSet", &spec).object("options", &options);
+        let mut reply = self.read(&collector, "RetrievePropertiesEx", &body).await?;
+        let mut objects = Vec::new();
+        loop {
+            let Some(page) = reply.child("returnval") else { return Ok(objects) };
+            objects.extend(page.all("objects").map(|element| self.object(element)));
+            let token = page.text_of("token").to_owned();
+            if token.is_empty() {
+                return Ok(objects);
+            }
+            let body = Body::new().text("token", token);
+            // A page that was sent is not sent again: what breaks here starts over above.
+            reply = self.call(&collector, "ContinueRetrievePropertiesEx", &body).await?;
+        }
+    }
+
+    fn object(&self, element: &Element) -> Object {
+        let value = |set: &Element| {
+            let value = set.child("val").cloned().unwrap_or_default();
+            (set.text_of("name").into(), value)
+        };
+        let missing = |set: &Element| {
+            let fault = set.child("fault").map(Fault::of_method);
+            Some((set.text_of("path").into(), fault?))
+        };
+        let reference = element.child("obj").map_or_else(|| Reference::new("", ""), Reference::of);
+        Object {
+            moref: self.moref(reference),
+            properties: element.all("propSet").map(value).collect(),
+            missing: element.all("missingSet").filter_map(missing).collect(),
+        }
+    }
+}
+
+pub(super) fn property_sets(wanted: &[Wanted<'_>]) -> Body {
+    Body::new().each(wanted, |body, wanted| {
+        let set = Body::new()
+            .text("type", wanted.kind)
+            .text("all", false)
+            .each(wanted.properties, |body, property| body.text("pathSet", property));
+        body.object("propSet", &set)
+    })
+}

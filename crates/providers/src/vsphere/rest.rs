@@ -1,0 +1,129 @@
+//! The REST side of a vCenter: a session of its own, made when it is first needed.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use reqwest::Method;
+use reqwest::header::RETRY_AFTER;
+use secrecy::{ExposeSecret, SecretString};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use tracing::debug;
+
+use super::client::{Client, Session, cause, read_reply};
+use super::error::{Cause, Error, Retry};
+use super::fault::Fault;
+use super::soap::Malformed;
+
+/// The header a session is named in.
+const SESSION: &str = "vmware-api-session-id";
+
+impl Client {
+    /// Calls a REST method; `body` is sent as JSON. Reads are repeated after failures that may pass.
+    pub async fn rest<T: DeserializeOwned>(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&(impl Serialize + Sync)>,
+    ) -> Result<T, Error> {
+        let body = body.map(serde_json::to_value).transpose();
+        let body = body.map_err(|error| self.error(path, Cause::Setup(error.to_string())))?;
+        let repeatable = method == Method::GET || path.contains("~action=list");
+        let value = if repeatable {
+            self.with_retries(|| self.rest_once(&method, path, body.as_ref())).await?
+        } else {
+            self.rest_once(&method, path, body.as_ref()).await?
+        };
+        let value = match value {
+            Value::Object(mut members) if members.contains_key("value") => {
+                members.remove("value").unwrap_or_default()
+            }
+            other => other,
+        };
+        serde_json::from_value(value).map_err(|error| self.error(path, Malformed::Json(error.to_string())))
+    }
+
+    async fn rest_once(&self, method: &Method, path: &str, body: Option<&Value>) -> Result<Value, Error> {
+        let session = self.rest_session();
+        let token = self.rest_token(&session).await?;
+        match self.exchange(method, path, body, Some(token)).await {
+            Err(error) if error.retry() == Retry::LogIn => {
+                debug!(server = %self.server(), "the REST session has expired");
+                let session = self.replace_rest(&session);
+                let token = self.rest_token(&session).await?;
+                self.exchange(method, path, body, Some(token)).await
+            }
+            done => done,
+        }
+    }
+
+    async fn rest_token<'a>(&self, session: &'a Session) -> Result<&'a SecretString, Error> {
+        let log_in = || async {
+            let answer = self.exchange(&Method::POST, "/rest/com/vmware/cis/session", None, None).await?;
+            let token = answer.get("value").and_then(Value::as_str).map(SecretString::from);
+            token.ok_or_else(|| self.error("REST login", Malformed::Missing("session id")))
+        };
+        session.cookie.get_or_try_init(|| self.with_retries(log_in)).await
+    }
+
+    /// Ends the REST session, if there is one.
+    pub(super) async fn rest_logout(&self) -> Result<(), Error> {
+        let session: Arc<Session> = self.rest_session();
+        let Some(token) = session.cookie.get() else { return Ok(()) };
+        self.replace_rest(&session);
+        match self.exchange(&Method::DELETE, "/rest/com/vmware/cis/session", None, Some(token)).await {
+            Err(error) if error.retry() != Retry::LogIn => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// One request and its answer. Without a token it is the login itself.
+    async fn exchange(
+        &self,
+        method: &Method,
+        path: &str,
+        body: Option<&Value>,
+        token: Option<&SecretString>,
+    ) -> Result<Value, Error> {
+        let (endpoint, login, http) = self.parts();
+        let deadline = endpoint.timeout;
+        let mut request = http.request(method.clone(), format!("{}{path}", endpoint.url())).timeout(deadline);
+        request = match token {
+            Some(token) => request.header(SESSION, token.expose_secret()),
+            None => request.basic_auth(&login.user, Some(login.password.expose_secret())),
+        };
+        if let Some(body) = body {
+            request = request.json(body);
+        }
+        let send = async {
+            let response = request.send().await.map_err(|error| cause(error, deadline))?;
+            let status = response.status().as_u16();
+            let seconds =
+                response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
+            let reply = read_reply(response, deadline).await?;
+            understand(status, seconds.map(Duration::from_secs), &reply)
+        };
+        send.await.map_err(|source| self.error(path.split('?').next().unwrap_or(path), source))
+    }
+}
+
+/// An answer, or the error it describes.
+fn understand(status: u16, retry_after: Option<Duration>, reply: &[u8]) -> Result<Value, Cause> {
+    let value: Option<Value> =
+        if reply.is_empty() { Some(Value::Null) } else { serde_json::from_slice(reply).ok() };
+    if (200..300).contains(&status) {
+        return value.ok_or_else(|| Malformed::Json("no JSON at all".to_owned()).into());
+    }
+    if status == 401 {
+        return Err(Cause::Status { status, retry_after });
+    }
+    let described = value.as_ref().and_then(|value| {
+        let name = value.get("type")?.as_str()?.rsplit('.').next()?;
+        let messages = value.pointer("/value/messages").and_then(Value::as_array);
+        let words =
+            messages.into_iter().flatten().filter_map(|message| message.get("default_message")?.as_str());
+        Some(Fault::of_rest(name, &words.collect::<Vec<_>>().join("; ")))
+    });
+    Err(described.map_or(Cause::Status { status, retry_after }, Cause::from))
+}
