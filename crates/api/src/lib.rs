@@ -18,6 +18,7 @@ pub mod provider_spec;
 pub mod vsphere_machines;
 
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 /// The name of an object in the same namespace, or of one without a namespace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,4 +39,15 @@ pub struct TypedReference {
     pub api_group: String,
     pub kind: String,
     pub name: String,
+}
+
+/// An extra disk of a machine on vSphere: the same wherever it is written.
+#[skip_serializing_none]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DataDisk {
+    pub name: String,
+    #[serde(rename = "sizeGiB")]
+    pub size_gib: u32,
+    pub provisioning_mode: Option<String>,
 }

@@ -6,7 +6,7 @@ mod vsphere;
 
 pub use kubevirt::KubevirtProviderSpec;
 pub use ovirt::{OvirtCpu, OvirtDisk, OvirtNetworkInterface, OvirtProviderSpec};
-pub use vsphere::{AddressPool, DataDisk, NetworkDevice, NetworkSpec, VSphereProviderSpec, Workspace};
+pub use vsphere::{AddressPool, NetworkDevice, NetworkSpec, VSphereProviderSpec, Workspace};
 
 use serde::{Deserialize, Serialize};
 

@@ -6,6 +6,7 @@ use kube::CustomResource;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
+use crate::DataDisk;
 use crate::cluster_api::Endpoint;
 
 /// A vCenter and where the cluster's API answers.
@@ -76,16 +77,6 @@ pub struct VSphereMachineSpec {
 pub struct VSphereMachineStatus {
     #[serde(default)]
     pub ready: bool,
-}
-
-#[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct DataDisk {
-    pub name: String,
-    #[serde(rename = "sizeGiB")]
-    pub size_gib: u32,
-    pub provisioning_mode: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -9,7 +9,7 @@ use slipway_api::cluster_api::{
     MachineSpec, ObjectReference,
 };
 use slipway_api::vsphere_machines::{
-    DataDisk, FailureDomainPart, FailureDomainTopology, HostPlacement, Identity, Network, NetworkDevice,
+    FailureDomainPart, FailureDomainTopology, HostPlacement, Identity, Network, NetworkDevice,
     PlacementConstraint, Selector, VSphereCluster, VSphereClusterSpec, VSphereClusterStatus,
     VSphereDeploymentZone, VSphereDeploymentZoneSpec, VSphereFailureDomain, VSphereFailureDomainSpec,
     VSphereMachine, VSphereMachineSpec, VSphereMachineStatus,
@@ -22,7 +22,7 @@ use crate::drivers::thumbprint;
 use crate::machines::hosts_of;
 use crate::names::Role;
 use crate::objects::{map, named, namespace, secret, within};
-use crate::vsphere::{REGION_CATEGORY, Site, ZONE_CATEGORY};
+use crate::vsphere::{REGION_CATEGORY, Site, ZONE_CATEGORY, data_disk};
 use crate::{Access, Cluster, Credentials, Error, Tree, ignition};
 
 const NAMESPACE: &str = "openshift-cluster-api-guests";
@@ -215,11 +215,7 @@ fn infra_machine(cluster: &Cluster, platform: &Platform, machine: &Planned<'_>) 
     let Planned { name, site, .. } = machine;
     let size = &platform.machines.control_plane;
     let topology = &site.domain.topology;
-    let data_disks = size.data_disks.iter().filter(|_| machine.has_data_disks).map(|disk| DataDisk {
-        name: disk.name.clone(),
-        size_gib: disk.size_gib,
-        provisioning_mode: disk.provisioning_mode.map(|mode| mode.to_string()),
-    });
+    let data_disks = size.data_disks.iter().filter(|_| machine.has_data_disks).map(data_disk);
     let stack = cluster.config.networking.stack;
     let dhcp = |family: Family| (stack.is_dual() || stack.primary() == family).then_some(true);
     let devices = site.network_paths().into_iter().map(|network_name| NetworkDevice {

@@ -1,5 +1,6 @@
 //! Names on vSphere: what a failure domain's objects are called, by rule where nobody was asked.
 
+use slipway_api::DataDisk;
 use slipway_config::install_config::Platform as AnyPlatform;
 use slipway_config::install_config::vsphere::{FailureDomain, Platform, VCenter, ZoneKind};
 use slipway_config::inventory::{Branch, InventoryPath};
@@ -12,6 +13,15 @@ const LONGEST_NAME: usize = 80;
 /// Tag categories that say where a machine is.
 pub(crate) const REGION_CATEGORY: &str = "openshift-region";
 pub(crate) const ZONE_CATEGORY: &str = "openshift-zone";
+
+/// An extra disk, as every file writes it.
+pub(crate) fn data_disk(disk: &slipway_config::install_config::vsphere::DataDisk) -> DataDisk {
+    DataDisk {
+        name: disk.name.clone(),
+        size_gib: disk.size_gib,
+        provisioning_mode: disk.provisioning_mode.map(|mode| mode.to_string()),
+    }
+}
 
 /// A failure domain as machines see it.
 #[derive(Debug, Clone)]

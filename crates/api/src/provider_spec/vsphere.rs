@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
 use super::TypeMeta;
-use crate::LocalReference;
+use crate::{DataDisk, LocalReference};
 
 /// A machine on vSphere.
 #[skip_serializing_none]
@@ -84,14 +84,4 @@ pub struct AddressPool {
     pub group: String,
     pub resource: String,
     pub name: String,
-}
-
-#[skip_serializing_none]
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct DataDisk {
-    pub name: String,
-    #[serde(rename = "sizeGiB")]
-    pub size_gib: u32,
-    pub provisioning_mode: Option<String>,
 }

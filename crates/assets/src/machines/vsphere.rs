@@ -6,14 +6,14 @@ use slipway_api::openshift::{
     ControlPlaneMachineSet, ControlPlaneMachineSetSpec, ControlPlaneTemplate, FailureDomainName,
     FailureDomains, LabelSelector, MachineSpec, MachinesTemplate, ObjectLabels, Strategy,
 };
-use slipway_api::provider_spec::{DataDisk, NetworkDevice, NetworkSpec, VSphereProviderSpec, Workspace};
+use slipway_api::provider_spec::{NetworkDevice, NetworkSpec, VSphereProviderSpec, Workspace};
 use slipway_config::install_config::vsphere::{FailureDomain, Host, HostRole, Machine, Platform};
 use slipway_config::placement::Placement;
 
 use super::{CLUSTER, NAMESPACE, addresses, labels, machine, machine_set, numbered, provider_spec};
 use crate::names::Role;
 use crate::objects::{map, within};
-use crate::vsphere::Site;
+use crate::vsphere::{Site, data_disk};
 use crate::{Access, Cluster, Error, Tree};
 
 pub(super) fn add(cluster: &Cluster, platform: &Platform, tree: &mut Tree) -> Result<(), Error> {
@@ -198,13 +198,5 @@ fn spec(site: &Site<'_>, size: &Machine, role: Role) -> VSphereProviderSpec {
         disk_gib: size.os_disk_gib,
         data_disks: size.data_disks.iter().map(data_disk).collect(),
         tag_ids: topology.tag_ids.iter().map(ToString::to_string).collect(),
-    }
-}
-
-fn data_disk(disk: &slipway_config::install_config::vsphere::DataDisk) -> DataDisk {
-    DataDisk {
-        name: disk.name.clone(),
-        size_gib: disk.size_gib,
-        provisioning_mode: disk.provisioning_mode.map(|mode| mode.to_string()),
     }
 }

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use k8s_openapi::api::core::v1::ConfigMap;
 use serde::Serialize;
 use serde_with::skip_serializing_none;
+use slipway_api::DataDisk;
 use slipway_config::features::FeatureSet;
 use slipway_config::install_config::{
     self, Baseline, InstallConfig, MachinePool, Platform, SignerKey, kubevirt, ovirt, vsphere,
@@ -14,6 +15,7 @@ use slipway_config::yaml::to_yaml;
 
 use crate::names::texts;
 use crate::objects::{config_map, map, within};
+use crate::vsphere::data_disk;
 use crate::{Cluster, Error};
 
 pub(super) fn cluster_config(cluster: &Cluster) -> Result<ConfigMap, Error> {
@@ -335,16 +337,6 @@ struct VSpherePool {
     data_disks: Vec<DataDisk>,
 }
 
-#[skip_serializing_none]
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct DataDisk {
-    name: String,
-    #[serde(rename = "sizeGiB")]
-    size_gib: u32,
-    provisioning_mode: Option<String>,
-}
-
 #[derive(Serialize)]
 struct VSphereDisk {
     #[serde(rename = "diskSizeGB")]
@@ -513,14 +505,6 @@ fn vsphere_pool(platform: &vsphere::Platform, machine: &vsphere::Machine) -> Poo
         os_disk: VSphereDisk { disk_size_gb: machine.os_disk_gib },
         data_disks: machine.data_disks.iter().map(data_disk).collect(),
     })
-}
-
-fn data_disk(disk: &vsphere::DataDisk) -> DataDisk {
-    DataDisk {
-        name: disk.name.clone(),
-        size_gib: disk.size_gib,
-        provisioning_mode: disk.provisioning_mode.map(|mode| mode.to_string()),
-    }
 }
 
 fn ovirt_pool(machine: &ovirt::Machine) -> PoolPart {
