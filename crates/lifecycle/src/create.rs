@@ -158,10 +158,10 @@ fn prepare(request: &Request<'_>, generators: &Generators<'_>) -> Result<Workben
     let state = match store.state()? {
         None => draw(&config, request, generators)?,
         Some(state) if state.cluster == config.name.as_str() => {
-            certificates::renew(state, &config, request, generators, &mut warnings)?
+            certificates::renew(state, &config, request, generators, &mut store, &mut warnings)?
         }
         Some(state) if request.force => {
-            store.back_up_state(request.now)?;
+            store.replaces_keys(&state);
             warnings.push(format!(
                 "started over: this directory was of cluster `{}` ({})",
                 state.cluster, state.identity.infra_id
@@ -196,7 +196,9 @@ fn prepare(request: &Request<'_>, generators: &Generators<'_>) -> Result<Workben
 fn draw(config: &InstallConfig, request: &Request<'_>, generators: &Generators<'_>) -> Result<State, Error> {
     let identity = Identity::new(&config.name, request.now, request.random);
     let pki = (generators.pki)(config, request.now, request.random)?;
-    Ok(State::new(config.name.to_string(), identity, certificates::made_from(config), pki))
+    let mut state = State::new(config.name.to_string(), identity, certificates::made_from(config), pki);
+    state.named_in_certificates = certificates::named(config);
+    Ok(state)
 }
 
 fn read_install_config(directory: &Path) -> Result<String, Error> {

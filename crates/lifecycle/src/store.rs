@@ -36,6 +36,9 @@ pub use self::state::{Generated, Inputs, State, Step};
 const OWN: &str = ".slipway";
 const STATE: &str = "state.json";
 
+/// The folder with what opens the cluster.
+const AUTH: &str = "auth/";
+
 /// The user's file, which is only ever read.
 pub const INSTALL_CONFIG: &str = "install-config.yaml";
 
@@ -114,6 +117,8 @@ pub struct Store {
     saved: Option<String>,
     /// The folder with what this run replaces by force.
     backup: Option<String>,
+    /// What goes there before the first change, whatever the change is.
+    doomed: Vec<String>,
     _lock: Lock,
 }
 
@@ -124,7 +129,7 @@ impl Store {
         let lock = Lock::take(directory, &disk.lock_file(), command, now)?;
         disk.clean()?;
         let saved = disk.state()?;
-        Ok(Store { disk, saved, backup: None, _lock: lock })
+        Ok(Store { disk, saved, backup: None, doomed: Vec::new(), _lock: lock })
     }
 
     /// What earlier runs left, if there were any.
@@ -166,6 +171,11 @@ impl Store {
         now: Timestamp,
     ) -> Result<Vec<(String, Fate)>, Error> {
         let Plan { step, files, tree, inputs, changed: _ } = plan;
+        for path in std::mem::take(&mut self.doomed) {
+            if self.disk.is_file(&path)? {
+                self.back_up(&path, now)?;
+            }
+        }
         for planned in files.iter().filter(|planned| planned.overwrites()) {
             self.back_up(&planned.path, now)?;
         }
@@ -210,9 +220,12 @@ impl Store {
         Ok(fates)
     }
 
-    /// Copies the state aside before it is replaced by another cluster's.
-    pub(crate) fn back_up_state(&mut self, now: Timestamp) -> Result<(), Error> {
-        self.back_up(&format!("{OWN}/{STATE}"), now)
+    /// Has the keys that are about to be replaced copied aside before anything is changed: the state, and how to
+    /// log in to a cluster that was made with it.
+    pub(crate) fn replaces_keys(&mut self, state: &State) {
+        self.doomed = vec![format!("{OWN}/{STATE}")];
+        let generated = state.steps.values().flat_map(|generated| generated.files.keys());
+        self.doomed.extend(generated.filter(|path| path.starts_with(AUTH)).cloned());
     }
 
     fn back_up(&mut self, path: &str, now: Timestamp) -> Result<(), Error> {

@@ -22,6 +22,10 @@ pub enum Error {
     OtherCluster { directory: PathBuf, was: String, infra_id: String, is: String },
     #[error("{}", expired(.expires, .now))]
     Expired { expires: Timestamp, now: Timestamp },
+    #[error(
+        "the certificates of this directory no longer fit, and Ignition configurations were made from them"
+    )]
+    Renewal { changed: Vec<String> },
     #[error("{} cannot be used", if .0.len() == 1 { "a manifest".to_owned() } else { format!("{} manifests", .0.len()) })]
     Manifests(Vec<Broken>),
     #[error(transparent)]
@@ -51,6 +55,11 @@ impl Error {
             Error::Expired { .. } => {
                 "run again with --force to make new ones; Ignition configurations made before are then of no use"
             }
+            Error::Renewal { .. } => {
+                "nothing was written. Machines that booted from the old files would not trust new certificates, and \
+                 auth/kubeconfig would not open their cluster. Undo the change, or use a new directory; if no machine \
+                 was started, run again with --force: the old keys go to .slipway/backup"
+            }
             Error::Manifests(_) => "correct them, or move them out of manifests/ and openshift/",
             Error::Credentials(error) => return error.hint(),
             Error::Store(error) => return error.hint(),
@@ -62,6 +71,7 @@ impl Error {
     /// The lines that follow the message: one per thing it is about.
     pub fn details(&self) -> Vec<String> {
         match self {
+            Error::Renewal { changed } => changed.clone(),
             Error::Manifests(broken) => broken.iter().map(ToString::to_string).collect(),
             Error::Store(store::Error::Conflicts { conflicts, changed }) => {
                 let mut lines: Vec<String> = conflicts

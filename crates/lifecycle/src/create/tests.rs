@@ -98,19 +98,25 @@ fn pki(_: &InstallConfig, now: Timestamp, _: &dyn Random) -> Result<Pki, PkiErro
     Ok(serde_json::from_value(pki).unwrap())
 }
 
+/// A Kubernetes object with one more line.
+fn object(name: &str, line: &str) -> String {
+    format!("apiVersion: v1\nkind: Test\nmetadata: {{name: {name}}}\n{line}\n")
+}
+
 fn manifests(cluster: &Cluster) -> Result<Tree, slipway_assets::Error> {
+    let Cluster { config, identity, .. } = cluster;
     let mut tree = Tree::default();
-    let name = format!("name: {}\n", cluster.identity.infra_id);
-    tree.insert("manifests/cluster.yaml", name, Access::Group);
-    tree.insert(
-        "manifests/domain.yaml",
-        format!("domain: {}\n", cluster.config.cluster_domain()),
-        Access::Group,
-    );
-    tree.insert("openshift/machine.yaml", "kind: Machine\n", Access::Group);
+    let mut put = |path: &str, line: String, access| {
+        let (_, name) = path.rsplit_once('/').unwrap();
+        tree.insert(path, object(name, &line), access);
+    };
+    put("manifests/cluster.yaml", format!("infra: {}", identity.infra_id), Access::Group);
+    put("manifests/domain.yaml", format!("domain: {}", config.cluster_domain()), Access::Group);
+    put("manifests/fips.yaml", format!("fips: {}", config.fips), Access::Group);
+    put("openshift/machine.yaml", "spec: {}".to_owned(), Access::Group);
     if let Credentials::VSphere(logins) = &cluster.credentials {
         let password = logins[0].password.expose_secret();
-        tree.insert("openshift/secret.yaml", format!("password: {password}\n"), Access::Owner);
+        put("openshift/secret.yaml", format!("password: {password}"), Access::Owner);
     }
     Ok(tree)
 }
@@ -122,7 +128,10 @@ fn ignition(cluster: &Cluster, manifests: &Tree) -> Result<Tree, slipway_assets:
         .iter()
         .map(|(path, file)| format!("{path}: {}", String::from_utf8_lossy(&file.contents)))
         .collect();
-    tree.insert("bootstrap.ign", format!("{lines}{}\n", cluster.pki.pem("root-ca.crt")), Access::Owner);
+    let root = cluster.pki.pem("root-ca.crt");
+    tree.insert("bootstrap.ign", format!("{lines}{root}\n"), Access::Owner);
+    tree.insert("master.ign", "{}\n", Access::Owner);
+    tree.insert("auth/kubeconfig", root, Access::Owner);
     Ok(tree)
 }
 
@@ -158,8 +167,8 @@ fn what_is_drawn_is_drawn_once() {
 fn edits_deletions_and_additions_flow_into_ignition() {
     let directory = Directory::new(CONFIG);
     directory.manifests(false).unwrap();
-    directory.put("manifests/cluster.yaml", "edited: true\n");
-    directory.put("openshift/mine.yml", "mine: true\n");
+    directory.put("manifests/cluster.yaml", &object("cluster", "edited: true"));
+    directory.put("openshift/mine.yml", &object("mine", "mine: true"));
     directory.put("openshift/notes.txt", "not a manifest");
     directory.put("openshift/.mine.yaml.swp", "");
     directory.put("openshift/deep/x.yaml", "x: 1\n");
@@ -175,8 +184,11 @@ fn edits_deletions_and_additions_flow_into_ignition() {
         .collect();
     assert_eq!(ignored, ["openshift/.mine.yaml.swp", "openshift/deep/", "openshift/notes.txt"]);
     let bootstrap = directory.get("bootstrap.ign");
-    assert!(bootstrap.contains("manifests/cluster.yaml: edited: true\n"), "{bootstrap}");
-    assert!(bootstrap.contains("openshift/mine.yml: mine: true\n"), "{bootstrap}");
+    assert!(
+        bootstrap.contains("manifests/cluster.yaml: ") && bootstrap.contains("edited: true\n"),
+        "{bootstrap}"
+    );
+    assert!(bootstrap.contains("openshift/mine.yml: ") && bootstrap.contains("mine: true\n"), "{bootstrap}");
     assert!(!bootstrap.contains("machine.yaml") && !bootstrap.contains("x: 1"), "{bootstrap}");
 }
 
@@ -184,22 +196,22 @@ fn edits_deletions_and_additions_flow_into_ignition() {
 fn a_changed_install_config_reaches_ignition() {
     let directory = Directory::new(CONFIG);
     directory.ignition(false).unwrap();
-    directory.put("install-config.yaml", &CONFIG.replace("example.com", "example.org"));
+    directory.put("install-config.yaml", &CONFIG.replace("platform:", "fips: true\nplatform:"));
     let outcome = directory.ignition(false).unwrap();
-    assert_eq!(fate(&outcome, "manifests/domain.yaml"), Some(Fate::Written));
-    assert!(directory.get("bootstrap.ign").contains("domain: pontoon.example.org"));
-    assert_eq!(outcome.warnings, ["made new certificates: names or addresses in them changed"]);
+    assert_eq!(fate(&outcome, "manifests/fips.yaml"), Some(Fate::Written));
+    assert!(directory.get("bootstrap.ign").contains("fips: true"));
+    assert!(outcome.warnings.is_empty() && outcome.backup.is_none(), "{outcome:?}");
 
-    directory.put("manifests/domain.yaml", "edited: true\n");
+    directory.put("manifests/fips.yaml", "edited: true\n");
     directory.put("install-config.yaml", CONFIG);
     let before = directory.get("bootstrap.ign");
-    assert_eq!(conflicts(directory.ignition(false)), ["manifests/domain.yaml"]);
-    assert_eq!(directory.get("manifests/domain.yaml"), "edited: true\n");
+    assert_eq!(conflicts(directory.ignition(false)), ["manifests/fips.yaml"]);
+    assert_eq!(directory.get("manifests/fips.yaml"), "edited: true\n");
     assert_eq!(directory.get("bootstrap.ign"), before);
     let forced = directory.ignition(true).unwrap();
-    assert_eq!(fate(&forced, "manifests/domain.yaml"), Some(Fate::Overwritten));
+    assert_eq!(fate(&forced, "manifests/fips.yaml"), Some(Fate::Overwritten));
     assert_eq!(
-        std::fs::read_to_string(directory.at(&forced.backup.unwrap()).join("manifests/domain.yaml")).unwrap(),
+        std::fs::read_to_string(directory.at(&forced.backup.unwrap()).join("manifests/fips.yaml")).unwrap(),
         "edited: true\n"
     );
 }
@@ -210,9 +222,9 @@ fn a_conflict_in_the_last_step_leaves_the_first_alone() {
     let directory = Directory::new(CONFIG);
     directory.ignition(false).unwrap();
     directory.put("bootstrap.ign", "edited");
-    directory.put("install-config.yaml", &CONFIG.replace("example.com", "example.org"));
+    directory.put("install-config.yaml", &CONFIG.replace("platform:", "fips: true\nplatform:"));
     assert_eq!(conflicts(directory.ignition(false)), ["bootstrap.ign"]);
-    assert!(directory.get("manifests/domain.yaml").contains("example.com"));
+    assert!(directory.get("manifests/fips.yaml").contains("fips: false"));
 }
 
 /// A comment is no change.
@@ -245,6 +257,61 @@ fn another_cluster_needs_another_directory() {
     assert!(kept.contains(&first.infra_id));
 }
 
+/// Nobody has booted from them yet.
+#[test]
+fn certificates_are_made_anew_before_they_were_handed_out() {
+    let directory = Directory::new(CONFIG);
+    directory.manifests(false).unwrap();
+    let old = directory.get(".slipway/state.json");
+    directory.put("install-config.yaml", &CONFIG.replace("example.com", "example.org"));
+    let outcome = directory.manifests(false).unwrap();
+    assert_eq!(
+        outcome.warnings,
+        [
+            "made new certificates: the domain of the cluster was pontoon.example.com, and is now pontoon.example.org"
+        ]
+    );
+    assert_eq!(directory.get(&format!("{}/state.json", outcome.backup.unwrap())), old);
+    assert!(directory.manifests(false).unwrap().backup.is_none());
+}
+
+#[test]
+fn certificates_that_were_handed_out_are_replaced_by_force_only() {
+    let mut directory = Directory::new(CONFIG);
+    directory.ignition(false).unwrap();
+    let (old, kubeconfig) = (directory.get(".slipway/state.json"), directory.get("auth/kubeconfig"));
+    directory.now = directory.now.checked_add(SignedDuration::from_hours(1)).unwrap();
+    directory.put("install-config.yaml", &CONFIG.replace("example.com", "example.org"));
+    for result in [directory.manifests(false), directory.ignition(false)] {
+        let error = result.unwrap_err();
+        assert_eq!(
+            error.details(),
+            ["the domain of the cluster was pontoon.example.com, and is now pontoon.example.org"]
+        );
+        assert!(error.hint().unwrap().contains("--force"), "{error}");
+    }
+    assert_eq!(directory.get(".slipway/state.json"), old);
+    assert!(!directory.at(".slipway/backup").exists());
+
+    let forced = directory.ignition(true).unwrap();
+    assert!(forced.warnings.iter().any(|warning| warning.contains("do not trust")), "{:?}", forced.warnings);
+    let backup = forced.backup.unwrap();
+    assert_eq!(directory.get(&format!("{backup}/state.json")), old);
+    assert_eq!(directory.get(&format!("{backup}/auth/kubeconfig")), kubeconfig);
+    assert_ne!(directory.get("auth/kubeconfig"), kubeconfig);
+}
+
+/// Nothing is copied aside by a run that stops at a conflict.
+#[test]
+fn a_conflict_leaves_no_backup() {
+    let directory = Directory::new(CONFIG);
+    directory.manifests(false).unwrap();
+    directory.put("manifests/domain.yaml", "edited: true\n");
+    directory.put("install-config.yaml", &CONFIG.replace("example.com", "example.org"));
+    assert_eq!(conflicts(directory.manifests(false)), ["manifests/domain.yaml"]);
+    assert!(!directory.at(".slipway/backup").exists());
+}
+
 #[test]
 fn old_certificates_are_not_handed_out() {
     let mut directory = Directory::new(CONFIG);
@@ -261,6 +328,7 @@ fn old_certificates_are_not_handed_out() {
     assert_eq!(error.to_string(), format!("the certificates of this directory expired at {expires:.0}"));
     let renewed = directory.ignition(true).unwrap();
     assert_eq!(fate(&renewed, "bootstrap.ign"), Some(Fate::Written));
+    assert!(directory.at(&renewed.backup.unwrap()).join("state.json").exists());
     assert!(directory.ignition(false).unwrap().files.iter().all(|(_, fate)| *fate == Fate::Unchanged));
 }
 
