@@ -19,7 +19,7 @@ use slipway_config::yaml::Limits;
 
 use crate::credentials::{self, Resolved};
 use crate::environment::Environment;
-use crate::store::{Digest, Fate, INSTALL_CONFIG, Inputs, State, Step, Store, VERSION};
+use crate::store::{Digest, Fate, INSTALL_CONFIG, Inputs, Plan, State, Step, Store, VERSION};
 
 pub use self::carried::Broken;
 pub use self::error::Error;
@@ -100,8 +100,9 @@ pub fn create_ignition(request: &Request<'_>) -> Result<Outcome, Error> {
 pub fn create_manifests_with(request: &Request<'_>, generators: &Generators<'_>) -> Result<Outcome, Error> {
     let Workbench { mut store, mut state, cluster, inputs, mut outcome } = prepare(request, generators)?;
     let tree = (generators.manifests)(&cluster)?;
-    let plan = store.plan(&state, Step::Manifests, tree, inputs)?;
+    let plan = store.plan(&state, Step::Manifests, tree, inputs, request.force)?;
     plan.check(request.force)?;
+    outcome.warnings.extend(restored(&plan));
     outcome.files = store.execute(&mut state, plan, request.now)?;
     outcome.backup = store.backup().map(str::to_owned);
     Ok(outcome)
@@ -111,14 +112,15 @@ pub fn create_manifests_with(request: &Request<'_>, generators: &Generators<'_>)
 pub fn create_ignition_with(request: &Request<'_>, generators: &Generators<'_>) -> Result<Outcome, Error> {
     let Workbench { mut store, mut state, cluster, inputs, mut outcome } = prepare(request, generators)?;
     let tree = (generators.manifests)(&cluster)?;
-    let manifests = store.plan(&state, Step::Manifests, tree, inputs.clone())?;
+    let manifests = store.plan(&state, Step::Manifests, tree, inputs.clone(), request.force)?;
     manifests.check(request.force)?;
+    outcome.warnings.extend(restored(&manifests));
     // Everything is judged before the first file is written.
     let carried = carried::read(request.directory, &manifests)?;
     let tree = (generators.ignition)(&cluster, &carried.manifests)?;
     let mut inputs = inputs;
     inputs.insert("the files in manifests/ and openshift/".to_owned(), carried.digest());
-    let ignition = store.plan(&state, Step::IgnitionConfigs, tree, inputs)?;
+    let ignition = store.plan(&state, Step::IgnitionConfigs, tree, inputs, request.force)?;
     ignition.check(request.force)?;
 
     outcome.files = store.execute(&mut state, manifests, request.now)?;
@@ -127,6 +129,12 @@ pub fn create_ignition_with(request: &Request<'_>, generators: &Generators<'_>) 
     outcome.files.sort();
     outcome.backup = store.backup().map(str::to_owned);
     Ok(outcome)
+}
+
+/// What is said about manifests that come back by force.
+fn restored(plan: &Plan) -> Option<String> {
+    let paths: Vec<&str> = plan.restored().collect();
+    (!paths.is_empty()).then(|| format!("written again by force, though deleted: {}", paths.join(", ")))
 }
 
 /// Everything files are made from, and where they go.

@@ -28,7 +28,7 @@ use self::plan::Planned;
 
 pub use self::lock::Holder;
 pub use self::plan::{Conflict, Fate, Future, Plan};
-pub use self::reconcile::{Digest, Reason, Trace, Verdict, judge};
+pub use self::reconcile::{Absence, Digest, Reason, Trace, Verdict, judge};
 pub(crate) use self::state::VERSION;
 pub use self::state::{Generated, Inputs, State, Step};
 
@@ -142,8 +142,18 @@ impl Store {
         self.backup.as_deref()
     }
 
-    /// Compares what we left, what we want and what is there. Changes nothing.
-    pub fn plan(&self, state: &State, step: Step, tree: Tree, inputs: Inputs) -> Result<Plan, Error> {
+    /// Compares what we left, what we want and what is there. Changes nothing. By force, what was deleted comes
+    /// back.
+    pub fn plan(
+        &self,
+        state: &State,
+        step: Step,
+        tree: Tree,
+        inputs: Inputs,
+        force: bool,
+    ) -> Result<Plan, Error> {
+        // Who deletes a manifest leaves an object out; who deletes a result wants it made again.
+        let absence = if step == Step::Manifests && !force { Absence::Meant } else { Absence::Lost };
         let left = state.steps.get(&step).map(|generated| &generated.files);
         let left = |path: &str| left.and_then(|left| left.get(path));
         let recorded = state.steps.get(&step).into_iter().flat_map(|generated| generated.files.keys());
@@ -156,8 +166,9 @@ impl Store {
             let found = self.disk.digest(path)?;
             let ours = left(path).and_then(|trace| trace.settle(found.as_ref())).cloned();
             let wanted = tree.get(path).map(|file| Digest::of(&file.contents));
-            let verdict = judge(ours.as_ref(), wanted.as_ref(), found.as_ref());
-            Ok(Planned { path: path.to_owned(), ours, wanted, verdict })
+            let verdict = judge(ours.as_ref(), wanted.as_ref(), found.as_ref(), absence);
+            let restored = ours.is_some() && wanted.is_some() && found.is_none() && verdict == Verdict::Write;
+            Ok(Planned { path: path.to_owned(), ours, wanted, verdict, restored })
         });
         let files = files.collect::<Result<_, Error>>()?;
         Ok(Plan { step, changed: state.changed_inputs(step, &inputs), files, tree, inputs })

@@ -193,6 +193,34 @@ fn edits_deletions_and_additions_flow_into_ignition() {
 }
 
 #[test]
+fn results_that_were_deleted_are_made_again() {
+    let directory = Directory::new(CONFIG);
+    directory.ignition(false).unwrap();
+    let paths = ["bootstrap.ign", "master.ign", "auth/kubeconfig"];
+    let before = paths.map(|path| directory.get(path));
+    for path in paths {
+        std::fs::remove_file(directory.at(path)).unwrap();
+    }
+    let again = directory.ignition(false).unwrap();
+    assert_eq!(paths.map(|path| fate(&again, path)), [Some(Fate::Written); 3]);
+    assert_eq!(paths.map(|path| directory.get(path)), before);
+    assert!(again.warnings.is_empty(), "{:?}", again.warnings);
+}
+
+#[test]
+fn force_brings_deleted_manifests_back() {
+    let directory = Directory::new(CONFIG);
+    directory.manifests(false).unwrap();
+    std::fs::remove_file(directory.at("openshift/machine.yaml")).unwrap();
+    let kept = directory.manifests(false).unwrap();
+    assert_eq!(fate(&kept, "openshift/machine.yaml"), Some(Fate::DeletionKept));
+    let forced = directory.ignition(true).unwrap();
+    assert_eq!(fate(&forced, "openshift/machine.yaml"), Some(Fate::Written));
+    assert_eq!(forced.warnings, ["written again by force, though deleted: openshift/machine.yaml"]);
+    assert!(directory.get("bootstrap.ign").contains("openshift/machine.yaml"));
+}
+
+#[test]
 fn a_changed_install_config_reaches_ignition() {
     let directory = Directory::new(CONFIG);
     directory.ignition(false).unwrap();

@@ -67,6 +67,8 @@ pub(super) struct Planned {
     pub(super) ours: Option<Digest>,
     pub(super) wanted: Option<Digest>,
     pub(super) verdict: Verdict,
+    /// The user deleted it, and it is written again.
+    pub(super) restored: bool,
 }
 
 /// What will be at a path once a plan has been carried out.
@@ -102,6 +104,11 @@ impl Plan {
             (Ok(Verdict::Remove), _) => Future::Gone,
             _ => Future::AsItIs,
         }
+    }
+
+    /// The files that the user deleted and that will be written again.
+    pub fn restored(&self) -> impl Iterator<Item = &str> {
+        self.files.iter().filter(|planned| planned.restored).map(|planned| planned.path.as_str())
     }
 
     /// The files that will be written.

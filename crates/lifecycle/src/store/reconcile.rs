@@ -90,13 +90,28 @@ impl Reason {
     }
 }
 
+/// What it means when a file is gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Absence {
+    /// The user does not want it.
+    Meant,
+    /// It is wanted again.
+    Lost,
+}
+
 /// Compares what we left, what we want and what is there.
-pub fn judge(ours: Option<&Digest>, wanted: Option<&Digest>, found: Option<&Digest>) -> Verdict {
+pub fn judge(
+    ours: Option<&Digest>,
+    wanted: Option<&Digest>,
+    found: Option<&Digest>,
+    absence: Absence,
+) -> Verdict {
     let untouched = ours == found;
     match (ours, wanted, found) {
         (_, Some(_), Some(_)) if wanted == found => Verdict::Keep,
         (None, Some(_), None) => Verdict::Write,
         (None, Some(_), Some(_)) => Verdict::Conflict(Reason::NotOurs),
+        (Some(_), Some(_), None) if absence == Absence::Lost => Verdict::Write,
         (Some(_), Some(_), None) if wanted == ours => Verdict::KeepDeleted,
         (Some(_), Some(_), None) => Verdict::Conflict(Reason::Deleted),
         (Some(_), Some(_), Some(_)) if untouched => Verdict::Write,
@@ -112,7 +127,7 @@ pub fn judge(ours: Option<&Digest>, wanted: Option<&Digest>, found: Option<&Dige
 mod tests {
     use rstest::rstest;
 
-    use super::{Digest, Reason, Trace, Verdict, judge};
+    use super::{Absence, Digest, Reason, Trace, Verdict, judge};
 
     fn digest(text: &str) -> Option<Digest> {
         (text != "-").then(|| Digest::of(text.as_bytes()))
@@ -142,7 +157,10 @@ mod tests {
         #[case] verdict: Verdict,
     ) {
         let (ours, wanted, found) = (digest(ours), digest(wanted), digest(found));
-        assert_eq!(judge(ours.as_ref(), wanted.as_ref(), found.as_ref()), verdict);
+        assert_eq!(judge(ours.as_ref(), wanted.as_ref(), found.as_ref(), Absence::Meant), verdict);
+        // It makes a difference only to what is gone and still generated.
+        let lost = if wanted.is_some() && found.is_none() { Verdict::Write } else { verdict };
+        assert_eq!(judge(ours.as_ref(), wanted.as_ref(), found.as_ref(), Absence::Lost), lost);
     }
 
     #[rstest]

@@ -103,7 +103,7 @@ impl Directory {
         store.disk.fuse.set(fuse);
         let mut state = store.state()?.unwrap_or_else(new_state);
         let inputs = Inputs::from([("the input".to_owned(), Digest::of(format!("{files:?}").as_bytes()))]);
-        let plan = store.plan(&state, Step::Manifests, tree(files), inputs)?;
+        let plan = store.plan(&state, Step::Manifests, tree(files), inputs, force)?;
         plan.check(force)?;
         store.execute(&mut state, plan, now())
     }
@@ -201,7 +201,7 @@ fn a_conflict_stops_everything_and_names_all_files() {
         forced,
         [
             ("m/a".into(), Fate::Overwritten),
-            ("m/b".into(), Fate::Overwritten),
+            ("m/b".into(), Fate::Written),
             ("m/c".into(), Fate::Written),
             ("m/d".into(), Fate::Removed),
             ("m/new".into(), Fate::Overwritten),
