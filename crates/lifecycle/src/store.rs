@@ -61,7 +61,7 @@ pub enum Error {
     NotAFolder { path: PathBuf },
     #[error("`{path}` is not a path slipway may write to")]
     ForbiddenPath { path: String },
-    #[error("{} would be overwritten", files(.conflicts.len()))]
+    #[error("{} would be {}", files(.conflicts.len()), lost(.conflicts))]
     Conflicts {
         conflicts: Vec<Conflict>,
         /// Which inputs are not what they were.
@@ -91,6 +91,11 @@ impl Error {
                 "nothing was written. To keep these files, move them away; to take the generated ones, run again with \
                  --force: yours go to .slipway/backup"
             }
+            Error::Conflicts { conflicts, .. } if lost(conflicts) != "overwritten" => {
+                "nothing was written. To keep your versions, undo the change that is named above, or move what is no \
+                 longer generated to a file of another name; to have them replaced and removed, run again with \
+                 --force: your versions go to .slipway/backup"
+            }
             Error::Conflicts { .. } => {
                 "nothing was written. To keep your versions, undo the change that is named above; to take the generated \
                  ones, run again with --force: your versions go to .slipway/backup"
@@ -108,6 +113,16 @@ fn by(holder: Option<&Holder>) -> String {
 
 fn files(count: usize) -> String {
     if count == 1 { "1 file".to_owned() } else { format!("{count} files") }
+}
+
+/// What would become of files.
+fn lost(conflicts: &[Conflict]) -> &'static str {
+    let removed = conflicts.iter().filter(|conflict| conflict.reason == Reason::NoLongerGenerated).count();
+    match removed {
+        0 => "overwritten",
+        all if all == conflicts.len() => "removed",
+        _ => "overwritten or removed",
+    }
 }
 
 /// An asset directory that is ours alone as long as this lives.
@@ -204,8 +219,7 @@ impl Store {
         self.save(state)?;
 
         // A file that is gone already may have gone in a run that did not come to its end.
-        let shrinks =
-            files.iter().any(|planned| matches!(planned.verdict, Verdict::Remove | Verdict::Forget));
+        let shrinks = files.iter().any(|planned| planned.removes() || planned.verdict == Verdict::Forget);
         let mut fates = Vec::new();
         for Planned { path, wanted, verdict, .. } in files {
             match (verdict, tree.get(&path)) {
@@ -213,7 +227,9 @@ impl Store {
                     self.disk.write(&path, &file.contents, file.access)?;
                 }
                 (Verdict::Keep | Verdict::KeepEdit, Some(file)) => self.disk.tighten(&path, file.access)?,
-                (Verdict::Remove, _) => self.disk.remove(&path)?,
+                (Verdict::Remove | Verdict::Conflict(Reason::NoLongerGenerated), _) => {
+                    self.disk.remove(&path)?;
+                }
                 _ => {}
             }
             match wanted {

@@ -114,6 +114,7 @@ fn manifests(cluster: &Cluster) -> Result<Tree, slipway_assets::Error> {
     put("manifests/domain.yaml", format!("domain: {}", config.cluster_domain()), Access::Group);
     put("manifests/fips.yaml", format!("fips: {}", config.fips), Access::Group);
     put("openshift/machine.yaml", "spec: {}".to_owned(), Access::Group);
+    put(&format!("openshift/{}.yaml", identity.infra_id), "spec: {}".to_owned(), Access::Group);
     if let Credentials::VSphere(logins) = &cluster.credentials {
         let password = logins[0].password.expose_secret();
         put("openshift/secret.yaml", format!("password: {password}"), Access::Owner);
@@ -269,6 +270,8 @@ fn what_makes_no_difference_is_no_conflict() {
 fn another_cluster_needs_another_directory() {
     let directory = Directory::new(CONFIG);
     let first = directory.manifests(false).unwrap();
+    let edited = format!("openshift/{}.yaml", first.infra_id);
+    directory.put(&edited, &object("edited", "spec: {}"));
     directory.put("install-config.yaml", &CONFIG.replace("pontoon", "raft"));
     let error = directory.manifests(false).unwrap_err();
     assert!(
@@ -281,8 +284,12 @@ fn another_cluster_needs_another_directory() {
     assert!(forced.warnings[0].starts_with("started over"), "{:?}", forced.warnings);
     // Unedited files of the other cluster are not in the way.
     assert_eq!(fate(&forced, "manifests/cluster.yaml"), Some(Fate::Written));
-    let kept = std::fs::read_to_string(directory.at(&forced.backup.unwrap()).join("state.json")).unwrap();
-    assert!(kept.contains(&first.infra_id));
+    let backup = forced.backup.unwrap();
+    assert!(directory.get(&format!("{backup}/state.json")).contains(&first.infra_id));
+    // Edited ones do not stay among those of the new cluster.
+    assert!(!directory.at(&edited).exists() && directory.at(&backup).join(&edited).exists());
+    directory.ignition(false).unwrap();
+    assert!(!directory.get("bootstrap.ign").contains(&first.infra_id));
 }
 
 /// Nobody has booted from them yet.

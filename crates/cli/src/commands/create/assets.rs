@@ -108,7 +108,6 @@ fn describe(fate: Fate) -> &'static str {
         Fate::Removed => "removed",
         Fate::EditKept => "edit kept",
         Fate::DeletionKept => "deletion kept",
-        Fate::LeftToYou => "left to you",
         Fate::Ignored => "ignored",
         Fate::Unchanged => "unchanged",
     }
