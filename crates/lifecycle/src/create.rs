@@ -43,6 +43,9 @@ impl std::fmt::Debug for Request<'_> {
     }
 }
 
+/// What people call the input that `create ignition-configs` has besides those of `create manifests`.
+const MANIFESTS: &str = "the files in manifests/ and openshift/";
+
 type MakePki = dyn Fn(&InstallConfig, Timestamp, &dyn Random) -> Result<Pki, PkiError>;
 
 /// What makes keys and files. Tests pass their own.
@@ -103,6 +106,7 @@ pub fn create_manifests_with(request: &Request<'_>, generators: &Generators<'_>)
     let plan = store.plan(&state, Step::Manifests, tree, inputs, request.force)?;
     plan.check(request.force)?;
     outcome.warnings.extend(restored(&plan));
+    outcome.warnings.extend(outdated(request, &store, &state, &plan)?);
     outcome.files = store.execute(&mut state, plan, request.now)?;
     outcome.backup = store.backup().map(str::to_owned);
     Ok(outcome)
@@ -119,12 +123,13 @@ pub fn create_ignition_with(request: &Request<'_>, generators: &Generators<'_>) 
     let carried = carried::read(request.directory, &manifests)?;
     let tree = (generators.ignition)(&cluster, &carried.manifests)?;
     let mut inputs = inputs;
-    inputs.insert("the files in manifests/ and openshift/".to_owned(), carried.digest());
+    inputs.insert(MANIFESTS.to_owned(), carried.digest());
     let ignition = store.plan(&state, Step::IgnitionConfigs, tree, inputs, request.force)?;
     ignition.check(request.force)?;
 
     outcome.files = store.execute(&mut state, manifests, request.now)?;
     outcome.files.extend(store.execute(&mut state, ignition, request.now)?);
+    outcome.warnings.extend(pointers(&outcome.files));
     outcome.files.extend(carried.ignored.into_iter().map(|path| (path, Fate::Ignored)));
     outcome.files.sort();
     outcome.backup = store.backup().map(str::to_owned);
@@ -135,6 +140,48 @@ pub fn create_ignition_with(request: &Request<'_>, generators: &Generators<'_>) 
 fn restored(plan: &Plan) -> Option<String> {
     let paths: Vec<&str> = plan.restored().collect();
     (!paths.is_empty()).then(|| format!("written again by force, though deleted: {}", paths.join(", ")))
+}
+
+/// What is said about results that were made from other manifests than there will be.
+fn outdated(
+    request: &Request<'_>,
+    store: &Store,
+    state: &State,
+    plan: &Plan,
+) -> Result<Option<String>, Error> {
+    let Some(generated) = state.steps.get(&Step::IgnitionConfigs) else { return Ok(None) };
+    // Nothing was made from manifests that cannot be used; why they cannot is for the next step to say.
+    let manifests = carried::read(request.directory, plan).ok().map(|carried| carried.digest());
+    if !store.replaces() && manifests.as_ref() == generated.inputs.get(MANIFESTS) {
+        return Ok(None);
+    }
+    let mut names = Vec::new();
+    for path in generated.files.keys() {
+        let name = path.split_once('/').map_or(path.clone(), |(folder, _)| format!("{folder}/"));
+        if store.has(path)? && !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    Ok((!names.is_empty()).then(|| {
+        format!(
+            "{} no longer match the manifests; to make them again: slipway create ignition-configs --dir {}",
+            names.join(", "),
+            request.directory.display()
+        )
+    }))
+}
+
+/// What is said about edits that not every machine sees.
+fn pointers(files: &[(String, Fate)]) -> impl Iterator<Item = String> {
+    let edited = |file: &str| files.iter().any(|(path, fate)| path == file && *fate == Fate::EditKept);
+    let roles = ["master", "worker"].into_iter().filter(move |role| edited(&format!("{role}.ign")));
+    roles.map(|role| {
+        format!(
+            "your edit of {role}.ign is kept, but only machines that boot from this file see it: those the cluster makes \
+             are told by the Secret {role}-user-data, which has the original. What is meant for all of them goes into a \
+             MachineConfig in openshift/"
+        )
+    })
 }
 
 /// Everything files are made from, and where they go.

@@ -157,6 +157,16 @@ impl Store {
         self.backup.as_deref()
     }
 
+    /// Whether keys are about to be replaced.
+    pub(crate) fn replaces(&self) -> bool {
+        !self.doomed.is_empty()
+    }
+
+    /// Whether a file is there.
+    pub(crate) fn has(&self, path: &str) -> Result<bool, Error> {
+        self.disk.is_file(path)
+    }
+
     /// Compares what we left, what we want and what is there. Changes nothing. By force, what was deleted comes
     /// back.
     pub fn plan(

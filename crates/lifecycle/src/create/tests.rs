@@ -256,6 +256,40 @@ fn a_conflict_in_the_last_step_leaves_the_first_alone() {
     assert!(directory.get("manifests/fips.yaml").contains("fips: false"));
 }
 
+#[test]
+fn results_that_do_not_match_the_manifests_are_named() {
+    let directory = Directory::new(CONFIG);
+    directory.ignition(false).unwrap();
+    assert!(directory.manifests(false).unwrap().warnings.is_empty());
+    std::fs::remove_file(directory.at("master.ign")).unwrap();
+    directory.put("install-config.yaml", &CONFIG.replace("platform:", "fips: true\nplatform:"));
+    let expected = format!(
+        "auth/, bootstrap.ign no longer match the manifests; to make them again: slipway create ignition-configs --dir {}",
+        directory.path().display()
+    );
+    // And not only once.
+    for _ in 0..2 {
+        assert_eq!(directory.manifests(false).unwrap().warnings, [expected.clone()]);
+    }
+    directory.ignition(false).unwrap();
+    assert!(directory.manifests(false).unwrap().warnings.is_empty());
+    directory.put("manifests/mine.yaml", &object("mine", "spec: {}"));
+    assert_eq!(directory.manifests(false).unwrap().warnings.len(), 1);
+}
+
+#[test]
+fn an_edited_pointer_is_kept_with_a_warning() {
+    let directory = Directory::new(CONFIG);
+    directory.ignition(false).unwrap();
+    directory.put("master.ign", "{\"edited\": true}\n");
+    let outcome = directory.ignition(false).unwrap();
+    assert_eq!(fate(&outcome, "master.ign"), Some(Fate::EditKept));
+    assert_eq!(outcome.warnings.len(), 1);
+    let warning = &outcome.warnings[0];
+    assert!(warning.contains("master.ign") && warning.contains("master-user-data"), "{warning}");
+    assert!(warning.contains("MachineConfig in openshift/"), "{warning}");
+}
+
 /// A comment is no change.
 #[test]
 fn what_makes_no_difference_is_no_conflict() {
