@@ -130,6 +130,8 @@ pub fn create_ignition_with(request: &Request<'_>, generators: &Generators<'_>) 
     outcome.files = store.execute(&mut state, manifests, request.now)?;
     outcome.files.extend(store.execute(&mut state, ignition, request.now)?);
     outcome.warnings.extend(pointers(&outcome.files));
+    // An edit after which nothing is left is as good as no file.
+    outcome.files.retain(|(path, _)| !carried.ignored.contains(path));
     outcome.files.extend(carried.ignored.into_iter().map(|path| (path, Fate::Ignored)));
     outcome.files.sort();
     outcome.backup = store.backup().map(str::to_owned);

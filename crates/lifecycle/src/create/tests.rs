@@ -402,21 +402,42 @@ fn old_certificates_are_not_handed_out() {
 }
 
 #[test]
-fn manifests_that_are_not_yaml_are_all_named() {
+fn manifests_that_cannot_be_used_are_all_named() {
     let directory = Directory::new(CONFIG);
     directory.manifests(false).unwrap();
     directory.put("manifests/a.yaml", "kind: [\n");
     directory.put("openshift/b.json", "{\n\"kind\" 1}\n");
+    directory.put("openshift/c.yaml", "a: 1\n---\nb: 1\n");
+    directory.put("openshift/d.yaml", "kind: List\napiVersion: v1\nitems: []\n");
+    directory.put("openshift/e.yaml", &object("domain.yaml", "mine: true"));
+    directory.put("openshift/f.yaml", "# nothing\n");
     let error = directory.ignition(false).unwrap_err();
-    assert_eq!(error.to_string(), "2 manifests cannot be used");
+    assert_eq!(error.to_string(), "5 manifests cannot be used");
     assert_eq!(
         error.details(),
         [
-            "manifests/a.yaml:1:7: this is not valid YAML: unclosed bracket '['",
-            "openshift/b.json:2:8: expected `:`"
+            "manifests/a.yaml:1:7: this is not valid YAML: unclosed bracket '['; check indentation, quotes and the colon before this place",
+            "openshift/b.json:2:8: expected `:`; check quotes, commas and colons before this place",
+            "openshift/c.yaml:2:1: a second document starts here; put each object into a file of its own",
+            "openshift/d.yaml:1:1: a List, not a single object; put each object into a file of its own",
+            "openshift/e.yaml:2:1: holds Test `domain.yaml`, as manifests/domain.yaml does; remove one of them",
         ]
     );
     assert!(!directory.at("bootstrap.ign").exists());
+}
+
+#[test]
+fn manifests_with_nothing_in_them_are_ignored() {
+    let directory = Directory::new(CONFIG);
+    directory.manifests(false).unwrap();
+    directory.put("openshift/machine.yaml", "# not needed\n");
+    directory.put("openshift/mine.yaml", "");
+    let outcome = directory.ignition(false).unwrap();
+    for path in ["openshift/machine.yaml", "openshift/mine.yaml"] {
+        assert_eq!(fate(&outcome, path), Some(Fate::Ignored));
+        assert_eq!(outcome.files.iter().filter(|(file, _)| file == path).count(), 1);
+        assert!(!directory.get("bootstrap.ign").contains(path));
+    }
 }
 
 #[test]
