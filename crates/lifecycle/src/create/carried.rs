@@ -21,6 +21,17 @@ const FOLDERS: [&str; 2] = ["manifests", "openshift"];
 /// Its overrides are added to.
 const CLUSTER_VERSION: &str = "manifests/cvo-overrides.yaml";
 
+/// What the scripts of the bootstrap machine read by name: without it they end there, where it is hard to see.
+const ESSENTIAL: [&str; 7] = [
+    CLUSTER_VERSION,
+    "manifests/cloud-provider-config.yaml",
+    "manifests/cluster-config.yaml",
+    "manifests/cluster-infrastructure-02-config.yml",
+    "manifests/cluster-network-02-config.yml",
+    "manifests/openshift-config-secret-pull-secret.yaml",
+    "openshift/99_feature-gate.yaml",
+];
+
 const ENDINGS: [&str; 3] = ["yaml", "yml", "json"];
 
 /// No object of Kubernetes is larger.
@@ -133,6 +144,22 @@ pub(super) fn read(directory: &Path, plan: &Plan) -> Result<Carried, Error> {
         }
         carried.manifests.insert(path, contents, access);
     }
+    // What is named already is there, but cannot be used.
+    let there = |path: &str| {
+        carried.manifests.get(path).is_some() || broken.iter().any(|broken: &Broken| broken.path == path)
+    };
+    let missing = ESSENTIAL.into_iter().filter(|path| plan.generates(path) && !there(path));
+    let missing = missing.map(|path| {
+        let (why, hint) = if carried.ignored.iter().any(|ignored| ignored == path) {
+            ("empty", "delete it, then --force writes it again")
+        } else {
+            ("deleted", "--force writes it again")
+        };
+        let message = format!("{why}, but the bootstrap machine cannot do without it");
+        Broken { hint: Some(hint.to_owned()), missing: true, ..Broken::whole(path.to_owned(), message) }
+    });
+    let missing: Vec<Broken> = missing.collect();
+    broken.extend(missing);
     if broken.is_empty() { Ok(carried) } else { Err(Error::Manifests(broken)) }
 }
 
@@ -293,7 +320,27 @@ fn place_of(text: &str, field: &str) -> (usize, usize) {
 mod tests {
     use rstest::rstest;
 
-    use super::judge;
+    use super::{ESSENTIAL, judge};
+
+    /// Rendered on the bootstrap machine itself.
+    const RENDERED: [&str; 1] = ["cluster-authentication-02-config.yaml"];
+
+    #[test]
+    fn what_the_scripts_name_is_essential() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../assets/files/bootstrap/lib/bootkube.d");
+        let mut named = 0;
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let script = std::fs::read_to_string(entry.unwrap().path()).unwrap();
+            for after in script.split("/assets/manifests/").skip(1) {
+                let name = after.split([' ', ')', '"', '\n']).next().unwrap();
+                // All manifests are in one folder there.
+                let is_essential = ESSENTIAL.iter().any(|path| path.rsplit_once('/').unwrap().1 == name);
+                assert!(is_essential || RENDERED.contains(&name), "{name}");
+                named += 1;
+            }
+        }
+        assert!(named >= ESSENTIAL.len());
+    }
 
     const OBJECT: &str = "apiVersion: v1\nkind: A\nmetadata: {name: a}\n";
 

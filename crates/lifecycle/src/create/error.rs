@@ -26,7 +26,7 @@ pub enum Error {
         "the certificates of this directory no longer fit, and Ignition configurations were made from them"
     )]
     Renewal { changed: Vec<String> },
-    #[error("{} cannot be used", if .0.len() == 1 { "a manifest".to_owned() } else { format!("{} manifests", .0.len()) })]
+    #[error("{}", unusable(.0))]
     Manifests(Vec<Broken>),
     #[error(transparent)]
     Credentials(#[from] credentials::Error),
@@ -60,6 +60,9 @@ impl Error {
                  auth/kubeconfig would not open their cluster. Undo the change, or use a new directory; if no machine \
                  was started, run again with --force: the old keys go to .slipway/backup"
             }
+            Error::Manifests(broken) if broken.iter().all(|broken| broken.missing) => {
+                "run again with --force: all manifests that were deleted are then written again"
+            }
             Error::Manifests(_) => "correct them, or move them out of manifests/ and openshift/",
             Error::Credentials(error) => return error.hint(),
             Error::Store(error) => return error.hint(),
@@ -86,6 +89,18 @@ impl Error {
             Error::Credentials(error) => error.details(),
             _ => Vec::new(),
         }
+    }
+}
+
+fn unusable(broken: &[Broken]) -> String {
+    let manifests =
+        if broken.len() == 1 { "a manifest".to_owned() } else { format!("{} manifests", broken.len()) };
+    let missing = broken.iter().filter(|broken| broken.missing).count();
+    match missing {
+        0 => format!("{manifests} cannot be used"),
+        1 if broken.len() == 1 => format!("{manifests} is missing"),
+        all if all == broken.len() => format!("{manifests} are missing"),
+        _ => format!("{manifests} are missing or cannot be used"),
     }
 }
 

@@ -113,6 +113,8 @@ fn manifests(cluster: &Cluster) -> Result<Tree, slipway_assets::Error> {
     put("manifests/cluster.yaml", format!("infra: {}", identity.infra_id), Access::Group);
     put("manifests/domain.yaml", format!("domain: {}", config.cluster_domain()), Access::Group);
     put("manifests/fips.yaml", format!("fips: {}", config.fips), Access::Group);
+    put("manifests/cluster-config.yaml", "data: {}".to_owned(), Access::Group);
+    put("openshift/99_feature-gate.yaml", "spec: {}".to_owned(), Access::Group);
     put("openshift/machine.yaml", "spec: {}".to_owned(), Access::Group);
     put(&format!("openshift/{}.yaml", identity.infra_id), "spec: {}".to_owned(), Access::Group);
     if let Credentials::VSphere(logins) = &cluster.credentials {
@@ -424,6 +426,27 @@ fn manifests_that_cannot_be_used_are_all_named() {
         ]
     );
     assert!(!directory.at("bootstrap.ign").exists());
+}
+
+#[test]
+fn the_bootstrap_machine_is_not_left_without_what_it_needs() {
+    let directory = Directory::new(CONFIG);
+    directory.manifests(false).unwrap();
+    std::fs::remove_file(directory.at("manifests/cluster-config.yaml")).unwrap();
+    directory.put("openshift/99_feature-gate.yaml", "# no gates\n");
+    let error = directory.ignition(false).unwrap_err();
+    assert_eq!(error.to_string(), "2 manifests are missing");
+    assert_eq!(
+        error.details(),
+        [
+            "manifests/cluster-config.yaml: deleted, but the bootstrap machine cannot do without it; --force writes it again",
+            "openshift/99_feature-gate.yaml: empty, but the bootstrap machine cannot do without it; delete it, then --force writes it again",
+        ]
+    );
+    assert!(!directory.at("bootstrap.ign").exists());
+    std::fs::remove_file(directory.at("openshift/99_feature-gate.yaml")).unwrap();
+    directory.ignition(true).unwrap();
+    assert!(directory.get("bootstrap.ign").contains("manifests/cluster-config.yaml"));
 }
 
 #[test]

@@ -92,6 +92,11 @@ impl Plan {
         Err(Error::Conflicts { conflicts, changed: self.changed.clone() })
     }
 
+    /// Whether a file is among those that are generated, whatever becomes of it.
+    pub fn generates(&self, path: &str) -> bool {
+        self.tree.get(path).is_some()
+    }
+
     /// What will be at a path.
     pub fn future(&self, path: &str) -> Future<'_> {
         let position = self.files.binary_search_by(|planned| planned.path.as_str().cmp(path));
