@@ -19,7 +19,7 @@ use slipway_config::yaml::Limits;
 
 use crate::credentials::{self, Resolved};
 use crate::environment::Environment;
-use crate::store::{Digest, Fate, INSTALL_CONFIG, Inputs, State, Step, Store, VERSION};
+use crate::store::{Digest, Fate, INSTALL_CONFIG, Inputs, Plan, State, Step, Store, VERSION};
 
 pub use self::carried::Broken;
 pub use self::error::Error;
@@ -42,6 +42,9 @@ impl std::fmt::Debug for Request<'_> {
         f.debug_struct("Request").field("directory", &self.directory).field("force", &self.force).finish()
     }
 }
+
+/// What people call the input that `create ignition-configs` has besides those of `create manifests`.
+const MANIFESTS: &str = "the files in manifests/ and openshift/";
 
 type MakePki = dyn Fn(&InstallConfig, Timestamp, &dyn Random) -> Result<Pki, PkiError>;
 
@@ -100,8 +103,10 @@ pub fn create_ignition(request: &Request<'_>) -> Result<Outcome, Error> {
 pub fn create_manifests_with(request: &Request<'_>, generators: &Generators<'_>) -> Result<Outcome, Error> {
     let Workbench { mut store, mut state, cluster, inputs, mut outcome } = prepare(request, generators)?;
     let tree = (generators.manifests)(&cluster)?;
-    let plan = store.plan(&state, Step::Manifests, tree, inputs)?;
+    let plan = store.plan(&state, Step::Manifests, tree, inputs, request.force)?;
     plan.check(request.force)?;
+    outcome.warnings.extend(restored(&plan));
+    outcome.warnings.extend(outdated(request, &store, &state, &plan)?);
     outcome.files = store.execute(&mut state, plan, request.now)?;
     outcome.backup = store.backup().map(str::to_owned);
     Ok(outcome)
@@ -111,22 +116,74 @@ pub fn create_manifests_with(request: &Request<'_>, generators: &Generators<'_>)
 pub fn create_ignition_with(request: &Request<'_>, generators: &Generators<'_>) -> Result<Outcome, Error> {
     let Workbench { mut store, mut state, cluster, inputs, mut outcome } = prepare(request, generators)?;
     let tree = (generators.manifests)(&cluster)?;
-    let manifests = store.plan(&state, Step::Manifests, tree, inputs.clone())?;
+    let manifests = store.plan(&state, Step::Manifests, tree, inputs.clone(), request.force)?;
     manifests.check(request.force)?;
+    outcome.warnings.extend(restored(&manifests));
     // Everything is judged before the first file is written.
     let carried = carried::read(request.directory, &manifests)?;
     let tree = (generators.ignition)(&cluster, &carried.manifests)?;
     let mut inputs = inputs;
-    inputs.insert("the files in manifests/ and openshift/".to_owned(), carried.digest());
-    let ignition = store.plan(&state, Step::IgnitionConfigs, tree, inputs)?;
+    inputs.insert(MANIFESTS.to_owned(), carried.digest());
+    let ignition = store.plan(&state, Step::IgnitionConfigs, tree, inputs, request.force)?;
     ignition.check(request.force)?;
 
     outcome.files = store.execute(&mut state, manifests, request.now)?;
     outcome.files.extend(store.execute(&mut state, ignition, request.now)?);
+    outcome.warnings.extend(pointers(&outcome.files));
+    // An edit after which nothing is left is as good as no file.
+    outcome.files.retain(|(path, _)| !carried.ignored.contains(path));
     outcome.files.extend(carried.ignored.into_iter().map(|path| (path, Fate::Ignored)));
     outcome.files.sort();
     outcome.backup = store.backup().map(str::to_owned);
     Ok(outcome)
+}
+
+/// What is said about manifests that come back by force.
+fn restored(plan: &Plan) -> Option<String> {
+    let paths: Vec<&str> = plan.restored().collect();
+    (!paths.is_empty()).then(|| format!("written again by force, though deleted: {}", paths.join(", ")))
+}
+
+/// What is said about results that were made from other manifests than there will be.
+fn outdated(
+    request: &Request<'_>,
+    store: &Store,
+    state: &State,
+    plan: &Plan,
+) -> Result<Option<String>, Error> {
+    let Some(generated) = state.steps.get(&Step::IgnitionConfigs) else { return Ok(None) };
+    // Nothing was made from manifests that cannot be used; why they cannot is for the next step to say.
+    let manifests = carried::read(request.directory, plan).ok().map(|carried| carried.digest());
+    if !store.replaces() && manifests.as_ref() == generated.inputs.get(MANIFESTS) {
+        return Ok(None);
+    }
+    let mut names = Vec::new();
+    for path in generated.files.keys() {
+        let name = path.split_once('/').map_or(path.clone(), |(folder, _)| format!("{folder}/"));
+        if store.has(path)? && !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    Ok((!names.is_empty()).then(|| {
+        format!(
+            "{} no longer match the manifests; to make them again: slipway create ignition-configs --dir {}",
+            names.join(", "),
+            request.directory.display()
+        )
+    }))
+}
+
+/// What is said about edits that not every machine sees.
+fn pointers(files: &[(String, Fate)]) -> impl Iterator<Item = String> {
+    let edited = |file: &str| files.iter().any(|(path, fate)| path == file && *fate == Fate::EditKept);
+    let roles = ["master", "worker"].into_iter().filter(move |role| edited(&format!("{role}.ign")));
+    roles.map(|role| {
+        format!(
+            "your edit of {role}.ign is kept, but only machines that boot from this file see it: those the cluster makes \
+             are told by the Secret {role}-user-data, which has the original. What is meant for all of them goes into a \
+             MachineConfig in openshift/"
+        )
+    })
 }
 
 /// Everything files are made from, and where they go.
@@ -158,10 +215,10 @@ fn prepare(request: &Request<'_>, generators: &Generators<'_>) -> Result<Workben
     let state = match store.state()? {
         None => draw(&config, request, generators)?,
         Some(state) if state.cluster == config.name.as_str() => {
-            certificates::renew(state, &config, request, generators, &mut warnings)?
+            certificates::renew(state, &config, request, generators, &mut store, &mut warnings)?
         }
         Some(state) if request.force => {
-            store.back_up_state(request.now)?;
+            store.replaces_keys(&state);
             warnings.push(format!(
                 "started over: this directory was of cluster `{}` ({})",
                 state.cluster, state.identity.infra_id
@@ -196,7 +253,9 @@ fn prepare(request: &Request<'_>, generators: &Generators<'_>) -> Result<Workben
 fn draw(config: &InstallConfig, request: &Request<'_>, generators: &Generators<'_>) -> Result<State, Error> {
     let identity = Identity::new(&config.name, request.now, request.random);
     let pki = (generators.pki)(config, request.now, request.random)?;
-    Ok(State::new(config.name.to_string(), identity, certificates::made_from(config), pki))
+    let mut state = State::new(config.name.to_string(), identity, certificates::made_from(config), pki);
+    state.named_in_certificates = certificates::named(config);
+    Ok(state)
 }
 
 fn read_install_config(directory: &Path) -> Result<String, Error> {

@@ -28,13 +28,16 @@ use self::plan::Planned;
 
 pub use self::lock::Holder;
 pub use self::plan::{Conflict, Fate, Future, Plan};
-pub use self::reconcile::{Digest, Reason, Trace, Verdict, judge};
+pub use self::reconcile::{Absence, Digest, Reason, Trace, Verdict, judge};
 pub(crate) use self::state::VERSION;
 pub use self::state::{Generated, Inputs, State, Step};
 
 /// The folder of ours in an asset directory.
 const OWN: &str = ".slipway";
 const STATE: &str = "state.json";
+
+/// The folder with what opens the cluster.
+const AUTH: &str = "auth/";
 
 /// The user's file, which is only ever read.
 pub const INSTALL_CONFIG: &str = "install-config.yaml";
@@ -58,7 +61,7 @@ pub enum Error {
     NotAFolder { path: PathBuf },
     #[error("`{path}` is not a path slipway may write to")]
     ForbiddenPath { path: String },
-    #[error("{} would be overwritten", files(.conflicts.len()))]
+    #[error("{} would be {}", files(.conflicts.len()), lost(.conflicts))]
     Conflicts {
         conflicts: Vec<Conflict>,
         /// Which inputs are not what they were.
@@ -88,6 +91,11 @@ impl Error {
                 "nothing was written. To keep these files, move them away; to take the generated ones, run again with \
                  --force: yours go to .slipway/backup"
             }
+            Error::Conflicts { conflicts, .. } if lost(conflicts) != "overwritten" => {
+                "nothing was written. To keep your versions, undo the change that is named above, or move what is no \
+                 longer generated to a file of another name; to have them replaced and removed, run again with \
+                 --force: your versions go to .slipway/backup"
+            }
             Error::Conflicts { .. } => {
                 "nothing was written. To keep your versions, undo the change that is named above; to take the generated \
                  ones, run again with --force: your versions go to .slipway/backup"
@@ -107,6 +115,16 @@ fn files(count: usize) -> String {
     if count == 1 { "1 file".to_owned() } else { format!("{count} files") }
 }
 
+/// What would become of files.
+fn lost(conflicts: &[Conflict]) -> &'static str {
+    let removed = conflicts.iter().filter(|conflict| conflict.reason == Reason::NoLongerGenerated).count();
+    match removed {
+        0 => "overwritten",
+        all if all == conflicts.len() => "removed",
+        _ => "overwritten or removed",
+    }
+}
+
 /// An asset directory that is ours alone as long as this lives.
 #[derive(Debug)]
 pub struct Store {
@@ -114,6 +132,8 @@ pub struct Store {
     saved: Option<String>,
     /// The folder with what this run replaces by force.
     backup: Option<String>,
+    /// What goes there before the first change, whatever the change is.
+    doomed: Vec<String>,
     _lock: Lock,
 }
 
@@ -124,7 +144,7 @@ impl Store {
         let lock = Lock::take(directory, &disk.lock_file(), command, now)?;
         disk.clean()?;
         let saved = disk.state()?;
-        Ok(Store { disk, saved, backup: None, _lock: lock })
+        Ok(Store { disk, saved, backup: None, doomed: Vec::new(), _lock: lock })
     }
 
     /// What earlier runs left, if there were any.
@@ -137,8 +157,28 @@ impl Store {
         self.backup.as_deref()
     }
 
-    /// Compares what we left, what we want and what is there. Changes nothing.
-    pub fn plan(&self, state: &State, step: Step, tree: Tree, inputs: Inputs) -> Result<Plan, Error> {
+    /// Whether keys are about to be replaced.
+    pub(crate) fn replaces(&self) -> bool {
+        !self.doomed.is_empty()
+    }
+
+    /// Whether a file is there.
+    pub(crate) fn has(&self, path: &str) -> Result<bool, Error> {
+        self.disk.is_file(path)
+    }
+
+    /// Compares what we left, what we want and what is there. Changes nothing. By force, what was deleted comes
+    /// back.
+    pub fn plan(
+        &self,
+        state: &State,
+        step: Step,
+        tree: Tree,
+        inputs: Inputs,
+        force: bool,
+    ) -> Result<Plan, Error> {
+        // Who deletes a manifest leaves an object out; who deletes a result wants it made again.
+        let absence = if step == Step::Manifests && !force { Absence::Meant } else { Absence::Lost };
         let left = state.steps.get(&step).map(|generated| &generated.files);
         let left = |path: &str| left.and_then(|left| left.get(path));
         let recorded = state.steps.get(&step).into_iter().flat_map(|generated| generated.files.keys());
@@ -151,8 +191,9 @@ impl Store {
             let found = self.disk.digest(path)?;
             let ours = left(path).and_then(|trace| trace.settle(found.as_ref())).cloned();
             let wanted = tree.get(path).map(|file| Digest::of(&file.contents));
-            let verdict = judge(ours.as_ref(), wanted.as_ref(), found.as_ref());
-            Ok(Planned { path: path.to_owned(), ours, wanted, verdict })
+            let verdict = judge(ours.as_ref(), wanted.as_ref(), found.as_ref(), absence);
+            let restored = ours.is_some() && wanted.is_some() && found.is_none() && verdict == Verdict::Write;
+            Ok(Planned { path: path.to_owned(), ours, wanted, verdict, restored })
         });
         let files = files.collect::<Result<_, Error>>()?;
         Ok(Plan { step, changed: state.changed_inputs(step, &inputs), files, tree, inputs })
@@ -166,6 +207,11 @@ impl Store {
         now: Timestamp,
     ) -> Result<Vec<(String, Fate)>, Error> {
         let Plan { step, files, tree, inputs, changed: _ } = plan;
+        for path in std::mem::take(&mut self.doomed) {
+            if self.disk.is_file(&path)? {
+                self.back_up(&path, now)?;
+            }
+        }
         for planned in files.iter().filter(|planned| planned.overwrites()) {
             self.back_up(&planned.path, now)?;
         }
@@ -183,8 +229,7 @@ impl Store {
         self.save(state)?;
 
         // A file that is gone already may have gone in a run that did not come to its end.
-        let shrinks =
-            files.iter().any(|planned| matches!(planned.verdict, Verdict::Remove | Verdict::Forget));
+        let shrinks = files.iter().any(|planned| planned.removes() || planned.verdict == Verdict::Forget);
         let mut fates = Vec::new();
         for Planned { path, wanted, verdict, .. } in files {
             match (verdict, tree.get(&path)) {
@@ -192,7 +237,9 @@ impl Store {
                     self.disk.write(&path, &file.contents, file.access)?;
                 }
                 (Verdict::Keep | Verdict::KeepEdit, Some(file)) => self.disk.tighten(&path, file.access)?,
-                (Verdict::Remove, _) => self.disk.remove(&path)?,
+                (Verdict::Remove | Verdict::Conflict(Reason::NoLongerGenerated), _) => {
+                    self.disk.remove(&path)?;
+                }
                 _ => {}
             }
             match wanted {
@@ -210,9 +257,12 @@ impl Store {
         Ok(fates)
     }
 
-    /// Copies the state aside before it is replaced by another cluster's.
-    pub(crate) fn back_up_state(&mut self, now: Timestamp) -> Result<(), Error> {
-        self.back_up(&format!("{OWN}/{STATE}"), now)
+    /// Has the keys that are about to be replaced copied aside before anything is changed: the state, and how to
+    /// log in to a cluster that was made with it.
+    pub(crate) fn replaces_keys(&mut self, state: &State) {
+        self.doomed = vec![format!("{OWN}/{STATE}")];
+        let generated = state.steps.values().flat_map(|generated| generated.files.keys());
+        self.doomed.extend(generated.filter(|path| path.starts_with(AUTH)).cloned());
     }
 
     fn back_up(&mut self, path: &str, now: Timestamp) -> Result<(), Error> {

@@ -304,6 +304,27 @@ fn answers_that_are_missing() {
     ]));
 }
 
+/// Whatever goes wrong, a program reads it from where it reads everything else.
+#[test]
+fn no_install_config_for_programs() {
+    let directory = Directory::of("none.yaml", &[]);
+    let json = |more: &[&str]| directory.json(&[&["create", "install-config", "-o", "json"], more].concat());
+    let (exit, exists) = json(&[]);
+    assert_eq!(exit, Some(1));
+    let message = exists["error"]["message"].as_str().expect("a message");
+    assert!(message.contains("exists already"), "{message}");
+    assert!(exists["error"]["hint"].is_string(), "{exists}");
+    let (exit, missing) = json(&["--dir", "new", "--platform", "vsphere"]);
+    assert_eq!(exit, Some(2));
+    assert!(
+        missing["error"]["message"].as_str().is_some_and(|message| message.contains("--name")),
+        "{missing}"
+    );
+    let (exit, unreadable) = json(&["--dir", "new", "--from", "nowhere.yaml"]);
+    assert_eq!(exit, Some(1));
+    assert!(unreadable["error"]["message"].as_str().is_some_and(|message| message.contains("nowhere.yaml")));
+}
+
 #[test]
 fn usage() {
     let directory = Directory::empty();

@@ -22,7 +22,11 @@ pub enum Error {
     OtherCluster { directory: PathBuf, was: String, infra_id: String, is: String },
     #[error("{}", expired(.expires, .now))]
     Expired { expires: Timestamp, now: Timestamp },
-    #[error("{} cannot be used", if .0.len() == 1 { "a manifest".to_owned() } else { format!("{} manifests", .0.len()) })]
+    #[error(
+        "the certificates of this directory no longer fit, and Ignition configurations were made from them"
+    )]
+    Renewal { changed: Vec<String> },
+    #[error("{}", unusable(.0))]
     Manifests(Vec<Broken>),
     #[error(transparent)]
     Credentials(#[from] credentials::Error),
@@ -51,6 +55,14 @@ impl Error {
             Error::Expired { .. } => {
                 "run again with --force to make new ones; Ignition configurations made before are then of no use"
             }
+            Error::Renewal { .. } => {
+                "nothing was written. Machines that booted from the old files would not trust new certificates, and \
+                 auth/kubeconfig would not open their cluster. Undo the change, or use a new directory; if no machine \
+                 was started, run again with --force: the old keys go to .slipway/backup"
+            }
+            Error::Manifests(broken) if broken.iter().all(|broken| broken.missing) => {
+                "run again with --force: all manifests that were deleted are then written again"
+            }
             Error::Manifests(_) => "correct them, or move them out of manifests/ and openshift/",
             Error::Credentials(error) => return error.hint(),
             Error::Store(error) => return error.hint(),
@@ -62,6 +74,7 @@ impl Error {
     /// The lines that follow the message: one per thing it is about.
     pub fn details(&self) -> Vec<String> {
         match self {
+            Error::Renewal { changed } => changed.clone(),
             Error::Manifests(broken) => broken.iter().map(ToString::to_string).collect(),
             Error::Store(store::Error::Conflicts { conflicts, changed }) => {
                 let mut lines: Vec<String> = conflicts
@@ -76,6 +89,18 @@ impl Error {
             Error::Credentials(error) => error.details(),
             _ => Vec::new(),
         }
+    }
+}
+
+fn unusable(broken: &[Broken]) -> String {
+    let manifests =
+        if broken.len() == 1 { "a manifest".to_owned() } else { format!("{} manifests", broken.len()) };
+    let missing = broken.iter().filter(|broken| broken.missing).count();
+    match missing {
+        0 => format!("{manifests} cannot be used"),
+        1 if broken.len() == 1 => format!("{manifests} is missing"),
+        all if all == broken.len() => format!("{manifests} are missing"),
+        _ => format!("{manifests} are missing or cannot be used"),
     }
 }
 

@@ -98,19 +98,28 @@ fn pki(_: &InstallConfig, now: Timestamp, _: &dyn Random) -> Result<Pki, PkiErro
     Ok(serde_json::from_value(pki).unwrap())
 }
 
+/// A Kubernetes object with one more line.
+fn object(name: &str, line: &str) -> String {
+    format!("apiVersion: v1\nkind: Test\nmetadata: {{name: {name}}}\n{line}\n")
+}
+
 fn manifests(cluster: &Cluster) -> Result<Tree, slipway_assets::Error> {
+    let Cluster { config, identity, .. } = cluster;
     let mut tree = Tree::default();
-    let name = format!("name: {}\n", cluster.identity.infra_id);
-    tree.insert("manifests/cluster.yaml", name, Access::Group);
-    tree.insert(
-        "manifests/domain.yaml",
-        format!("domain: {}\n", cluster.config.cluster_domain()),
-        Access::Group,
-    );
-    tree.insert("openshift/machine.yaml", "kind: Machine\n", Access::Group);
+    let mut put = |path: &str, line: String, access| {
+        let (_, name) = path.rsplit_once('/').unwrap();
+        tree.insert(path, object(name, &line), access);
+    };
+    put("manifests/cluster.yaml", format!("infra: {}", identity.infra_id), Access::Group);
+    put("manifests/domain.yaml", format!("domain: {}", config.cluster_domain()), Access::Group);
+    put("manifests/fips.yaml", format!("fips: {}", config.fips), Access::Group);
+    put("manifests/cluster-config.yaml", "data: {}".to_owned(), Access::Group);
+    put("openshift/99_feature-gate.yaml", "spec: {}".to_owned(), Access::Group);
+    put("openshift/machine.yaml", "spec: {}".to_owned(), Access::Group);
+    put(&format!("openshift/{}.yaml", identity.infra_id), "spec: {}".to_owned(), Access::Group);
     if let Credentials::VSphere(logins) = &cluster.credentials {
         let password = logins[0].password.expose_secret();
-        tree.insert("openshift/secret.yaml", format!("password: {password}\n"), Access::Owner);
+        put("openshift/secret.yaml", format!("password: {password}"), Access::Owner);
     }
     Ok(tree)
 }
@@ -122,7 +131,10 @@ fn ignition(cluster: &Cluster, manifests: &Tree) -> Result<Tree, slipway_assets:
         .iter()
         .map(|(path, file)| format!("{path}: {}", String::from_utf8_lossy(&file.contents)))
         .collect();
-    tree.insert("bootstrap.ign", format!("{lines}{}\n", cluster.pki.pem("root-ca.crt")), Access::Owner);
+    let root = cluster.pki.pem("root-ca.crt");
+    tree.insert("bootstrap.ign", format!("{lines}{root}\n"), Access::Owner);
+    tree.insert("master.ign", "{}\n", Access::Owner);
+    tree.insert("auth/kubeconfig", root, Access::Owner);
     Ok(tree)
 }
 
@@ -158,8 +170,8 @@ fn what_is_drawn_is_drawn_once() {
 fn edits_deletions_and_additions_flow_into_ignition() {
     let directory = Directory::new(CONFIG);
     directory.manifests(false).unwrap();
-    directory.put("manifests/cluster.yaml", "edited: true\n");
-    directory.put("openshift/mine.yml", "mine: true\n");
+    directory.put("manifests/cluster.yaml", &object("cluster", "edited: true"));
+    directory.put("openshift/mine.yml", &object("mine", "mine: true"));
     directory.put("openshift/notes.txt", "not a manifest");
     directory.put("openshift/.mine.yaml.swp", "");
     directory.put("openshift/deep/x.yaml", "x: 1\n");
@@ -175,31 +187,62 @@ fn edits_deletions_and_additions_flow_into_ignition() {
         .collect();
     assert_eq!(ignored, ["openshift/.mine.yaml.swp", "openshift/deep/", "openshift/notes.txt"]);
     let bootstrap = directory.get("bootstrap.ign");
-    assert!(bootstrap.contains("manifests/cluster.yaml: edited: true\n"), "{bootstrap}");
-    assert!(bootstrap.contains("openshift/mine.yml: mine: true\n"), "{bootstrap}");
+    assert!(
+        bootstrap.contains("manifests/cluster.yaml: ") && bootstrap.contains("edited: true\n"),
+        "{bootstrap}"
+    );
+    assert!(bootstrap.contains("openshift/mine.yml: ") && bootstrap.contains("mine: true\n"), "{bootstrap}");
     assert!(!bootstrap.contains("machine.yaml") && !bootstrap.contains("x: 1"), "{bootstrap}");
+}
+
+#[test]
+fn results_that_were_deleted_are_made_again() {
+    let directory = Directory::new(CONFIG);
+    directory.ignition(false).unwrap();
+    let paths = ["bootstrap.ign", "master.ign", "auth/kubeconfig"];
+    let before = paths.map(|path| directory.get(path));
+    for path in paths {
+        std::fs::remove_file(directory.at(path)).unwrap();
+    }
+    let again = directory.ignition(false).unwrap();
+    assert_eq!(paths.map(|path| fate(&again, path)), [Some(Fate::Written); 3]);
+    assert_eq!(paths.map(|path| directory.get(path)), before);
+    assert!(again.warnings.is_empty(), "{:?}", again.warnings);
+}
+
+#[test]
+fn force_brings_deleted_manifests_back() {
+    let directory = Directory::new(CONFIG);
+    directory.manifests(false).unwrap();
+    std::fs::remove_file(directory.at("openshift/machine.yaml")).unwrap();
+    let kept = directory.manifests(false).unwrap();
+    assert_eq!(fate(&kept, "openshift/machine.yaml"), Some(Fate::DeletionKept));
+    let forced = directory.ignition(true).unwrap();
+    assert_eq!(fate(&forced, "openshift/machine.yaml"), Some(Fate::Written));
+    assert_eq!(forced.warnings, ["written again by force, though deleted: openshift/machine.yaml"]);
+    assert!(directory.get("bootstrap.ign").contains("openshift/machine.yaml"));
 }
 
 #[test]
 fn a_changed_install_config_reaches_ignition() {
     let directory = Directory::new(CONFIG);
     directory.ignition(false).unwrap();
-    directory.put("install-config.yaml", &CONFIG.replace("example.com", "example.org"));
+    directory.put("install-config.yaml", &CONFIG.replace("platform:", "fips: true\nplatform:"));
     let outcome = directory.ignition(false).unwrap();
-    assert_eq!(fate(&outcome, "manifests/domain.yaml"), Some(Fate::Written));
-    assert!(directory.get("bootstrap.ign").contains("domain: pontoon.example.org"));
-    assert_eq!(outcome.warnings, ["made new certificates: names or addresses in them changed"]);
+    assert_eq!(fate(&outcome, "manifests/fips.yaml"), Some(Fate::Written));
+    assert!(directory.get("bootstrap.ign").contains("fips: true"));
+    assert!(outcome.warnings.is_empty() && outcome.backup.is_none(), "{outcome:?}");
 
-    directory.put("manifests/domain.yaml", "edited: true\n");
+    directory.put("manifests/fips.yaml", "edited: true\n");
     directory.put("install-config.yaml", CONFIG);
     let before = directory.get("bootstrap.ign");
-    assert_eq!(conflicts(directory.ignition(false)), ["manifests/domain.yaml"]);
-    assert_eq!(directory.get("manifests/domain.yaml"), "edited: true\n");
+    assert_eq!(conflicts(directory.ignition(false)), ["manifests/fips.yaml"]);
+    assert_eq!(directory.get("manifests/fips.yaml"), "edited: true\n");
     assert_eq!(directory.get("bootstrap.ign"), before);
     let forced = directory.ignition(true).unwrap();
-    assert_eq!(fate(&forced, "manifests/domain.yaml"), Some(Fate::Overwritten));
+    assert_eq!(fate(&forced, "manifests/fips.yaml"), Some(Fate::Overwritten));
     assert_eq!(
-        std::fs::read_to_string(directory.at(&forced.backup.unwrap()).join("manifests/domain.yaml")).unwrap(),
+        std::fs::read_to_string(directory.at(&forced.backup.unwrap()).join("manifests/fips.yaml")).unwrap(),
         "edited: true\n"
     );
 }
@@ -210,9 +253,43 @@ fn a_conflict_in_the_last_step_leaves_the_first_alone() {
     let directory = Directory::new(CONFIG);
     directory.ignition(false).unwrap();
     directory.put("bootstrap.ign", "edited");
-    directory.put("install-config.yaml", &CONFIG.replace("example.com", "example.org"));
+    directory.put("install-config.yaml", &CONFIG.replace("platform:", "fips: true\nplatform:"));
     assert_eq!(conflicts(directory.ignition(false)), ["bootstrap.ign"]);
-    assert!(directory.get("manifests/domain.yaml").contains("example.com"));
+    assert!(directory.get("manifests/fips.yaml").contains("fips: false"));
+}
+
+#[test]
+fn results_that_do_not_match_the_manifests_are_named() {
+    let directory = Directory::new(CONFIG);
+    directory.ignition(false).unwrap();
+    assert!(directory.manifests(false).unwrap().warnings.is_empty());
+    std::fs::remove_file(directory.at("master.ign")).unwrap();
+    directory.put("install-config.yaml", &CONFIG.replace("platform:", "fips: true\nplatform:"));
+    let expected = format!(
+        "auth/, bootstrap.ign no longer match the manifests; to make them again: slipway create ignition-configs --dir {}",
+        directory.path().display()
+    );
+    // And not only once.
+    for _ in 0..2 {
+        assert_eq!(directory.manifests(false).unwrap().warnings, [expected.clone()]);
+    }
+    directory.ignition(false).unwrap();
+    assert!(directory.manifests(false).unwrap().warnings.is_empty());
+    directory.put("manifests/mine.yaml", &object("mine", "spec: {}"));
+    assert_eq!(directory.manifests(false).unwrap().warnings.len(), 1);
+}
+
+#[test]
+fn an_edited_pointer_is_kept_with_a_warning() {
+    let directory = Directory::new(CONFIG);
+    directory.ignition(false).unwrap();
+    directory.put("master.ign", "{\"edited\": true}\n");
+    let outcome = directory.ignition(false).unwrap();
+    assert_eq!(fate(&outcome, "master.ign"), Some(Fate::EditKept));
+    assert_eq!(outcome.warnings.len(), 1);
+    let warning = &outcome.warnings[0];
+    assert!(warning.contains("master.ign") && warning.contains("master-user-data"), "{warning}");
+    assert!(warning.contains("MachineConfig in openshift/"), "{warning}");
 }
 
 /// A comment is no change.
@@ -229,6 +306,8 @@ fn what_makes_no_difference_is_no_conflict() {
 fn another_cluster_needs_another_directory() {
     let directory = Directory::new(CONFIG);
     let first = directory.manifests(false).unwrap();
+    let edited = format!("openshift/{}.yaml", first.infra_id);
+    directory.put(&edited, &object("edited", "spec: {}"));
     directory.put("install-config.yaml", &CONFIG.replace("pontoon", "raft"));
     let error = directory.manifests(false).unwrap_err();
     assert!(
@@ -241,8 +320,67 @@ fn another_cluster_needs_another_directory() {
     assert!(forced.warnings[0].starts_with("started over"), "{:?}", forced.warnings);
     // Unedited files of the other cluster are not in the way.
     assert_eq!(fate(&forced, "manifests/cluster.yaml"), Some(Fate::Written));
-    let kept = std::fs::read_to_string(directory.at(&forced.backup.unwrap()).join("state.json")).unwrap();
-    assert!(kept.contains(&first.infra_id));
+    let backup = forced.backup.unwrap();
+    assert!(directory.get(&format!("{backup}/state.json")).contains(&first.infra_id));
+    // Edited ones do not stay among those of the new cluster.
+    assert!(!directory.at(&edited).exists() && directory.at(&backup).join(&edited).exists());
+    directory.ignition(false).unwrap();
+    assert!(!directory.get("bootstrap.ign").contains(&first.infra_id));
+}
+
+/// Nobody has booted from them yet.
+#[test]
+fn certificates_are_made_anew_before_they_were_handed_out() {
+    let directory = Directory::new(CONFIG);
+    directory.manifests(false).unwrap();
+    let old = directory.get(".slipway/state.json");
+    directory.put("install-config.yaml", &CONFIG.replace("example.com", "example.org"));
+    let outcome = directory.manifests(false).unwrap();
+    assert_eq!(
+        outcome.warnings,
+        [
+            "made new certificates: the domain of the cluster was pontoon.example.com, and is now pontoon.example.org"
+        ]
+    );
+    assert_eq!(directory.get(&format!("{}/state.json", outcome.backup.unwrap())), old);
+    assert!(directory.manifests(false).unwrap().backup.is_none());
+}
+
+#[test]
+fn certificates_that_were_handed_out_are_replaced_by_force_only() {
+    let mut directory = Directory::new(CONFIG);
+    directory.ignition(false).unwrap();
+    let (old, kubeconfig) = (directory.get(".slipway/state.json"), directory.get("auth/kubeconfig"));
+    directory.now = directory.now.checked_add(SignedDuration::from_hours(1)).unwrap();
+    directory.put("install-config.yaml", &CONFIG.replace("example.com", "example.org"));
+    for result in [directory.manifests(false), directory.ignition(false)] {
+        let error = result.unwrap_err();
+        assert_eq!(
+            error.details(),
+            ["the domain of the cluster was pontoon.example.com, and is now pontoon.example.org"]
+        );
+        assert!(error.hint().unwrap().contains("--force"), "{error}");
+    }
+    assert_eq!(directory.get(".slipway/state.json"), old);
+    assert!(!directory.at(".slipway/backup").exists());
+
+    let forced = directory.ignition(true).unwrap();
+    assert!(forced.warnings.iter().any(|warning| warning.contains("do not trust")), "{:?}", forced.warnings);
+    let backup = forced.backup.unwrap();
+    assert_eq!(directory.get(&format!("{backup}/state.json")), old);
+    assert_eq!(directory.get(&format!("{backup}/auth/kubeconfig")), kubeconfig);
+    assert_ne!(directory.get("auth/kubeconfig"), kubeconfig);
+}
+
+/// Nothing is copied aside by a run that stops at a conflict.
+#[test]
+fn a_conflict_leaves_no_backup() {
+    let directory = Directory::new(CONFIG);
+    directory.manifests(false).unwrap();
+    directory.put("manifests/domain.yaml", "edited: true\n");
+    directory.put("install-config.yaml", &CONFIG.replace("example.com", "example.org"));
+    assert_eq!(conflicts(directory.manifests(false)), ["manifests/domain.yaml"]);
+    assert!(!directory.at(".slipway/backup").exists());
 }
 
 #[test]
@@ -261,25 +399,68 @@ fn old_certificates_are_not_handed_out() {
     assert_eq!(error.to_string(), format!("the certificates of this directory expired at {expires:.0}"));
     let renewed = directory.ignition(true).unwrap();
     assert_eq!(fate(&renewed, "bootstrap.ign"), Some(Fate::Written));
+    assert!(directory.at(&renewed.backup.unwrap()).join("state.json").exists());
     assert!(directory.ignition(false).unwrap().files.iter().all(|(_, fate)| *fate == Fate::Unchanged));
 }
 
 #[test]
-fn manifests_that_are_not_yaml_are_all_named() {
+fn manifests_that_cannot_be_used_are_all_named() {
     let directory = Directory::new(CONFIG);
     directory.manifests(false).unwrap();
     directory.put("manifests/a.yaml", "kind: [\n");
     directory.put("openshift/b.json", "{\n\"kind\" 1}\n");
+    directory.put("openshift/c.yaml", "a: 1\n---\nb: 1\n");
+    directory.put("openshift/d.yaml", "kind: List\napiVersion: v1\nitems: []\n");
+    directory.put("openshift/e.yaml", &object("domain.yaml", "mine: true"));
+    directory.put("openshift/f.yaml", "# nothing\n");
     let error = directory.ignition(false).unwrap_err();
-    assert_eq!(error.to_string(), "2 manifests cannot be used");
+    assert_eq!(error.to_string(), "5 manifests cannot be used");
     assert_eq!(
         error.details(),
         [
-            "manifests/a.yaml:1:7: this is not valid YAML: unclosed bracket '['",
-            "openshift/b.json:2:8: expected `:`"
+            "manifests/a.yaml:1:7: this is not valid YAML: unclosed bracket '['; check indentation, quotes and the colon before this place",
+            "openshift/b.json:2:8: expected `:`; check quotes, commas and colons before this place",
+            "openshift/c.yaml:2:1: a second document starts here; put each object into a file of its own",
+            "openshift/d.yaml:1:1: a List, not a single object; put each object into a file of its own",
+            "openshift/e.yaml:2:1: holds Test `domain.yaml`, as manifests/domain.yaml does; remove one of them",
         ]
     );
     assert!(!directory.at("bootstrap.ign").exists());
+}
+
+#[test]
+fn the_bootstrap_machine_is_not_left_without_what_it_needs() {
+    let directory = Directory::new(CONFIG);
+    directory.manifests(false).unwrap();
+    std::fs::remove_file(directory.at("manifests/cluster-config.yaml")).unwrap();
+    directory.put("openshift/99_feature-gate.yaml", "# no gates\n");
+    let error = directory.ignition(false).unwrap_err();
+    assert_eq!(error.to_string(), "2 manifests are missing");
+    assert_eq!(
+        error.details(),
+        [
+            "manifests/cluster-config.yaml: deleted, but the bootstrap machine cannot do without it; --force writes it again",
+            "openshift/99_feature-gate.yaml: empty, but the bootstrap machine cannot do without it; delete it, then --force writes it again",
+        ]
+    );
+    assert!(!directory.at("bootstrap.ign").exists());
+    std::fs::remove_file(directory.at("openshift/99_feature-gate.yaml")).unwrap();
+    directory.ignition(true).unwrap();
+    assert!(directory.get("bootstrap.ign").contains("manifests/cluster-config.yaml"));
+}
+
+#[test]
+fn manifests_with_nothing_in_them_are_ignored() {
+    let directory = Directory::new(CONFIG);
+    directory.manifests(false).unwrap();
+    directory.put("openshift/machine.yaml", "# not needed\n");
+    directory.put("openshift/mine.yaml", "");
+    let outcome = directory.ignition(false).unwrap();
+    for path in ["openshift/machine.yaml", "openshift/mine.yaml"] {
+        assert_eq!(fate(&outcome, path), Some(Fate::Ignored));
+        assert_eq!(outcome.files.iter().filter(|(file, _)| file == path).count(), 1);
+        assert!(!directory.get("bootstrap.ign").contains(path));
+    }
 }
 
 #[test]

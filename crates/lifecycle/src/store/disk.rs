@@ -138,6 +138,10 @@ impl Disk {
         Ok(self.kind(path)? != Kind::Missing)
     }
 
+    pub(super) fn is_file(&self, path: &str) -> Result<bool, Error> {
+        Ok(self.kind(path)? == Kind::File)
+    }
+
     /// A name for a backup that is not taken.
     pub(super) fn new_backup(&self, name: &str) -> Result<String, Error> {
         let mut folder = format!("{OWN}/backup/{name}");

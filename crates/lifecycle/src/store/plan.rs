@@ -21,14 +21,12 @@ pub enum Fate {
     Written,
     /// A conflict, overwritten by force.
     Overwritten,
-    /// No longer generated.
+    /// No longer generated. If it was edited, by force.
     Removed,
     /// The user's edit stays.
     EditKept,
     /// The user deleted it, and it stays deleted.
     DeletionKept,
-    /// Edited, and no longer generated: from now on it is the user's.
-    LeftToYou,
     /// In a folder that is read, but not of a kind that is read there.
     Ignored,
     Unchanged,
@@ -39,10 +37,9 @@ impl Fate {
         match verdict {
             Verdict::Keep => Some(Fate::Unchanged),
             Verdict::Write => Some(Fate::Written),
-            Verdict::Remove => Some(Fate::Removed),
+            Verdict::Remove | Verdict::Conflict(Reason::NoLongerGenerated) => Some(Fate::Removed),
             Verdict::KeepEdit => Some(Fate::EditKept),
             Verdict::KeepDeleted => Some(Fate::DeletionKept),
-            Verdict::Disown => Some(Fate::LeftToYou),
             Verdict::Conflict(_) => Some(Fate::Overwritten),
             Verdict::Forget => None,
         }
@@ -67,6 +64,8 @@ pub(super) struct Planned {
     pub(super) ours: Option<Digest>,
     pub(super) wanted: Option<Digest>,
     pub(super) verdict: Verdict,
+    /// The user deleted it, and it is written again.
+    pub(super) restored: bool,
 }
 
 /// What will be at a path once a plan has been carried out.
@@ -93,15 +92,25 @@ impl Plan {
         Err(Error::Conflicts { conflicts, changed: self.changed.clone() })
     }
 
+    /// Whether a file is among those that are generated, whatever becomes of it.
+    pub fn generates(&self, path: &str) -> bool {
+        self.tree.get(path).is_some()
+    }
+
     /// What will be at a path.
     pub fn future(&self, path: &str) -> Future<'_> {
         let position = self.files.binary_search_by(|planned| planned.path.as_str().cmp(path));
         let verdict = position.map(|position| self.files[position].verdict);
         match (verdict, self.tree.get(path)) {
             (Ok(Verdict::Write | Verdict::Conflict(_)), Some(file)) => Future::Written(file),
-            (Ok(Verdict::Remove), _) => Future::Gone,
+            (Ok(Verdict::Remove | Verdict::Conflict(Reason::NoLongerGenerated)), _) => Future::Gone,
             _ => Future::AsItIs,
         }
+    }
+
+    /// The files that the user deleted and that will be written again.
+    pub fn restored(&self) -> impl Iterator<Item = &str> {
+        self.files.iter().filter(|planned| planned.restored).map(|planned| planned.path.as_str())
     }
 
     /// The files that will be written.
@@ -113,16 +122,23 @@ impl Plan {
 
 impl Planned {
     fn writes(&self) -> bool {
-        matches!(self.verdict, Verdict::Write | Verdict::Conflict(_))
+        matches!(self.verdict, Verdict::Write | Verdict::Conflict(_)) && self.wanted.is_some()
     }
 
     /// Something is written or removed.
     pub(super) fn changes(&self) -> bool {
-        self.writes() || self.verdict == Verdict::Remove
+        self.writes() || self.removes()
+    }
+
+    pub(super) fn removes(&self) -> bool {
+        matches!(self.verdict, Verdict::Remove | Verdict::Conflict(Reason::NoLongerGenerated))
     }
 
     /// Something of the user's is lost.
     pub(super) fn overwrites(&self) -> bool {
-        matches!(self.verdict, Verdict::Conflict(Reason::Edited | Reason::NotOurs))
+        matches!(
+            self.verdict,
+            Verdict::Conflict(Reason::Edited | Reason::NotOurs | Reason::NoLongerGenerated)
+        )
     }
 }

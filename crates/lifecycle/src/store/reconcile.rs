@@ -61,9 +61,7 @@ pub enum Verdict {
     KeepEdit,
     /// Deleted by the user, and what we generate is what it always was.
     KeepDeleted,
-    /// No longer generated, but edited: from now on it is the user's.
-    Disown,
-    /// No longer generated, and gone already.
+    /// No longer generated, and gone already or never ours.
     Forget,
     Conflict(Reason),
 }
@@ -78,6 +76,8 @@ pub enum Reason {
     Deleted,
     /// Not made by us, and different from what we generate.
     NotOurs,
+    /// Edited, and we generate nothing of that name any more.
+    NoLongerGenerated,
 }
 
 impl Reason {
@@ -86,25 +86,41 @@ impl Reason {
             Reason::Edited => "was edited, and what slipway generates for it has changed",
             Reason::Deleted => "was deleted, and what slipway generates for it has changed",
             Reason::NotOurs => "was not made by slipway, and slipway generates a file of that name",
+            Reason::NoLongerGenerated => "was edited, and is no longer generated",
         }
     }
 }
 
+/// What it means when a file is gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Absence {
+    /// The user does not want it.
+    Meant,
+    /// It is wanted again.
+    Lost,
+}
+
 /// Compares what we left, what we want and what is there.
-pub fn judge(ours: Option<&Digest>, wanted: Option<&Digest>, found: Option<&Digest>) -> Verdict {
+pub fn judge(
+    ours: Option<&Digest>,
+    wanted: Option<&Digest>,
+    found: Option<&Digest>,
+    absence: Absence,
+) -> Verdict {
     let untouched = ours == found;
     match (ours, wanted, found) {
         (_, Some(_), Some(_)) if wanted == found => Verdict::Keep,
         (None, Some(_), None) => Verdict::Write,
         (None, Some(_), Some(_)) => Verdict::Conflict(Reason::NotOurs),
+        (Some(_), Some(_), None) if absence == Absence::Lost => Verdict::Write,
         (Some(_), Some(_), None) if wanted == ours => Verdict::KeepDeleted,
         (Some(_), Some(_), None) => Verdict::Conflict(Reason::Deleted),
         (Some(_), Some(_), Some(_)) if untouched => Verdict::Write,
         (Some(_), Some(_), Some(_)) if wanted == ours => Verdict::KeepEdit,
         (Some(_), Some(_), Some(_)) => Verdict::Conflict(Reason::Edited),
-        (_, None, None) => Verdict::Forget,
+        (None, None, _) | (_, None, None) => Verdict::Forget,
         (Some(_), None, Some(_)) if untouched => Verdict::Remove,
-        (_, None, Some(_)) => Verdict::Disown,
+        (Some(_), None, Some(_)) => Verdict::Conflict(Reason::NoLongerGenerated),
     }
 }
 
@@ -112,7 +128,7 @@ pub fn judge(ours: Option<&Digest>, wanted: Option<&Digest>, found: Option<&Dige
 mod tests {
     use rstest::rstest;
 
-    use super::{Digest, Reason, Trace, Verdict, judge};
+    use super::{Absence, Digest, Reason, Trace, Verdict, judge};
 
     fn digest(text: &str) -> Option<Digest> {
         (text != "-").then(|| Digest::of(text.as_bytes()))
@@ -123,7 +139,7 @@ mod tests {
     #[case::new("-", "w", "-", Verdict::Write)]
     #[case::adopted("-", "w", "w", Verdict::Keep)]
     #[case::foreign("-", "w", "x", Verdict::Conflict(Reason::NotOurs))]
-    #[case::not_our_business("-", "-", "x", Verdict::Disown)]
+    #[case::not_our_business("-", "-", "x", Verdict::Forget)]
     #[case::nothing("-", "-", "-", Verdict::Forget)]
     #[case::unchanged("r", "r", "r", Verdict::Keep)]
     #[case::deleted("r", "r", "-", Verdict::KeepDeleted)]
@@ -134,7 +150,7 @@ mod tests {
     #[case::edited_and_changed("r", "w", "x", Verdict::Conflict(Reason::Edited))]
     #[case::no_longer_generated("r", "-", "r", Verdict::Remove)]
     #[case::no_longer_generated_and_gone("r", "-", "-", Verdict::Forget)]
-    #[case::no_longer_generated_but_edited("r", "-", "x", Verdict::Disown)]
+    #[case::no_longer_generated_but_edited("r", "-", "x", Verdict::Conflict(Reason::NoLongerGenerated))]
     fn three_versions(
         #[case] ours: &str,
         #[case] wanted: &str,
@@ -142,7 +158,10 @@ mod tests {
         #[case] verdict: Verdict,
     ) {
         let (ours, wanted, found) = (digest(ours), digest(wanted), digest(found));
-        assert_eq!(judge(ours.as_ref(), wanted.as_ref(), found.as_ref()), verdict);
+        assert_eq!(judge(ours.as_ref(), wanted.as_ref(), found.as_ref(), Absence::Meant), verdict);
+        // It makes a difference only to what is gone and still generated.
+        let lost = if wanted.is_some() && found.is_none() { Verdict::Write } else { verdict };
+        assert_eq!(judge(ours.as_ref(), wanted.as_ref(), found.as_ref(), Absence::Lost), lost);
     }
 
     #[rstest]

@@ -35,6 +35,9 @@ pub struct State {
     pub identity: Identity,
     /// What the certificates were made from.
     pub certificates_for: Digest,
+    /// The same in words, by what people call it; not in states of old.
+    #[serde(default)]
+    pub named_in_certificates: BTreeMap<String, String>,
     pub pki: Pki,
     #[serde(default)]
     pub steps: BTreeMap<Step, Generated>,
@@ -62,6 +65,7 @@ impl State {
             cluster,
             identity,
             certificates_for,
+            named_in_certificates: BTreeMap::new(),
             pki,
             steps: BTreeMap::new(),
             directories: BTreeSet::new(),

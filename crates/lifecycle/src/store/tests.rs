@@ -103,7 +103,7 @@ impl Directory {
         store.disk.fuse.set(fuse);
         let mut state = store.state()?.unwrap_or_else(new_state);
         let inputs = Inputs::from([("the input".to_owned(), Digest::of(format!("{files:?}").as_bytes()))]);
-        let plan = store.plan(&state, Step::Manifests, tree(files), inputs)?;
+        let plan = store.plan(&state, Step::Manifests, tree(files), inputs, force)?;
         plan.check(force)?;
         store.execute(&mut state, plan, now())
     }
@@ -201,7 +201,7 @@ fn a_conflict_stops_everything_and_names_all_files() {
         forced,
         [
             ("m/a".into(), Fate::Overwritten),
-            ("m/b".into(), Fate::Overwritten),
+            ("m/b".into(), Fate::Written),
             ("m/c".into(), Fate::Written),
             ("m/d".into(), Fate::Removed),
             ("m/new".into(), Fate::Overwritten),
@@ -220,27 +220,64 @@ fn a_conflict_stops_everything_and_names_all_files() {
 }
 
 #[test]
-fn what_is_no_longer_generated_goes_unless_it_was_edited() {
+fn what_is_no_longer_generated_goes() {
     let directory = Directory::new();
     directory.put("mine/a", "my folder");
     std::fs::remove_file(directory.at("mine/a")).unwrap();
-    directory.run(&[("mine/x", "x"), ("ours/deep/y", "y"), ("kept/z", "z"), ("k", "k")], false).unwrap();
-    directory.put("kept/z", "edited");
+    directory.run(&[("mine/x", "x"), ("ours/deep/y", "y"), ("k", "k")], false).unwrap();
     let fates = fates(directory.run(&[("k", "k")], false));
     assert_eq!(
         fates,
         [
             ("k".into(), Fate::Unchanged),
-            ("kept/z".into(), Fate::LeftToYou),
             ("mine/x".into(), Fate::Removed),
             ("ours/deep/y".into(), Fate::Removed),
         ]
     );
     let files: Vec<String> = directory.files().into_keys().collect();
-    assert_eq!(files, ["k", "kept/", "kept/z", "mine/"]);
-    // It is the user's now, and stays so when it is generated again.
-    let (found, _) = conflicts(directory.run(&[("k", "k"), ("kept/z", "z")], false));
-    assert_eq!(found, [("kept/z".into(), Reason::NotOurs)]);
+    assert_eq!(files, ["k", "mine/"]);
+}
+
+#[test]
+fn what_is_no_longer_generated_but_edited_goes_by_force() {
+    let directory = Directory::new();
+    directory.run(&[("m/x", "x"), ("m/y", "y"), ("k", "k")], false).unwrap();
+    directory.put("m/x", "edited");
+    let before = directory.files();
+    let error = directory.run(&[("k", "k")], false).unwrap_err();
+    assert_eq!(error.to_string(), "1 file would be removed");
+    let (found, inputs) = conflicts(Err(error));
+    assert_eq!(found, [("m/x".into(), Reason::NoLongerGenerated)]);
+    assert_eq!(inputs, ["the input"]);
+    assert_eq!(directory.files(), before);
+
+    let forced = fates(directory.run(&[("k", "k")], true));
+    assert_eq!(forced[1..], [("m/x".into(), Fate::Removed), ("m/y".into(), Fate::Removed)]);
+    assert_eq!(directory.files().into_keys().collect::<Vec<_>>(), ["k"]);
+    assert_eq!(directory.get(".slipway/backup/20261115T120000Z/m/x"), "edited");
+    // Nothing is left of it in the state either.
+    assert_eq!(fates(directory.run(&[("k", "k")], false)), [("k".into(), Fate::Unchanged)]);
+}
+
+/// Cuts the power before every change of a run that removes an edited file by force.
+#[test]
+fn a_crash_while_an_edit_is_removed_is_survived() {
+    for fuse in 0.. {
+        let directory = Directory::new();
+        directory.run(&[("m/x", "x"), ("k", "k")], false).unwrap();
+        directory.put("m/x", "edited");
+        let ended = directory.run_with_fuse(&[("k", "k")], true, Some(fuse)).is_ok();
+        directory.run(&[("k", "k")], true).unwrap();
+        assert_eq!(directory.files().into_keys().collect::<Vec<_>>(), ["k"], "fuse {fuse}");
+        // A backup that was begun is not gone on with.
+        let backups = ["20261115T120000Z", "20261115T120000Z-2"];
+        let kept =
+            backups.map(|name| std::fs::read_to_string(directory.at(&format!(".slipway/backup/{name}/m/x"))));
+        assert!(kept.iter().flatten().any(|text| text == "edited"), "fuse {fuse}");
+        if ended {
+            break;
+        }
+    }
 }
 
 /// Cuts the power before every single change of two runs, and lets a third one with other inputs follow.

@@ -9,8 +9,9 @@ use slipway_config::findings::{Report, Severity};
 use slipway_lifecycle::create::{Error, Outcome, Request};
 use slipway_lifecycle::environment::Environment;
 use slipway_lifecycle::random::OsRandom;
-use slipway_lifecycle::store::{self, Conflict, Fate};
+use slipway_lifecycle::store::{self, Fate};
 
+use super::Refusal;
 use crate::args::{Assets, Output};
 use crate::commands::validate;
 use crate::exit::Exit;
@@ -108,7 +109,6 @@ fn describe(fate: Fate) -> &'static str {
         Fate::Removed => "removed",
         Fate::EditKept => "edit kept",
         Fate::DeletionKept => "deletion kept",
-        Fate::LeftToYou => "left to you",
         Fate::Ignored => "ignored",
         Fate::Unchanged => "unchanged",
     }
@@ -129,7 +129,7 @@ fn refuse(error: Error, printer: &Printer) -> anyhow::Result<Exit> {
             _ => (&[][..], &[][..]),
         };
         let (message, hint, details) = (error.to_string(), hint.as_deref(), &details);
-        printer.json(&Refused { error: Refusal { message, hint, details, conflicts, changed } })?;
+        Refusal { message, hint, details, conflicts, changed }.print(printer)?;
     }
     printer.error(&error.into());
     for detail in details {
@@ -160,22 +160,4 @@ struct Done<'a> {
 struct FileJson<'a> {
     path: &'a str,
     fate: Fate,
-}
-
-#[derive(Debug, Serialize)]
-struct Refused<'a> {
-    error: Refusal<'a>,
-}
-
-#[derive(Debug, Serialize)]
-struct Refusal<'a> {
-    message: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    hint: Option<&'a str>,
-    details: &'a [String],
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    conflicts: &'a [Conflict],
-    /// Inputs that are not what they were in the last run.
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    changed: &'a [String],
 }

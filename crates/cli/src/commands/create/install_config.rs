@@ -10,6 +10,7 @@ use slipway_lifecycle::install_config::{
     compose, vacancy, write,
 };
 
+use super::Refusal;
 use crate::args::{InstallConfig, Output, Platform};
 use crate::commands::validate;
 use crate::exit::Exit;
@@ -17,6 +18,18 @@ use crate::output::{FAINT, GOOD, Printer};
 use crate::{input, report};
 
 pub(crate) fn run(args: InstallConfig, printer: &Printer) -> anyhow::Result<Exit> {
+    let result = create(args, printer);
+    if let Err(error) = &result
+        && printer.output == Output::Json
+    {
+        // A file that cannot be read, for instance; people are told by the caller.
+        let causes: Vec<String> = error.chain().skip(1).map(ToString::to_string).collect();
+        Refusal { message: error.to_string(), details: &causes, ..Refusal::default() }.print(printer)?;
+    }
+    result
+}
+
+fn create(args: InstallConfig, printer: &Printer) -> anyhow::Result<Exit> {
     let (dir, from) = (args.dir.clone(), args.from.clone());
     let path = match vacancy(&dir) {
         Ok(path) => path,
@@ -135,6 +148,9 @@ fn refuse(error: Error, file: &str, printer: &Printer) -> anyhow::Result<Exit> {
     };
     let asked = matches!(&error, Error::Missing { flags } if flags.first() == Some(&"--platform"));
     let hint = error.hint();
+    if printer.output == Output::Json {
+        Refusal { message: error.to_string(), hint: hint.as_deref(), ..Refusal::default() }.print(printer)?;
+    }
     printer.error(&error.into());
     if asked && std::io::stdin().is_terminal() {
         printer.say("  slipway does not ask for answers yet; everything comes from flags or a file\n");
