@@ -6,7 +6,7 @@ mod error;
 #[cfg(test)]
 mod tests;
 
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::path::Path;
 
 use jiff::Timestamp;
@@ -19,6 +19,7 @@ use slipway_config::yaml::Limits;
 
 use crate::credentials::{self, Resolved};
 use crate::environment::Environment;
+use crate::regular;
 use crate::store::{Digest, Fate, INSTALL_CONFIG, Inputs, Plan, State, Step, Store, VERSION};
 
 pub use self::carried::Broken;
@@ -45,6 +46,9 @@ impl std::fmt::Debug for Request<'_> {
 
 /// What people call the input that `create ignition-configs` has besides those of `create manifests`.
 const MANIFESTS: &str = "the files in manifests/ and openshift/";
+
+const NO_COMPUTE: &str = "there are no compute machines (`compute[0].replicas` is 0): workload runs on the control plane. If you \
+     bring compute machines of your own, set mastersSchedulable to false in manifests/cluster-scheduler-02-config.yml";
 
 type MakePki = dyn Fn(&InstallConfig, Timestamp, &dyn Random) -> Result<Pki, PkiError>;
 
@@ -105,6 +109,9 @@ pub fn create_manifests_with(request: &Request<'_>, generators: &Generators<'_>)
     let tree = (generators.manifests)(&cluster)?;
     let plan = store.plan(&state, Step::Manifests, tree, inputs, request.force)?;
     plan.check(request.force)?;
+    if cluster.config.pools.compute.replicas == 0 {
+        outcome.warnings.push(NO_COMPUTE.to_owned());
+    }
     outcome.warnings.extend(restored(&plan));
     outcome.warnings.extend(outdated(request, &store, &state, &plan)?);
     outcome.files = store.execute(&mut state, plan, request.now)?;
@@ -260,10 +267,13 @@ fn draw(config: &InstallConfig, request: &Request<'_>, generators: &Generators<'
 
 fn read_install_config(directory: &Path) -> Result<String, Error> {
     let path = directory.join(INSTALL_CONFIG);
-    let file = match fs_err::File::open(&path) {
+    let file = match regular::open(&path) {
         Ok(file) => file,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
             return Err(Error::NoInstallConfig { directory: directory.to_owned() });
+        }
+        Err(error) if matches!(error.kind(), ErrorKind::InvalidInput | ErrorKind::IsADirectory) => {
+            return Err(Error::NotAFile(error));
         }
         Err(error) => return Err(error.into()),
     };

@@ -14,4 +14,5 @@ pub mod credentials;
 pub mod environment;
 pub mod install_config;
 pub mod random;
+mod regular;
 pub mod store;

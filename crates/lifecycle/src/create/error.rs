@@ -16,6 +16,9 @@ pub enum Error {
     NoInstallConfig { directory: PathBuf },
     #[error("`{}` is not UTF-8 text", .path.display())]
     NotText { path: PathBuf },
+    /// The install-config is a pipe, a device or a directory.
+    #[error(transparent)]
+    NotAFile(std::io::Error),
     #[error("`{}` is not valid", .path.display())]
     InstallConfig { path: PathBuf, report: Box<Report> },
     #[error("`{}` is the directory of cluster `{was}` ({infra_id}), but install-config.yaml is now for `{is}`", .directory.display())]
@@ -66,7 +69,9 @@ impl Error {
             Error::Manifests(_) => "correct them, or move them out of manifests/ and openshift/",
             Error::Credentials(error) => return error.hint(),
             Error::Store(error) => return error.hint(),
-            Error::NotText { .. } | Error::Pki(_) | Error::Assets(_) | Error::Io(_) => return None,
+            Error::NotText { .. } | Error::NotAFile(_) | Error::Pki(_) | Error::Assets(_) | Error::Io(_) => {
+                return None;
+            }
         };
         Some(hint.to_owned())
     }

@@ -292,6 +292,15 @@ fn an_edited_pointer_is_kept_with_a_warning() {
     assert!(warning.contains("MachineConfig in openshift/"), "{warning}");
 }
 
+#[test]
+fn a_cluster_without_compute_machines_is_pointed_out() {
+    let none = "compute:\n- name: worker\n  replicas: 0\n";
+    let directory = Directory::new(&format!("{CONFIG}{none}"));
+    assert_eq!(directory.manifests(false).unwrap().warnings, [super::NO_COMPUTE]);
+    let directory = Directory::new(CONFIG);
+    assert!(directory.manifests(false).unwrap().warnings.is_empty());
+}
+
 /// A comment is no change.
 #[test]
 fn what_makes_no_difference_is_no_conflict() {
@@ -473,6 +482,17 @@ fn manifests_are_bounded_and_not_links() {
     std::os::unix::fs::symlink("/etc/hostname", directory.at("manifests/link.yaml")).unwrap();
     let error = directory.ignition(false).unwrap_err();
     assert!(matches!(error, Error::Store(store::Error::SymbolicLink { .. })), "{error}");
+}
+
+#[test]
+fn an_install_config_that_is_a_pipe_is_not_waited_for() {
+    let directory = Directory::new(CONFIG);
+    let path = directory.at("install-config.yaml");
+    std::fs::remove_file(&path).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+    let error = directory.manifests(false).unwrap_err();
+    assert_eq!(error.to_string(), format!("`{}` is a named pipe, not a file", path.display()));
+    assert!(!directory.at(".slipway").exists());
 }
 
 #[test]

@@ -4,19 +4,15 @@ use std::io::{self, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use crate::regular;
+
 /// A password, a kubeconfig, a bundle of certificates: none of them is larger.
 const LARGEST: u64 = 4 << 20;
 
 /// Reads a file and says so when everyone on this machine can.
 pub(super) fn read(path: &Path, warnings: &mut Vec<String>) -> io::Result<String> {
-    let file = fs_err::File::open(path)?;
+    let file = regular::open(path)?;
     let metadata = file.metadata()?;
-    if metadata.is_dir() {
-        return Err(io::Error::new(
-            io::ErrorKind::IsADirectory,
-            format!("`{}` is a directory", path.display()),
-        ));
-    }
     if metadata.permissions().mode() & 0o004 != 0 {
         warnings.push(format!(
             "everyone on this machine can read `{0}`; `chmod 600 {0}` keeps it to you",

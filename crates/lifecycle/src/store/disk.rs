@@ -108,12 +108,13 @@ impl Disk {
         self.replace(path, contents, mode(access))
     }
 
-    /// Takes away from others what only the owner may read; an editor may have been more generous.
+    /// Takes away from others what they may not do; an editor may have been more generous.
     pub(super) fn tighten(&self, path: &str, access: Access) -> Result<(), Error> {
         let full = self.root.join(path);
         let current = fs_err::symlink_metadata(&full)?.permissions().mode();
-        if access == Access::Owner && current & 0o077 != 0 {
-            fs_err::set_permissions(&full, PermissionsExt::from_mode(current & 0o700))?;
+        let excess = current & 0o077 & !mode(access);
+        if excess != 0 {
+            fs_err::set_permissions(&full, PermissionsExt::from_mode(current & 0o777 & !excess))?;
         }
         Ok(())
     }

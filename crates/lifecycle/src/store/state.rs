@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 use slipway_assets::{Identity, Pki};
 
 use super::reconcile::{Digest, Trace};
@@ -39,6 +41,9 @@ pub struct State {
     #[serde(default)]
     pub named_in_certificates: BTreeMap<String, String>,
     pub pki: Pki,
+    /// Over identity and certificates, which nothing else would notice a change of. Not in states of old.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    checksum: Option<Digest>,
     #[serde(default)]
     pub steps: BTreeMap<Step, Generated>,
     /// Directories that were made here and may go when they are empty.
@@ -67,6 +72,7 @@ impl State {
             certificates_for,
             named_in_certificates: BTreeMap::new(),
             pki,
+            checksum: None,
             steps: BTreeMap::new(),
             directories: BTreeSet::new(),
         }
@@ -87,6 +93,13 @@ impl State {
             return Err(Error::Newer { path: path.to_owned(), slipway: head.slipway });
         }
         let state: State = serde_json::from_str(text).map_err(|error| damaged(place(&error)))?;
+        // Over what the file says rather than what was understood of it: a later version may understand more.
+        let said: Value = serde_json::from_str(text).map_err(|error| damaged(place(&error)))?;
+        if state.checksum.as_ref().is_some_and(|checksum| *checksum != drawn(&said)) {
+            return Err(damaged(
+                "the names, keys or certificates in it are not those that were saved".to_owned(),
+            ));
+        }
         let paths = state.steps.values().flat_map(|step| step.files.keys()).chain(&state.directories);
         if let Some(bad) = paths.into_iter().find(|path| !is_plain(path)) {
             return Err(damaged(format!("`{bad}` is not the path of a generated file")));
@@ -95,8 +108,9 @@ impl State {
     }
 
     pub(super) fn to_text(&self) -> String {
-        let state = State { slipway: VERSION.to_owned(), ..self.clone() };
+        let mut state = State { slipway: VERSION.to_owned(), ..self.clone() };
         // Plain data with text for keys always has a JSON form.
+        state.checksum = Some(drawn(&serde_json::to_value(&state).unwrap_or_default()));
         let mut text = serde_json::to_string_pretty(&state).unwrap_or_default();
         text.push('\n');
         text
@@ -109,6 +123,32 @@ impl State {
         let changed = names.into_iter().filter(|name| generated.inputs.get(*name) != inputs.get(*name));
         changed.cloned().collect()
     }
+}
+
+/// A checksum over what was drawn. The order of keys and white space make no difference.
+fn drawn(state: &Value) -> Digest {
+    fn add(value: &Value, hasher: &mut Sha256) {
+        match value {
+            Value::Object(members) => {
+                let members: BTreeMap<&String, &Value> = members.iter().collect();
+                hasher.update(format!("{{{}", members.len()));
+                for (key, value) in members {
+                    hasher.update(Value::from(key.as_str()).to_string());
+                    add(value, hasher);
+                }
+            }
+            Value::Array(items) => {
+                hasher.update(format!("[{}", items.len()));
+                items.iter().for_each(|item| add(item, hasher));
+            }
+            plain => hasher.update(format!("={plain}")),
+        }
+    }
+    let mut hasher = Sha256::new();
+    for part in ["cluster", "identity", "pki"] {
+        add(&state[part], &mut hasher);
+    }
+    Digest::finish(hasher)
 }
 
 /// Where the text stops being a state. What stands there is not repeated: it may be a key.

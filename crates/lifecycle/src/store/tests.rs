@@ -150,12 +150,17 @@ fn modes_do_not_depend_on_the_umask_being_kind() {
         // A stricter umask may take more away.
         assert_eq!(directory.mode(path) & !mode, 0, "{path} is {:o}", directory.mode(path));
     }
-    // An editor wrote the file anew, for everyone.
+    // An editor wrote the files anew, for everyone; or someone was generous with one that is as it was.
     directory.put("manifests/secret.yaml", "edited");
-    std::fs::set_permissions(directory.at("manifests/secret.yaml"), PermissionsExt::from_mode(0o644))
-        .unwrap();
-    directory.run(&files, false).unwrap();
-    assert_eq!(directory.mode("manifests/secret.yaml"), 0o600);
+    for (path, lax, strict) in [
+        ("manifests/secret.yaml", 0o644, 0o600),
+        ("manifests/open.yaml", 0o666, 0o640),
+        ("manifests/open.yaml", 0o600, 0o600),
+    ] {
+        std::fs::set_permissions(directory.at(path), PermissionsExt::from_mode(lax)).unwrap();
+        directory.run(&files, false).unwrap();
+        assert_eq!(directory.mode(path), strict, "{path}");
+    }
 }
 
 #[test]
@@ -399,6 +404,36 @@ fn a_state_that_cannot_be_read_is_left_alone() {
         assert_eq!(directory.get(".slipway/state.json"), text);
         assert!(!directory.at("a").exists());
     }
+}
+
+#[test]
+fn a_state_with_other_keys_is_damaged() {
+    let directory = Directory::new();
+    directory.run(&[("a", "a")], false).unwrap();
+    let good = directory.get(".slipway/state.json");
+    let parsed: serde_json::Value = serde_json::from_str(&good).unwrap();
+    // Another form of the same is the same.
+    directory.put(".slipway/state.json", &parsed.to_string());
+    directory.run(&[("a", "a")], false).unwrap();
+    for pointer in ["/pki/files", "/identity/kubeadmin_hash", "/cluster"] {
+        let mut other = parsed.clone();
+        let value = other.pointer_mut(pointer).unwrap();
+        *value = match pointer {
+            "/pki/files" => serde_json::json!({"root-ca.crt": "garbage"}),
+            _ => serde_json::json!("other"),
+        };
+        directory.put(".slipway/state.json", &other.to_string());
+        let error = directory.run(&[("a", "b")], true).unwrap_err();
+        assert!(error.to_string().ends_with("are not those that were saved"), "{error}");
+        assert!(error.hint().unwrap().contains("restore the file"), "{error}");
+        assert_eq!(directory.get("a"), "a");
+    }
+    // A state of old has no checksum, and gets one.
+    let mut old = parsed.clone();
+    old.as_object_mut().unwrap().remove("checksum").unwrap();
+    directory.put(".slipway/state.json", &old.to_string());
+    directory.run(&[("a", "a")], false).unwrap();
+    assert_eq!(directory.get(".slipway/state.json"), good);
 }
 
 #[test]

@@ -119,7 +119,7 @@ fn refuse(error: Error, printer: &Printer) -> anyhow::Result<Exit> {
         return validate::refuse(report, &path.display().to_string(), printer);
     }
     let exit = match &error {
-        Error::NoInstallConfig { .. } | Error::NotText { .. } => Exit::InstallConfig,
+        Error::NoInstallConfig { .. } | Error::NotText { .. } | Error::NotAFile(_) => Exit::InstallConfig,
         _ => Exit::Other,
     };
     let (details, hint) = (error.details(), error.hint());
