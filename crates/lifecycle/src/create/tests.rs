@@ -271,7 +271,7 @@ fn results_that_do_not_match_the_manifests_are_named() {
     );
     // And not only once.
     for _ in 0..2 {
-        assert_eq!(directory.manifests(false).unwrap().warnings, [expected.clone()]);
+        assert_eq!(directory.manifests(false).unwrap().warnings, [expected.as_str()]);
     }
     directory.ignition(false).unwrap();
     assert!(directory.manifests(false).unwrap().warnings.is_empty());

@@ -139,7 +139,9 @@ fn drawn(state: &Value) -> Digest {
             }
             Value::Array(items) => {
                 hasher.update(format!("[{}", items.len()));
-                items.iter().for_each(|item| add(item, hasher));
+                for item in items {
+                    add(item, hasher);
+                }
             }
             plain => hasher.update(format!("={plain}")),
         }
