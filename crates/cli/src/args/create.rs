@@ -42,7 +42,8 @@ pub struct Assets {
 
     /// Overwrite edited files whose generated contents changed, and start over where names or certificates demand it
     ///
-    /// What is overwritten is kept below .slipway/backup. Without it, such files are named and nothing is written.
+    /// What is overwritten or removed is kept below .slipway/backup, and manifests that were deleted are written again.
+    /// Without it, such files are named and nothing is written.
     #[arg(long)]
     pub force: bool,
 }
