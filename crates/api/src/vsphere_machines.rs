@@ -91,9 +91,6 @@ pub struct Network {
 pub struct NetworkDevice {
     pub dhcp4: Option<bool>,
     pub dhcp6: Option<bool>,
-    /// Nobody waits for an address from the outside.
-    #[serde(rename = "skipIPAllocation")]
-    pub skip_ip_allocation: Option<bool>,
     pub network_name: String,
 }
 

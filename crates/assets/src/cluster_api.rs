@@ -15,7 +15,7 @@ use slipway_api::vsphere_machines::{
     VSphereMachine, VSphereMachineSpec, VSphereMachineStatus,
 };
 use slipway_config::install_config::Platform as AnyPlatform;
-use slipway_config::install_config::vsphere::{Host, HostRole, Platform, RegionKind, VCenter, ZoneKind};
+use slipway_config::install_config::vsphere::{Host, HostRole, Platform, VCenter, ZoneKind};
 use slipway_config::net::Family;
 
 use crate::drivers::thumbprint;
@@ -159,14 +159,10 @@ fn add_host_group(site: &Site<'_>, tree: &mut Tree) -> Result<(), Error> {
         kind: kind.to_owned(),
         tag_category: category.to_owned(),
     };
-    let region = match domain.region_kind {
-        RegionKind::Datacenter => "Datacenter",
-        RegionKind::ComputeCluster => "ComputeCluster",
-    };
     let failure_domain = VSphereFailureDomain {
         metadata: named(name),
         spec: VSphereFailureDomainSpec {
-            region: part(&domain.region, region, REGION_CATEGORY),
+            region: part(&domain.region, domain.region_kind.as_str(), REGION_CATEGORY),
             zone: part(&domain.zone, "HostGroup", ZONE_CATEGORY),
             topology: FailureDomainTopology {
                 datacenter: domain.topology.datacenter.clone(),
@@ -221,7 +217,6 @@ fn infra_machine(cluster: &Cluster, platform: &Platform, machine: &Planned<'_>) 
     let devices = site.network_paths().into_iter().map(|network_name| NetworkDevice {
         dhcp4: dhcp(Family::V4),
         dhcp6: dhcp(Family::V6),
-        skip_ip_allocation: None,
         network_name,
     });
     VSphereMachine {

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use slipway_config::install_config::kubevirt::Network;
-use slipway_config::install_config::{InstallConfig, LoadBalancer, Platform, Vips};
+use slipway_config::install_config::{InstallConfig, LoadBalancer, Platform, Pools, Vips};
 use uuid::Uuid;
 
 use crate::{Cluster, Identity};
@@ -29,6 +29,14 @@ impl Role {
             Role::Worker => "worker",
         }
     }
+
+    /// What belongs to the role.
+    pub fn of<T>(self, pools: &Pools<T>) -> &T {
+        match self {
+            Role::Master => &pools.control_plane,
+            Role::Worker => &pools.compute,
+        }
+    }
 }
 
 impl Cluster {
@@ -44,11 +52,7 @@ impl Cluster {
 
     /// How many machines of a role there are.
     pub(crate) fn replicas(&self, role: Role) -> usize {
-        let pool = match role {
-            Role::Master => &self.config.pools.control_plane,
-            Role::Worker => &self.config.pools.compute,
-        };
-        pool.replicas as usize
+        role.of(&self.config.pools).replicas as usize
     }
 }
 

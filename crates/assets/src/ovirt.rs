@@ -33,8 +33,7 @@ pub(crate) fn affinity_group_name(cluster: &Cluster, platform: &Platform, group:
 
 /// How many machines join a group.
 fn members(cluster: &Cluster, platform: &Platform, group: &str) -> usize {
-    let machines = &platform.machines;
-    let pools = [(Role::Master, &machines.control_plane), (Role::Worker, &machines.compute)];
-    let joined = pools.iter().filter(|(_, machine)| machine.affinity_groups.iter().any(|name| name == group));
-    joined.map(|(role, _)| cluster.replicas(*role)).sum()
+    let joins = |role: &Role| role.of(&platform.machines).affinity_groups.iter().any(|name| name == group);
+    let joined = Role::ALL.into_iter().filter(joins);
+    joined.map(|role| cluster.replicas(role)).sum()
 }

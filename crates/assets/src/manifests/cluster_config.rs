@@ -1,19 +1,22 @@
 //! The cluster's own copy of the install-config: with all defaults, without secrets and without what only
 //! Slipway understands.
 
+mod published;
+
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::ConfigMap;
-use serde::Serialize;
-use serde_with::skip_serializing_none;
-use slipway_api::DataDisk;
 use slipway_config::features::FeatureSet;
-use slipway_config::install_config::{
-    self, Baseline, InstallConfig, MachinePool, Platform, SignerKey, kubevirt, ovirt, vsphere,
-};
+use slipway_config::install_config::{self, InstallConfig, Platform, SignerKey, kubevirt, ovirt, vsphere};
 use slipway_config::yaml::to_yaml;
 
-use crate::names::texts;
+use self::published::{
+    AffinityGroup, Capabilities, ClusterNetwork, EcdsaKey, FailureDomain, Host, Key, Kubevirt, KubevirtPool,
+    LoadBalancer, MachineNetwork, Metadata, Mirror, NetworkDevice, Networking, NodeNetwork, NodeNetworking,
+    Ovirt, OvirtCpu, OvirtDisk, OvirtPool, OvnIpv4, OvnKubernetes, Pki, PlatformPart, Pool, PoolPart, Proxy,
+    Published, RsaKey, Signers, Topology, VCenter, VSphere, VSphereDisk, VSpherePool,
+};
+use crate::names::{Role, texts};
 use crate::objects::{config_map, map, within};
 use crate::vsphere::data_disk;
 use crate::{Cluster, Error};
@@ -26,373 +29,13 @@ pub(super) fn cluster_config(cluster: &Cluster) -> Result<ConfigMap, Error> {
     Ok(config_map(within("kube-system", "cluster-config-v1"), data))
 }
 
-#[skip_serializing_none]
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Published<'a> {
-    #[serde(rename = "apiVersion")]
-    api_version: &'static str,
-    base_domain: String,
-    metadata: Metadata,
-    control_plane: Pool,
-    compute: Vec<Pool>,
-    networking: Networking,
-    platform: BTreeMap<&'static str, PlatformPart>,
-    publish: &'static str,
-    /// The field is required; what is in it is nobody's business.
-    pull_secret: &'static str,
-    ssh_key: Option<String>,
-    additional_trust_bundle: Option<&'a str>,
-    additional_trust_bundle_policy: String,
-    proxy: Option<Proxy<'a>>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    image_digest_sources: Vec<Mirror<'a>>,
-    fips: Option<bool>,
-    cpu_partitioning_mode: Option<String>,
-    capabilities: Option<Capabilities<'a>>,
-    feature_set: Option<String>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    feature_gates: Vec<String>,
-    os_image_stream: Option<&'a str>,
-    pki: Option<Pki>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Pki {
-    signer_certificates: Signers,
-}
-
-#[derive(Serialize)]
-struct Signers {
-    key: Key,
-}
-
-#[skip_serializing_none]
-#[derive(Serialize)]
-struct Key {
-    algorithm: &'static str,
-    rsa: Option<RsaKey>,
-    ecdsa: Option<EcdsaKey>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct RsaKey {
-    key_size: u32,
-}
-
-#[derive(Serialize)]
-struct EcdsaKey {
-    curve: String,
-}
-
-#[derive(Serialize)]
-struct Metadata {
-    name: String,
-}
-
-#[derive(Serialize)]
-struct Pool {
-    name: &'static str,
-    replicas: u32,
-    architecture: String,
-    hyperthreading: String,
-    platform: BTreeMap<&'static str, PoolPart>,
-}
-
-#[skip_serializing_none]
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Networking {
-    network_type: String,
-    cluster_network: Vec<ClusterNetwork>,
-    machine_network: Vec<MachineNetwork>,
-    service_network: Vec<String>,
-    #[serde(rename = "clusterNetworkMTU")]
-    mtu: Option<u32>,
-    ovn_kubernetes_config: Option<OvnKubernetes>,
-}
-
-#[derive(Serialize)]
-struct OvnKubernetes {
-    ipv4: OvnIpv4,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct OvnIpv4 {
-    internal_join_subnet: String,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct ClusterNetwork {
-    cidr: String,
-    host_prefix: u32,
-}
-
-#[derive(Serialize)]
-struct MachineNetwork {
-    cidr: String,
-}
-
-#[skip_serializing_none]
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Proxy<'a> {
-    http_proxy: Option<&'a str>,
-    https_proxy: Option<&'a str>,
-    no_proxy: Option<String>,
-}
-
-#[skip_serializing_none]
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Mirror<'a> {
-    source: &'a str,
-    mirrors: &'a [String],
-    source_policy: Option<String>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Capabilities<'a> {
-    baseline_capability_set: String,
-    additional_enabled_capabilities: &'a [String],
-}
-
-#[derive(Serialize)]
-#[serde(untagged)]
-enum PlatformPart {
-    VSphere(VSphere),
-    Ovirt(Ovirt),
-    Kubevirt(Kubevirt),
-    None {},
-}
-
-#[skip_serializing_none]
-#[derive(Serialize)]
-struct VSphere {
-    vcenters: Vec<VCenter>,
-    #[serde(rename = "failureDomains")]
-    failure_domains: Vec<FailureDomain>,
-    #[serde(rename = "apiVIPs", skip_serializing_if = "Vec::is_empty")]
-    api_vips: Vec<String>,
-    #[serde(rename = "ingressVIPs", skip_serializing_if = "Vec::is_empty")]
-    ingress_vips: Vec<String>,
-    #[serde(rename = "diskType")]
-    disk_type: Option<String>,
-    #[serde(rename = "clusterOSImage")]
-    cluster_os_image: Option<String>,
-    #[serde(rename = "loadBalancer")]
-    load_balancer: LoadBalancer,
-    #[serde(rename = "dnsRecordsType")]
-    dns_records_type: Option<String>,
-    #[serde(rename = "nodeNetworking")]
-    node_networking: Option<NodeNetworking>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    hosts: Vec<Host>,
-}
-
-#[skip_serializing_none]
-#[derive(Serialize)]
-struct NodeNetworking {
-    external: Option<NodeNetwork>,
-    internal: Option<NodeNetwork>,
-}
-
-#[skip_serializing_none]
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct NodeNetwork {
-    network: Option<String>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    network_subnet_cidr: Vec<String>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    exclude_network_subnet_cidr: Vec<String>,
-}
-
-#[skip_serializing_none]
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Host {
-    role: String,
-    failure_domain: Option<String>,
-    network_device: NetworkDevice,
-}
-
-/// With the one gateway that readers of this format know: that of the first address.
-#[skip_serializing_none]
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct NetworkDevice {
-    ip_addrs: Vec<String>,
-    gateway: Option<String>,
-    nameservers: Vec<String>,
-}
-
-#[derive(Serialize)]
-struct LoadBalancer {
-    #[serde(rename = "type")]
-    kind: String,
-}
-
-/// With user and password blank, as readers expect the fields to be there.
-#[derive(Serialize)]
-struct VCenter {
-    server: String,
-    port: u16,
-    user: &'static str,
-    password: &'static str,
-    datacenters: Vec<String>,
-}
-
-#[skip_serializing_none]
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct FailureDomain {
-    name: String,
-    region: String,
-    zone: String,
-    region_type: Option<&'static str>,
-    zone_type: Option<&'static str>,
-    server: String,
-    topology: Topology,
-}
-
-#[skip_serializing_none]
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Topology {
-    datacenter: String,
-    compute_cluster: Option<String>,
-    networks: Vec<String>,
-    datastore: String,
-    resource_pool: Option<String>,
-    folder: Option<String>,
-    template: Option<String>,
-    host_group: Option<String>,
-    #[serde(rename = "tagIDs", skip_serializing_if = "Vec::is_empty")]
-    tag_ids: Vec<String>,
-}
-
-#[derive(Serialize)]
-struct Ovirt {
-    ovirt_cluster_id: String,
-    ovirt_storage_domain_id: String,
-    ovirt_network_name: String,
-    #[serde(rename = "vnicProfileID")]
-    vnic_profile_id: String,
-    api_vips: Vec<String>,
-    ingress_vips: Vec<String>,
-    #[serde(rename = "affinityGroups")]
-    affinity_groups: Vec<AffinityGroup>,
-}
-
-#[derive(Serialize)]
-struct AffinityGroup {
-    name: String,
-    priority: u32,
-    description: String,
-    enforcing: bool,
-}
-
-#[skip_serializing_none]
-#[derive(Serialize)]
-struct Kubevirt {
-    namespace: String,
-    #[serde(rename = "networkName")]
-    network_name: Option<String>,
-    #[serde(rename = "apiVIP")]
-    api_vip: Option<String>,
-    #[serde(rename = "ingressVIP")]
-    ingress_vip: Option<String>,
-    #[serde(rename = "storageClass")]
-    storage_class: Option<String>,
-    #[serde(rename = "persistentVolumeAccessMode")]
-    access_mode: String,
-    #[serde(rename = "interfaceBindingMethod")]
-    binding: Option<String>,
-}
-
-#[derive(Serialize)]
-#[serde(untagged)]
-enum PoolPart {
-    VSphere(VSpherePool),
-    Ovirt(OvirtPool),
-    Kubevirt(KubevirtPool),
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct VSpherePool {
-    zones: Vec<String>,
-    cpus: u32,
-    cores_per_socket: u32,
-    #[serde(rename = "memoryMB")]
-    memory_mb: u32,
-    os_disk: VSphereDisk,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    data_disks: Vec<DataDisk>,
-}
-
-#[derive(Serialize)]
-struct VSphereDisk {
-    #[serde(rename = "diskSizeGB")]
-    disk_size_gb: u32,
-}
-
-#[skip_serializing_none]
-#[derive(Serialize)]
-struct OvirtPool {
-    #[serde(rename = "instanceTypeID")]
-    instance_type_id: Option<String>,
-    cpu: Option<OvirtCpu>,
-    #[serde(rename = "memoryMB")]
-    memory_mb: Option<u32>,
-    #[serde(rename = "osDisk")]
-    os_disk: OvirtDisk,
-    #[serde(rename = "vmType")]
-    vm_type: String,
-    #[serde(rename = "affinityGroupsNames")]
-    affinity_groups: Vec<String>,
-    #[serde(rename = "autoPinningPolicy")]
-    auto_pinning: String,
-    hugepages: Option<u32>,
-    clone: Option<bool>,
-    sparse: Option<bool>,
-    format: Option<String>,
-}
-
-#[derive(Serialize)]
-struct OvirtCpu {
-    sockets: u32,
-    cores: u32,
-    threads: u32,
-}
-
-#[derive(Serialize)]
-struct OvirtDisk {
-    #[serde(rename = "sizeGB")]
-    size_gb: u32,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct KubevirtPool {
-    cpu: u32,
-    memory: String,
-    storage_size: String,
-}
-
 fn published(config: &InstallConfig) -> Published<'_> {
     Published {
         api_version: "v1",
         base_domain: config.base_domain.to_string(),
         metadata: Metadata { name: config.name.to_string() },
-        control_plane: pool("master", &config.pools.control_plane, master_part(&config.platform)),
-        compute: vec![pool("worker", &config.pools.compute, worker_part(&config.platform))],
+        control_plane: pool(config, Role::Master),
+        compute: vec![pool(config, Role::Worker)],
         networking: networking(&config.networking),
         platform: BTreeMap::from([(config.platform.name(), platform(&config.platform))]),
         publish: "External",
@@ -410,11 +53,7 @@ fn published(config: &InstallConfig) -> Published<'_> {
         cpu_partitioning_mode: (config.cpu_partitioning != install_config::CpuPartitioning::None)
             .then(|| config.cpu_partitioning.to_string()),
         capabilities: config.capabilities.as_ref().map(|capabilities| Capabilities {
-            baseline_capability_set: match capabilities.baseline {
-                Baseline::None => "None".to_owned(),
-                Baseline::Current => "vCurrent".to_owned(),
-                Baseline::Minor(minor) => format!("v4.{minor}"),
-            },
+            baseline_capability_set: capabilities.baseline.to_string(),
             additional_enabled_capabilities: &capabilities.additional,
         }),
         feature_set: (config.features.set != FeatureSet::Default).then(|| config.features.set.to_string()),
@@ -465,31 +104,23 @@ fn networking(networking: &install_config::Networking) -> Networking {
     }
 }
 
-fn pool(name: &'static str, pool: &MachinePool, part: Option<(&'static str, PoolPart)>) -> Pool {
+fn pool(config: &InstallConfig, role: Role) -> Pool {
+    let pool = role.of(&config.pools);
     Pool {
-        name,
+        name: role.as_str(),
         replicas: pool.replicas,
         architecture: pool.architecture.to_string(),
         hyperthreading: pool.hyperthreading.to_string(),
-        platform: part.into_iter().collect(),
+        platform: pool_part(&config.platform, role).into_iter().collect(),
     }
 }
 
-fn master_part(platform: &Platform) -> Option<(&'static str, PoolPart)> {
+/// What machines of a role look like, by the name of the platform.
+fn pool_part(platform: &Platform, role: Role) -> Option<(&'static str, PoolPart)> {
     let part = match platform {
-        Platform::VSphere(platform) => vsphere_pool(platform, &platform.machines.control_plane),
-        Platform::Ovirt(platform) => ovirt_pool(&platform.machines.control_plane),
-        Platform::KubeVirt(platform) => kubevirt_pool(&platform.machines.control_plane),
-        Platform::None => return None,
-    };
-    Some((platform.name(), part))
-}
-
-fn worker_part(platform: &Platform) -> Option<(&'static str, PoolPart)> {
-    let part = match platform {
-        Platform::VSphere(platform) => vsphere_pool(platform, &platform.machines.compute),
-        Platform::Ovirt(platform) => ovirt_pool(&platform.machines.compute),
-        Platform::KubeVirt(platform) => kubevirt_pool(&platform.machines.compute),
+        Platform::VSphere(platform) => vsphere_pool(platform, role.of(&platform.machines)),
+        Platform::Ovirt(platform) => ovirt_pool(role.of(&platform.machines)),
+        Platform::KubeVirt(platform) => kubevirt_pool(role.of(&platform.machines)),
         Platform::None => return None,
     };
     Some((platform.name(), part))
@@ -589,12 +220,8 @@ fn vsphere_platform(platform: &vsphere::Platform) -> VSphere {
             name: domain.name.to_string(),
             region: domain.region.clone(),
             zone: domain.zone.clone(),
-            region_type: matches!(domain.zone_kind, vsphere::ZoneKind::HostGroup(_)).then_some(match domain
-                .region_kind
-            {
-                vsphere::RegionKind::Datacenter => "Datacenter",
-                vsphere::RegionKind::ComputeCluster => "ComputeCluster",
-            }),
+            region_type: matches!(domain.zone_kind, vsphere::ZoneKind::HostGroup(_))
+                .then(|| domain.region_kind.as_str()),
             zone_type: matches!(domain.zone_kind, vsphere::ZoneKind::HostGroup(_)).then_some("HostGroup"),
             server: platform.vcenters.get(domain.vcenter)?.server.to_string(),
             topology: topology(domain),

@@ -8,7 +8,7 @@ use slipway_api::openshift::{
     OsImageStream, OsImageStreamSpec, OvnKubernetes, Scheduler, SchedulerSpec,
 };
 use slipway_config::features::FeatureSet;
-use slipway_config::install_config::{Baseline, ImageRef, InstallConfig, Payload, Platform};
+use slipway_config::install_config::{ImageRef, InstallConfig, Payload, Platform};
 
 use crate::drivers::cloud_config;
 use crate::objects::{config_map, map, named, namespace, secret, within};
@@ -130,11 +130,7 @@ fn network_operator(config: &InstallConfig) -> Option<NetworkOperator> {
 fn cluster_version(cluster: &Cluster) -> ClusterVersion {
     let config = &cluster.config;
     let capabilities = config.capabilities.as_ref().map(|capabilities| Capabilities {
-        baseline_capability_set: match capabilities.baseline {
-            Baseline::None => "None".to_owned(),
-            Baseline::Current => "vCurrent".to_owned(),
-            Baseline::Minor(minor) => format!("v4.{minor}"),
-        },
+        baseline_capability_set: capabilities.baseline.to_string(),
         additional_enabled_capabilities: capabilities.additional.clone(),
     });
     let release = match &config.payload {

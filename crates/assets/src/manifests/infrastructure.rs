@@ -5,7 +5,7 @@ use slipway_api::openshift::{
     InfrastructureStatus, KubevirtStatus, LoadBalancer, NodeNetwork, NodeNetworking, OnPremStatus,
     PlatformSpec, PlatformStatus, Topology, VCenter, VSpherePlatformSpec,
 };
-use slipway_config::install_config::vsphere::{self, DnsRecords, RegionKind, ZoneKind};
+use slipway_config::install_config::vsphere::{self, DnsRecords, ZoneKind};
 use slipway_config::install_config::{CpuPartitioning, InstallConfig, Platform};
 
 use crate::Cluster;
@@ -120,10 +120,7 @@ fn failure_domain(
             Some(Affinity { kind: "HostGroup".to_owned(), host_group: Some(host_group) })
         }
     };
-    let region = match domain.region_kind {
-        RegionKind::Datacenter => "Datacenter",
-        RegionKind::ComputeCluster => "ComputeCluster",
-    };
+    let region = domain.region_kind.as_str();
     let template = topology
         .template
         .clone()

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use slipway_api::openshift::{MachineConfig, MachineConfigSpec};
-use slipway_config::install_config::{Hyperthreading, MachinePool, Platform};
+use slipway_config::install_config::{Hyperthreading, Platform};
 
 use crate::names::Role;
 use crate::objects::{map, named};
@@ -24,7 +24,7 @@ pub(super) fn add(cluster: &Cluster, tree: &mut Tree) -> Result<(), Error> {
         if config.fips {
             put("fips", MachineConfigSpec { fips: Some(true), ..empty() })?;
         }
-        if pool(cluster, role).hyperthreading == Hyperthreading::Disabled {
+        if role.of(&config.pools).hyperthreading == Hyperthreading::Disabled {
             let arguments = ["nosmt", "smt-enabled=off"].map(str::to_owned).into();
             put("disable-hyperthreading", MachineConfigSpec { kernel_arguments: arguments, ..empty() })?;
         }
@@ -34,13 +34,6 @@ pub(super) fn add(cluster: &Cluster, tree: &mut Tree) -> Result<(), Error> {
         }
     }
     Ok(())
-}
-
-fn pool(cluster: &Cluster, role: Role) -> &MachinePool {
-    match role {
-        Role::Master => &cluster.config.pools.control_plane,
-        Role::Worker => &cluster.config.pools.compute,
-    }
 }
 
 /// Machines with static addresses have arguments of their own.

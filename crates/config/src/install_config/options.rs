@@ -1,5 +1,7 @@
 //! Smaller settings of the whole cluster: capabilities, keys, publishing, single node.
 
+use std::fmt;
+
 use super::{Check, MachinePool, Pools};
 use crate::decode::{BadText, Entries, Field, FromText, Located, choice, object, text};
 use crate::findings::Rule;
@@ -41,6 +43,16 @@ impl FromText for Baseline {
 }
 
 text!(Baseline);
+
+impl fmt::Display for Baseline {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Baseline::None => f.write_str("None"),
+            Baseline::Minor(minor) => write!(f, "v4.{minor}"),
+            Baseline::Current => f.write_str("vCurrent"),
+        }
+    }
+}
 
 /// Optional components of OpenShift.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use tracing::{Instrument, debug, debug_span};
 
 use super::endpoint::{Endpoint, Login, Proxy};
 use super::error::{Cause, Error, Retry};
-use super::fault::{Fault, FaultKind};
+use super::fault::Fault;
 use super::moref::{MoRef, Reference};
 use super::soap::{Body, Element, Malformed, element};
 use super::tls;
@@ -374,9 +374,4 @@ impl From<Fault> for Cause {
     fn from(fault: Fault) -> Self {
         Cause::Fault(Box::new(fault))
     }
-}
-
-/// Whether a call found nothing to act on: the object is gone.
-pub fn is_gone(error: &Error) -> bool {
-    error.fault().is_some_and(|fault| matches!(fault.kind, FaultKind::NotFound { .. }))
 }

@@ -36,6 +36,16 @@ pub enum RegionKind {
     ComputeCluster,
 }
 
+impl RegionKind {
+    /// How OpenShift and Cluster API spell it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            RegionKind::Datacenter => "Datacenter",
+            RegionKind::ComputeCluster => "ComputeCluster",
+        }
+    }
+}
+
 /// What a zone is in vSphere.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ZoneKind {
