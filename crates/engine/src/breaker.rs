@@ -1,0 +1,93 @@
+//! When to leave an endpoint alone.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// Failures in a row that open it.
+const THRESHOLD: u32 = 3;
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+
+/// One endpoint's breaker. After some failures in a row nothing is sent for a while; then one probe decides.
+#[derive(Debug)]
+pub(crate) struct Breaker {
+    failures: u32,
+    pause: Duration,
+    rests_until: Option<Instant>,
+    silent_since: Option<Instant>,
+    pub(crate) reason: String,
+}
+
+impl Default for Breaker {
+    fn default() -> Self {
+        Breaker {
+            failures: 0,
+            pause: FIRST_PAUSE,
+            rests_until: None,
+            silent_since: None,
+            reason: String::new(),
+        }
+    }
+}
+
+impl Breaker {
+    pub(crate) fn succeeded(&mut self) {
+        *self = Breaker::default();
+    }
+
+    /// Whether this failure opened it.
+    pub(crate) fn failed(&mut self, reason: String) -> bool {
+        let now = Instant::now();
+        self.failures += 1;
+        self.reason = reason;
+        self.silent_since.get_or_insert(now);
+        if self.failures < THRESHOLD || self.rests_until.is_some_and(|until| until > now) {
+            return false;
+        }
+        let first = self.rests_until.is_none();
+        self.rests_until = Some(now + self.pause);
+        self.pause = (self.pause * 2).min(LONGEST_PAUSE);
+        first
+    }
+
+    /// Until when nothing may be sent.
+    pub(crate) fn open_until(&self) -> Option<Instant> {
+        self.rests_until.filter(|until| *until > Instant::now())
+    }
+
+    /// Whether it has been opened and no call has succeeded since: only a probe may go.
+    pub(crate) fn probing(&self) -> bool {
+        self.rests_until.is_some()
+    }
+
+    /// How long nobody has answered.
+    pub(crate) fn silent_for(&self) -> Duration {
+        self.silent_since.map_or(Duration::ZERO, |since| since.elapsed())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::Breaker;
+
+    #[tokio::test(start_paused = true)]
+    async fn opens_after_failures_in_a_row_and_pauses_longer_each_time() {
+        let mut breaker = Breaker::default();
+        assert!(!breaker.failed("no route".into()));
+        breaker.succeeded();
+        assert!(!breaker.failed("a".into()) && !breaker.failed("b".into()));
+        assert!(breaker.failed("c".into()), "the third in a row");
+        assert!(breaker.open_until().is_some() && breaker.probing());
+        tokio::time::advance(Duration::from_millis(1001)).await;
+        assert!(breaker.open_until().is_none() && breaker.probing(), "one probe may go");
+        assert!(!breaker.failed("d".into()), "it was open before");
+        tokio::time::advance(Duration::from_millis(1500)).await;
+        assert!(breaker.open_until().is_some(), "two seconds now");
+        assert!(breaker.silent_for() >= Duration::from_secs(2));
+        breaker.succeeded();
+        assert!(!breaker.probing());
+    }
+}

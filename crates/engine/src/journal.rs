@@ -1,0 +1,196 @@
+//! What was intended, and what became of it: written before it happens.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use fs_err::os::unix::fs::OpenOptionsExt;
+use fs_err::{File, OpenOptions};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use thiserror::Error;
+use uuid::Uuid;
+
+use crate::resource::Id;
+
+/// One line of a journal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entry {
+    pub at: Timestamp,
+    pub resource: Id,
+    /// What is, or was, done: `clone`.
+    pub verb: Box<str>,
+    pub event: Event,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Event {
+    /// It is about to be done; what it makes will carry the mark.
+    Intended { mark: Option<Uuid> },
+    /// It was done, and the resource is like this now; `None`: it is gone.
+    Done { state: Option<Value> },
+    /// It was not done, or nobody knows. For people.
+    Failed { error: String },
+}
+
+/// Why a journal cannot be used.
+#[derive(Debug, Error)]
+pub enum JournalError {
+    #[error("the journal")]
+    Io(#[from] io::Error),
+    #[error("line {line} of the journal {} cannot be read", path.display())]
+    Line { path: PathBuf, line: usize, source: serde_json::Error },
+}
+
+/// Where intents go. The CLI has a file; a controller has the status of its object.
+pub trait Journal: Send {
+    /// When it returns, the entries survive a crash.
+    fn append(&mut self, entries: Vec<Entry>) -> impl Future<Output = Result<(), JournalError>> + Send;
+
+    /// How a resource was when it was last made or changed here. `None`: it never was, or was removed since.
+    fn made(&self, id: &Id) -> Option<&Value>;
+}
+
+/// A journal without a file, for plans and tests.
+#[derive(Debug, Clone, Default)]
+pub struct MemoryJournal {
+    pub entries: Vec<Entry>,
+    made: BTreeMap<Id, Value>,
+}
+
+impl MemoryJournal {
+    fn take(&mut self, entries: Vec<Entry>) {
+        for entry in entries {
+            if let Event::Done { state } = &entry.event {
+                match state {
+                    Some(state) => self.made.insert(entry.resource.clone(), state.clone()),
+                    None => self.made.remove(&entry.resource),
+                };
+            }
+            self.entries.push(entry);
+        }
+    }
+}
+
+impl Journal for MemoryJournal {
+    async fn append(&mut self, entries: Vec<Entry>) -> Result<(), JournalError> {
+        self.take(entries);
+        Ok(())
+    }
+
+    fn made(&self, id: &Id) -> Option<&Value> {
+        self.made.get(id)
+    }
+}
+
+/// A journal of one JSON document per line. Only appended to.
+#[derive(Debug)]
+pub struct FileJournal {
+    file: File,
+    memory: MemoryJournal,
+}
+
+impl FileJournal {
+    /// Opens or makes it. A last line without its end was cut off by a crash: nothing was done on its strength, and
+    /// it is dropped.
+    pub fn open(path: &Path) -> Result<Self, JournalError> {
+        let mut file = OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(path)?;
+        let mut text = String::new();
+        io::Read::read_to_string(&mut file, &mut text)?;
+        let whole = text.rfind('\n').map_or(0, |end| end + 1);
+        if whole < text.len() {
+            file.set_len(whole as u64)?;
+        }
+        let mut memory = MemoryJournal::default();
+        let entries: Result<Vec<Entry>, JournalError> = text[..whole]
+            .lines()
+            .enumerate()
+            .map(|(index, line)| {
+                let broken = |source| JournalError::Line { path: path.to_owned(), line: index + 1, source };
+                serde_json::from_str(line).map_err(broken)
+            })
+            .collect();
+        memory.take(entries?);
+        Ok(FileJournal { file, memory })
+    }
+
+    pub fn entries(&self) -> &[Entry] {
+        &self.memory.entries
+    }
+}
+
+impl Journal for FileJournal {
+    async fn append(&mut self, entries: Vec<Entry>) -> Result<(), JournalError> {
+        let mut text = Vec::new();
+        for entry in &entries {
+            serde_json::to_writer(&mut text, entry).map_err(io::Error::from)?;
+            text.push(b'\n');
+        }
+        self.file.write_all(&text)?;
+        // What was done can be seen again; what is intended cannot, so only that must be on the disk.
+        if entries.iter().any(|entry| matches!(entry.event, Event::Intended { .. })) {
+            self.file.sync_data()?;
+        }
+        self.memory.take(entries);
+        Ok(())
+    }
+
+    fn made(&self, id: &Id) -> Option<&Value> {
+        self.memory.made(id)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use jiff::Timestamp;
+    use serde_json::json;
+
+    use super::{Entry, Event, FileJournal, Journal, JournalError};
+    use crate::resource::{Endpoint, Id};
+
+    fn entry(name: &str, event: Event) -> Entry {
+        let resource = Id::new(&Endpoint::from("vc"), "machine", name);
+        Entry { at: Timestamp::UNIX_EPOCH, resource, verb: "clone".into(), event }
+    }
+
+    #[tokio::test]
+    async fn remembers_what_was_made_and_what_is_gone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("journal");
+        let entries = [
+            entry("a", Event::Intended { mark: None }),
+            entry("a", Event::Done { state: Some(json!({"id": "vm-1"})) }),
+            entry("b", Event::Done { state: Some(json!(2)) }),
+            entry("b", Event::Done { state: None }),
+            entry("c", Event::Failed { error: "no".into() }),
+        ];
+        FileJournal::open(&path).unwrap().append(entries.to_vec()).await.unwrap();
+        let again = FileJournal::open(&path).unwrap();
+        assert_eq!(again.entries(), entries);
+        assert_eq!(again.made(&entries[0].resource), Some(&json!({"id": "vm-1"})));
+        assert_eq!(again.made(&entries[2].resource), None);
+    }
+
+    #[tokio::test]
+    async fn a_line_cut_off_is_dropped_and_one_that_is_wrong_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("journal");
+        let first = entry("a", Event::Done { state: Some(json!(1)) });
+        FileJournal::open(&path).unwrap().append(vec![first.clone()]).await.unwrap();
+        let add = |text: &str| {
+            let mut file = fs_err::OpenOptions::new().append(true).open(&path).unwrap();
+            file.write_all(text.as_bytes()).unwrap();
+        };
+        add("{\"at\":\"19");
+        let mut journal = FileJournal::open(&path).unwrap();
+        assert_eq!(journal.entries(), std::slice::from_ref(&first));
+        journal.append(vec![first.clone()]).await.unwrap();
+        assert_eq!(FileJournal::open(&path).unwrap().entries().len(), 2, "the rest of the cut line is gone");
+        add("nonsense\n");
+        assert!(matches!(FileJournal::open(&path), Err(JournalError::Line { line: 3, .. })));
+    }
+}

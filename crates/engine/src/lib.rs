@@ -1,0 +1,37 @@
+//! Observe, plan, apply: the one mechanism behind everything that touches the world. No hypervisor in it.
+//!
+//! A platform offers kinds of resources. For each it says how to read many of them at once, and which step comes
+//! next, given what is wanted and what is there. That function is pure. A *plan* folds it over a simulated world until
+//! nothing is left to do; *applying* folds it over the real one.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`resource`] | what is wanted: resources, what they need, whether they should be there |
+//! | [`world`] | what is known: there, not there, or unknown |
+//! | [`step`] | what can be done about it, what it costs and which privileges it needs |
+//! | [`platform`] | what a platform offers |
+//! | [`mod@plan`] | all steps, before the first is made |
+//! | [`apply`] | the executor |
+//! | [`journal`] | what was intended and what became of it, on disk before it happens |
+//! | [`budget`], [`breaker`] | how much at once, and when to leave an endpoint alone |
+//! | [`progress`] | what listeners are told |
+
+pub mod apply;
+pub mod breaker;
+pub mod budget;
+pub mod journal;
+pub mod plan;
+pub mod platform;
+pub mod progress;
+pub mod resource;
+mod retry;
+pub mod step;
+pub mod world;
+
+pub use apply::{End, Options, Outcome, apply, observe};
+pub use journal::{FileJournal, Journal};
+pub use plan::{Plan, plan};
+pub use platform::{Failure, Platform, Severity};
+pub use resource::{Endpoint, Goal, Graph, Id, Resource};
+pub use step::{Cost, Need, Next, Step};
+pub use world::{Seen, Sight, World};

@@ -1,0 +1,159 @@
+//! All steps, before the first is made.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use thiserror::Error;
+
+use crate::platform::Platform;
+use crate::resource::{Goal, Graph, Id, Resource};
+use crate::step::{Next, Step};
+use crate::world::{Sight, World};
+
+/// A resource that needs more steps than this does not know where it is going.
+const MOST_STEPS: usize = 64;
+
+/// The format of saved plans.
+const VERSION: u32 = 1;
+
+/// What applying would do, in an order in which each step comes after what it waits for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Plan<A> {
+    pub version: u32,
+    pub steps: Vec<Planned<A>>,
+    /// Resources somebody has to decide about, and why.
+    pub stops: Vec<Stop>,
+    /// Resources that could not be looked at: what happens to them is not known.
+    pub unknown: Vec<Stop>,
+    /// Every resource, with a hash of how it was when the plan was made.
+    pub seen: BTreeMap<String, String>,
+}
+
+/// A step and the steps it waits for, by position.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Planned<A> {
+    #[serde(flatten)]
+    pub step: Step<A>,
+    pub after: Vec<usize>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stop {
+    pub resource: Id,
+    pub reason: String,
+}
+
+/// The world is not as it was when a plan was made.
+#[derive(Debug, Error, PartialEq, Eq)]
+#[error("the world has changed since the plan was made: {}", differences.join("; "))]
+pub struct Moved {
+    pub differences: Vec<String>,
+}
+
+/// Folds `next` over a simulated world, until nothing is left to do.
+pub fn plan<P: Platform>(
+    platform: &P,
+    graph: &Graph<P::Wanted>,
+    world: &World<P::State>,
+    doubt: impl Fn(&Resource<P::Wanted>, &Sight<P::State>) -> Option<String>,
+) -> Plan<P::Action> {
+    let mut plan = Plan {
+        version: VERSION,
+        steps: Vec::new(),
+        stops: Vec::new(),
+        unknown: Vec::new(),
+        seen: fingerprints(graph, world),
+    };
+    let mut world = world.clone();
+    // For each resource that gets where it should: its last step, or those it waits for where it has none of its own.
+    let mut last: BTreeMap<Id, Vec<usize>> = BTreeMap::new();
+    for resource in graph.iter() {
+        let id = &resource.id;
+        let mut after: Vec<usize> =
+            graph.waits_for(id).iter().filter_map(|first| last.get(first)).flatten().copied().collect();
+        after.sort_unstable();
+        after.dedup();
+        let stuck = |first: &&Id| !last.contains_key(*first);
+        if let Some(first) = graph.waits_for(id).iter().find(stuck) {
+            plan.stops.push(Stop { resource: id.clone(), reason: format!("it waits for {first}") });
+            continue;
+        }
+        let sight = world.get(id);
+        if let Sight::Unknown(reason) = sight {
+            plan.unknown.push(Stop { resource: id.clone(), reason });
+            continue;
+        }
+        if let Some(reason) = doubt(resource, &sight) {
+            plan.stops.push(Stop { resource: id.clone(), reason });
+            continue;
+        }
+        let mut reached = false;
+        for count in 0.. {
+            let seen = world.seen(id, &resource.needs);
+            match platform.next(resource, &seen) {
+                Next::Done => {
+                    reached = true;
+                    break;
+                }
+                Next::Step(step) if count < MOST_STEPS => {
+                    let state = platform.predict(resource, &seen, &step.action);
+                    world.set(id.clone(), Sight::Known(state));
+                    plan.steps.push(Planned { step: *step, after });
+                    after = vec![plan.steps.len() - 1];
+                }
+                Next::Step(step) => {
+                    let reason = format!("it would need more than {MOST_STEPS} steps: {}", step.sentence);
+                    plan.stops.push(Stop { resource: id.clone(), reason });
+                    break;
+                }
+                Next::Stop(reason) => {
+                    plan.stops.push(Stop { resource: id.clone(), reason });
+                    break;
+                }
+            }
+        }
+        if reached {
+            last.insert(id.clone(), after);
+        }
+    }
+    plan
+}
+
+impl<A: PartialEq> Plan<A> {
+    pub fn is_empty(&self) -> bool {
+        self.steps.is_empty() && self.stops.is_empty() && self.unknown.is_empty()
+    }
+
+    /// Whether this plan, made now, is still the one that was saved.
+    pub fn same_as(&self, saved: &Plan<A>) -> Result<(), Moved> {
+        let mut differences = Vec::new();
+        if saved.version != self.version {
+            differences.push(format!("the plan has format {}, this is {}", saved.version, self.version));
+        }
+        for (resource, now) in &self.seen {
+            match saved.seen.get(resource) {
+                Some(then) if then == now => {}
+                Some(_) => differences.push(format!("{resource} is not as it was")),
+                None => differences.push(format!("{resource} is new")),
+            }
+        }
+        let gone = saved.seen.keys().filter(|resource| !self.seen.contains_key(*resource));
+        differences.extend(gone.map(|resource| format!("{resource} is no longer part of it")));
+        if differences.is_empty() && (&self.steps, &self.stops) != (&saved.steps, &saved.stops) {
+            differences.push("the steps are other ones".to_owned());
+        }
+        if differences.is_empty() { Ok(()) } else { Err(Moved { differences }) }
+    }
+}
+
+fn fingerprints<W, S: Clone + Serialize>(graph: &Graph<W>, world: &World<S>) -> BTreeMap<String, String> {
+    let print = |resource: &Resource<W>| {
+        let goal = if resource.goal == Goal::Present { "present" } else { "absent" };
+        let sight = serde_json::to_vec(&world.get(&resource.id)).unwrap_or_default();
+        let hash = Sha256::new().chain_update(goal).chain_update(sight).finalize();
+        (resource.id.to_string(), hash.iter().take(8).map(|byte| format!("{byte:02x}")).collect())
+    };
+    graph.iter().map(|resource| print(resource)).collect()
+}

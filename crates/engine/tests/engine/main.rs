@@ -1,0 +1,292 @@
+//! The engine over a platform in memory: whatever happens, it converges, and makes nothing twice.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod toy;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use proptest::prelude::*;
+use slipway_engine::apply::{Moment, doubt};
+use slipway_engine::journal::MemoryJournal;
+use slipway_engine::progress::Nobody;
+use slipway_engine::{
+    End, Endpoint, Goal, Graph, Id, Journal, Options, Outcome, Plan, Resource, apply, observe, plan,
+};
+use tokio::time::Instant;
+use toy::{Act, CALL, Thing, Toy, Trouble};
+
+const ENDPOINTS: [&str; 3] = ["vc1", "vc2", "vc3"];
+
+fn id(endpoint: &str, name: usize) -> Id {
+    Id::new(&Endpoint::from(endpoint), "thing", &format!("t{name}"))
+}
+
+/// Things in layers: each needs some of those before it, on any endpoint.
+fn graph(needs: &[Vec<usize>], goal: Goal) -> Graph<()> {
+    let name = |index: usize| id(ENDPOINTS[index % 3], index);
+    let resource = |(index, needs): (usize, &Vec<usize>)| {
+        let mut needs: Vec<Id> =
+            needs.iter().filter(|_| index > 0).map(|need| name(need % index.max(1))).collect();
+        needs.sort();
+        needs.dedup();
+        Resource { id: name(index), goal, wanted: (), needs, rank: 1 }
+    };
+    Graph::new(needs.iter().enumerate().map(resource).collect()).unwrap()
+}
+
+fn virtual_time<T>(test: impl Future<Output = T>) -> T {
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    runtime.enable_time().start_paused(true).build().unwrap().block_on(test)
+}
+
+async fn run(
+    toy: &Arc<Toy>,
+    graph: &Graph<()>,
+    journal: &mut MemoryJournal,
+    options: &Options,
+) -> Outcome<Thing> {
+    let world = observe(toy, graph, journal).await;
+    apply(toy, graph, world, journal, &Nobody, options, std::future::pending()).await.unwrap()
+}
+
+async fn planned(toy: &Arc<Toy>, graph: &Graph<()>, journal: &MemoryJournal) -> Plan<Act> {
+    let world = observe(toy, graph, journal).await;
+    let options = Options::default();
+    plan(&**toy, graph, &world, |resource, sight| {
+        doubt(resource, sight, journal.made(&resource.id), &options.recreate)
+    })
+}
+
+fn arbitrary_needs() -> impl Strategy<Value = Vec<Vec<usize>>> {
+    proptest::collection::vec(proptest::collection::vec(0_usize..100, 0..3), 1..14)
+}
+
+fn arbitrary_troubles() -> impl Strategy<Value = Vec<Option<Trouble>>> {
+    let trouble = prop_oneof![
+        3 => Just(None),
+        1 => Just(Some(Trouble::Before)),
+        1 => Just(Some(Trouble::After)),
+        1 => Just(Some(Trouble::Busy)),
+        1 => Just(Some(Trouble::Hang)),
+    ];
+    proptest::collection::vec(trouble, 0..30)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
+
+    #[test]
+    fn converges_whatever_passes(needs in arbitrary_needs(), troubles in arbitrary_troubles()) {
+        virtual_time(async {
+            let (toy, mut journal) = (Arc::new(Toy::default()), MemoryJournal::default());
+            toy.server().troubles = troubles;
+            let options = Options { attempts: 40, ..Options::default() };
+            let wanted = graph(&needs, Goal::Present);
+            let outcome = run(&toy, &wanted, &mut journal, &options).await;
+            prop_assert!(outcome.is_done(), "{:?}", outcome.ends);
+            prop_assert_eq!(toy.server().things.len(), wanted.len());
+            prop_assert!(toy.server().things.values().all(|thing| thing.on));
+            prop_assert!(toy.server().made.values().all(|count| *count == 1));
+            let again = run(&toy, &wanted, &mut journal, &options).await;
+            prop_assert!(again.performed.is_empty(), "there was nothing left to do");
+            let outcome = run(&toy, &graph(&needs, Goal::Absent), &mut journal, &options).await;
+            prop_assert!(outcome.is_done() && toy.server().things.is_empty(), "{:?}", outcome.ends);
+            Ok(())
+        })?;
+    }
+
+    #[test]
+    fn does_what_the_plan_says(needs in arbitrary_needs(), start in proptest::collection::vec(0_u8..3, 14), down: bool) {
+        virtual_time(async {
+            let (toy, mut journal) = (Arc::new(Toy::default()), MemoryJournal::default());
+            let goal = if down { Goal::Absent } else { Goal::Present };
+            let wanted = graph(&needs, goal);
+            for (resource, kind) in wanted.iter().zip(start) {
+                if kind > 0 {
+                    toy.server().things.insert(resource.id.clone(), Thing { on: kind == 2 });
+                }
+            }
+            let plan = planned(&toy, &wanted, &journal).await;
+            let outcome = run(&toy, &wanted, &mut journal, &Options::default()).await;
+            prop_assert!(outcome.is_done());
+            let mut said: Vec<(Id, Act)> =
+                plan.steps.iter().map(|planned| (planned.step.resource.clone(), planned.step.action)).collect();
+            let mut done = toy.server().calls.clone();
+            said.sort();
+            done.sort();
+            prop_assert_eq!(said, done);
+            for (index, planned) in plan.steps.iter().enumerate() {
+                prop_assert!(planned.after.iter().all(|first| *first < index));
+            }
+            Ok(())
+        })?;
+    }
+}
+
+/// The process dies before and after every call of a run, and is started again.
+#[test]
+fn a_crash_anywhere_loses_nothing() {
+    let needs = [vec![], vec![0], vec![0], vec![1, 2], vec![], vec![3]];
+    for goal in [Goal::Present, Goal::Absent] {
+        for at in 0..12 {
+            for moment in [Moment::Intended, Moment::Performed] {
+                virtual_time(async {
+                    let (toy, mut journal) = (Arc::new(Toy::default()), MemoryJournal::default());
+                    let wanted = graph(&needs, goal);
+                    if goal == Goal::Absent {
+                        run(&toy, &graph(&needs, Goal::Present), &mut journal, &Options::default()).await;
+                    }
+                    let fate = move |step, when| (step, when) == (at, moment);
+                    let options = Options { fate: Some(Arc::new(fate)), ..Options::default() };
+                    let cut = run(&toy, &wanted, &mut journal, &options).await;
+                    assert!(cut.cancelled && !cut.is_done(), "step {at}, {moment:?}");
+                    let outcome = run(&toy, &wanted, &mut journal, &Options::default()).await;
+                    assert!(outcome.is_done(), "step {at}, {moment:?}: {:?}", outcome.ends);
+                    let left = if goal == Goal::Present { 6 } else { 0 };
+                    assert_eq!(toy.server().things.len(), left);
+                    assert!(toy.server().made.values().all(|count| *count == 1), "step {at}, {moment:?}");
+                });
+            }
+        }
+    }
+}
+
+/// One of three endpoints is dead: the others take as long as ever, and what it holds up is named.
+#[test]
+fn a_dead_endpoint_slows_nobody_else() {
+    virtual_time(async {
+        let needs = vec![vec![]; 9];
+        let alone = [Arc::new(Toy::default()), Arc::new(Toy::default())];
+        alone[1].server().dead.insert(Endpoint::from("vc2"));
+        let mut ends = Vec::new();
+        for toy in &alone {
+            let options = Options { patience: Duration::from_secs(30), ..Options::default() };
+            let wanted = graph(&needs, Goal::Present);
+            let mut journal = MemoryJournal::default();
+            // The look is part of the run: a dead endpoint is unknown from the start.
+            let world = observe(toy, &wanted, &journal).await;
+            let outcome = apply(toy, &wanted, world, &mut journal, &Nobody, &options, std::future::pending());
+            let outcome = outcome.await.unwrap();
+            let others: Vec<_> =
+                outcome.performed.iter().filter(|step| step.resource.endpoint.as_str() != "vc2").collect();
+            ends.push(others.iter().map(|step| step.started + step.took).max().unwrap());
+            assert_eq!(others.len(), 12);
+            let unknown = outcome.ends.iter().filter(|(_, end)| matches!(end, End::Unknown { .. }));
+            assert!(unknown.into_iter().all(|(id, _)| id.endpoint.as_str() == "vc2"));
+        }
+        assert_eq!(ends[0], ends[1]);
+    });
+}
+
+/// It dies in the middle and comes back: everything is finished, nothing is made twice.
+#[test]
+fn an_endpoint_may_come_back() {
+    virtual_time(async {
+        let toy = Arc::new(Toy::default());
+        let wanted = graph(&vec![vec![]; 9], Goal::Present);
+        let mut journal = MemoryJournal::default();
+        let world = observe(&toy, &wanted, &journal).await;
+        let vcenter = Endpoint::from("vc2");
+        toy.server().dead.insert(vcenter.clone());
+        let revive = async {
+            tokio::time::sleep(Duration::from_secs(45)).await;
+            toy.server().dead.remove(&vcenter);
+            std::future::pending::<()>().await;
+        };
+        let options = Options::default();
+        let outcome = apply(&toy, &wanted, world, &mut journal, &Nobody, &options, revive).await.unwrap();
+        assert!(outcome.is_done(), "{:?}", outcome.ends);
+        assert!(toy.server().made.values().all(|count| *count == 1));
+    });
+}
+
+#[test]
+fn budgets_are_kept_and_filled() {
+    virtual_time(async {
+        let toy = Arc::new(Toy::default());
+        let wanted = graph(&vec![vec![]; 30], Goal::Present);
+        let mut options = Options::default();
+        for endpoint in ENDPOINTS {
+            options.budgets.limit(&Endpoint::from(endpoint), "slots", 2);
+        }
+        let begin = Instant::now();
+        let outcome = run(&toy, &wanted, &mut MemoryJournal::default(), &options).await;
+        assert!(outcome.is_done());
+        assert_eq!(toy.server().peak, 6, "two on each of three");
+        // 20 calls on each endpoint, two at a time, after one look.
+        assert_eq!(begin.elapsed(), CALL * 11);
+    });
+}
+
+#[test]
+fn what_fails_for_good_holds_up_only_what_needs_it() {
+    virtual_time(async {
+        let toy = Arc::new(Toy::default());
+        toy.server().troubles = vec![Some(Trouble::Refused)];
+        let wanted = graph(&[vec![], vec![0], vec![], vec![1]], Goal::Present);
+        let outcome = run(&toy, &wanted, &mut MemoryJournal::default(), &Options::default()).await;
+        let ends: BTreeMap<&str, &End> = outcome.ends.iter().map(|(id, end)| (&*id.name, end)).collect();
+        assert!(matches!(ends["t0"], End::Failed { .. }));
+        assert_eq!(*ends["t1"], End::Blocked { by: id("vc1", 0) });
+        assert_eq!(*ends["t3"], End::Blocked { by: id("vc2", 1) });
+        assert!(ends["t2"].is_done());
+    });
+}
+
+/// An endpoint that answers and shows nothing: nothing of what was made is made again.
+#[test]
+fn an_empty_inventory_is_not_believed() {
+    virtual_time(async {
+        let (toy, mut journal) = (Arc::new(Toy::default()), MemoryJournal::default());
+        let wanted = graph(&vec![vec![]; 6], Goal::Present);
+        assert!(run(&toy, &wanted, &mut journal, &Options::default()).await.is_done());
+        toy.server().blank.insert(Endpoint::from("vc1"));
+        let plan = planned(&toy, &wanted, &journal).await;
+        assert!(plan.steps.is_empty() && plan.stops.len() == 2, "{plan:?}");
+        let outcome = run(&toy, &wanted, &mut journal, &Options::default()).await;
+        assert!(outcome.performed.is_empty());
+        let stopped = outcome.ends.values().filter(|end| matches!(end, End::Stopped { .. })).count();
+        assert_eq!(stopped, 2);
+        toy.server().blank.clear();
+        toy.server().things.remove(&id("vc1", 0));
+        let recreate = [id("vc1", 0)].into();
+        let options = Options { recreate, ..Options::default() };
+        assert!(run(&toy, &wanted, &mut journal, &options).await.is_done());
+        assert_eq!(toy.server().things.len(), 6);
+    });
+}
+
+#[test]
+fn cancelled_it_stops_and_goes_on_later() {
+    virtual_time(async {
+        let (toy, mut journal) = (Arc::new(Toy::default()), MemoryJournal::default());
+        let wanted = graph(&[vec![], vec![0], vec![1], vec![2]], Goal::Present);
+        let world = observe(&toy, &wanted, &journal).await;
+        let soon = tokio::time::sleep(CALL * 3 + CALL / 2);
+        let outcome =
+            apply(&toy, &wanted, world, &mut journal, &Nobody, &Options::default(), soon).await.unwrap();
+        assert!(outcome.cancelled);
+        assert_eq!(outcome.performed.len(), 4, "the one that was running ends");
+        assert_eq!(outcome.ends[&id("vc1", 3)], End::Unfinished);
+        assert!(run(&toy, &wanted, &mut journal, &Options::default()).await.is_done());
+        assert!(toy.server().made.values().all(|count| *count == 1));
+    });
+}
+
+/// A plan that was saved is only good for the world it was made for.
+#[test]
+fn a_saved_plan_is_refused_when_the_world_has_moved() {
+    virtual_time(async {
+        let (toy, journal) = (Arc::new(Toy::default()), MemoryJournal::default());
+        let wanted = graph(&[vec![], vec![0]], Goal::Present);
+        let saved = serde_json::to_string(&planned(&toy, &wanted, &journal).await).unwrap();
+        let saved: Plan<Act> = serde_json::from_str(&saved).unwrap();
+        planned(&toy, &wanted, &journal).await.same_as(&saved).unwrap();
+        toy.server().things.insert(id("vc1", 0), Thing { on: true });
+        let moved = planned(&toy, &wanted, &journal).await.same_as(&saved).unwrap_err();
+        assert_eq!(moved.differences, ["thing `t0` on vc1 is not as it was"]);
+    });
+}
