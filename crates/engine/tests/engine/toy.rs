@@ -131,7 +131,7 @@ impl Platform for Toy {
             costs: vec![Cost { budget: "slots".into(), units: 1 }],
             needs: Vec::new(),
             mark: None,
-            limit: Duration::from_secs(60),
+            limit: Duration::from_mins(1),
         }))
     }
 
