@@ -183,11 +183,11 @@ func (e *estate) apply(inv *Inventory) error {
 	e.applyMu.Lock()
 	defer e.applyMu.Unlock()
 	fixed := Inventory{
-		VCenter: inv.VCenter, Enforce: inv.Enforce, TaskMS: inv.TaskMS,
+		VCenter: inv.VCenter, Enforce: inv.Enforce, TaskMS: inv.TaskMS, DHCP: inv.DHCP,
 		CloneSlots: inv.CloneSlots, CloneSlotsPerHost: inv.CloneSlotsPerHost,
 	}
 	if !reflect.DeepEqual(fixed, Inventory{}) {
-		return fmt.Errorf("vcenter, enforce, task_ms and clone slots can be given at start only")
+		return fmt.Errorf("vcenter, enforce, task_ms, dhcp and clone slots can be given at start only")
 	}
 	if err := e.dir.load(inv); err != nil {
 		return err

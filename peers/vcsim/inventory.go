@@ -34,6 +34,9 @@ type Inventory struct {
 
 	// TaskMS gives task methods a duration ("CloneVM_Task": 300).
 	TaskMS map[string]int `json:"task_ms,omitempty"`
+	// DHCP is the network from which machines get an address when they are
+	// powered on ("10.0.0.0/24"); without it only the control API gives any.
+	DHCP string `json:"dhcp,omitempty"`
 	// CloneSlots and CloneSlotsPerHost bound the clones that run at once; more
 	// of them stay in state queued. 0 means no bound.
 	CloneSlots        int `json:"clone_slots,omitempty"`

@@ -32,6 +32,7 @@ type taskDesk struct {
 	perHost  map[ref]int
 	clones   int
 	making   sync.Map // folder → lock
+	leases   leases
 }
 
 func newTaskDesk(e *estate) *taskDesk {
@@ -75,6 +76,14 @@ func completeVM(vm *simulator.VirtualMachine) {
 }
 
 func (d *taskDesk) UpdateObject(_ *simulator.Context, obj mo.Reference, changes []types.PropertyChange) {
+	if obj.Reference().Type == "VirtualMachine" && d.inv.DHCP != "" {
+		for _, c := range changes {
+			if c.Name == "runtime.powerState" && c.Val == types.VirtualMachinePowerStatePoweredOn {
+				// Later: whoever reports the change holds the machine's lock.
+				go d.leases.give(d.estate, obj.Reference())
+			}
+		}
+	}
 	if obj.Reference().Type != "Task" {
 		return
 	}
