@@ -43,6 +43,7 @@ struct Inner {
     session: Mutex<Arc<Session>>,
     rest: Mutex<Arc<Session>>,
     tracker: Tracker,
+    placement: tokio::sync::Mutex<()>,
 }
 
 /// One login. A session that turns out to have expired is replaced as a whole, by whoever notices first.
@@ -101,8 +102,8 @@ impl Client {
         };
         let http = builder.build().map_err(|error| setup(error.to_string()))?;
         let (session, rest) = (Mutex::default(), Mutex::default());
-        let (content, tracker) = (OnceCell::new(), Tracker::default());
-        let inner = Inner { endpoint, login, http, content, session, rest, tracker };
+        let (content, tracker, placement) = Default::default();
+        let inner = Inner { endpoint, login, http, content, session, rest, tracker, placement };
         Ok(Client { inner: Arc::new(inner) })
     }
 
@@ -217,6 +218,11 @@ impl Client {
 
     pub(super) fn tracker(&self) -> &Tracker {
         &self.inner.tracker
+    }
+
+    /// Whoever holds it is the only one of this client that edits the groups of clusters.
+    pub(super) async fn placement_turn(&self) -> tokio::sync::MutexGuard<'_, ()> {
+        self.inner.placement.lock().await
     }
 
     pub(super) fn parts(&self) -> (&Endpoint, &Login, &reqwest::Client) {

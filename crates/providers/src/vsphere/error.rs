@@ -69,6 +69,11 @@ impl Error {
         }
     }
 
+    /// Whether the object of the call does not exist.
+    pub fn is_not_found(&self) -> bool {
+        matches!(self.fault().map(|fault| &fault.kind), Some(FaultKind::NotFound { .. }))
+    }
+
     pub fn retry(&self) -> Retry {
         match &self.source {
             Cause::Fault(fault) if fault.kind == FaultKind::NotAuthenticated => Retry::LogIn,

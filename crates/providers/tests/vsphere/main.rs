@@ -3,7 +3,10 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod inventory;
+mod machines;
+mod placement;
 mod sessions;
+mod tags;
 mod tasks;
 mod trust;
 
