@@ -6,7 +6,9 @@
 //! | [`client`] | a logged-in client: calls, retries, deadlines |
 //! | [`endpoint`] | where a vCenter is and how its certificate is verified |
 //! | [`fault`], [`error`] | what went wrong, as types |
+//! | [`machines`] | virtual machines: clone, change, power, remove; their folders |
 //! | [`moref`] | references to managed objects, with their vCenter |
+//! | [`placement`] | DRS groups and rules |
 //! | [`properties`], [`watch`] | reading many objects at once, and following their changes |
 //! | [`tasks`] | what a vCenter does in the background |
 //! | [`inventory`], [`paths`] | finding objects; names and inventory paths |
@@ -19,8 +21,10 @@ pub mod endpoint;
 pub mod error;
 pub mod fault;
 pub mod inventory;
+pub mod machines;
 pub mod moref;
 pub mod paths;
+pub mod placement;
 pub mod properties;
 pub mod rest;
 pub mod soap;

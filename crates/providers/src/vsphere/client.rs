@@ -13,6 +13,7 @@ use super::error::{Cause, Error, Retry};
 use super::fault::Fault;
 use super::moref::{MoRef, Reference};
 use super::soap::{Body, Element, Malformed, element};
+use super::tasks::Tracker;
 use super::tls;
 
 /// More than a page of a property collector ever is.
@@ -41,6 +42,8 @@ struct Inner {
     content: OnceCell<ServiceContent>,
     session: Mutex<Arc<Session>>,
     rest: Mutex<Arc<Session>>,
+    tracker: Tracker,
+    placement: tokio::sync::Mutex<()>,
 }
 
 /// One login. A session that turns out to have expired is replaced as a whole, by whoever notices first.
@@ -99,7 +102,8 @@ impl Client {
         };
         let http = builder.build().map_err(|error| setup(error.to_string()))?;
         let (session, rest) = (Mutex::default(), Mutex::default());
-        let inner = Inner { endpoint, login, http, content: OnceCell::new(), session, rest };
+        let (content, tracker, placement) = Default::default();
+        let inner = Inner { endpoint, login, http, content, session, rest, tracker, placement };
         Ok(Client { inner: Arc::new(inner) })
     }
 
@@ -182,8 +186,9 @@ impl Client {
         self.post(method, &this.reference, body, Some(cookie), deadline).await.map(|(reply, _)| reply)
     }
 
-    /// Ends the sessions, if there are any.
+    /// Ends the sessions, if there are any. Who still waits for a task is told.
     pub async fn logout(&self) -> Result<(), Error> {
+        self.inner.tracker.stop();
         let rest = self.rest_logout().await;
         let session = self.session();
         if let Some(cookie) = session.cookie.get() {
@@ -209,6 +214,15 @@ impl Client {
 
     pub(super) fn replace_rest(&self, expired: &Arc<Session>) -> Arc<Session> {
         replace(&self.inner.rest, expired)
+    }
+
+    pub(super) fn tracker(&self) -> &Tracker {
+        &self.inner.tracker
+    }
+
+    /// Whoever holds it is the only one of this client that edits the groups of clusters.
+    pub(super) async fn placement_turn(&self) -> tokio::sync::MutexGuard<'_, ()> {
+        self.inner.placement.lock().await
     }
 
     pub(super) fn parts(&self) -> (&Endpoint, &Login, &reqwest::Client) {

@@ -38,6 +38,14 @@ pub enum Cause {
     Fault(Box<Fault>),
     #[error("`{object}` belongs to another vCenter")]
     Stranger { object: String },
+    /// Nobody knows how the task ended: its effects must be looked at.
+    #[error("the vCenter has forgotten the task {task}, look at what it did")]
+    Forgotten { task: String },
+    /// The task may go on; the vCenter could not be asked about it.
+    #[error("its end is unknown")]
+    Unheard(#[source] Arc<Error>),
+    #[error("the session was ended while it ran")]
+    LoggedOut,
     #[error("{0}")]
     Setup(String),
 }
@@ -61,11 +69,17 @@ impl Error {
         }
     }
 
+    /// Whether the object of the call does not exist.
+    pub fn is_not_found(&self) -> bool {
+        matches!(self.fault().map(|fault| &fault.kind), Some(FaultKind::NotFound { .. }))
+    }
+
     pub fn retry(&self) -> Retry {
         match &self.source {
             Cause::Fault(fault) if fault.kind == FaultKind::NotAuthenticated => Retry::LogIn,
             Cause::Fault(fault) if fault.is_transient() => Retry::Later(None),
             Cause::Connect(_) | Cause::Timeout(_) | Cause::Broken(_) => Retry::Later(None),
+            Cause::Unheard(error) => error.retry(),
             Cause::Status { status: 401, .. } => Retry::LogIn,
             Cause::Status { status: 408 | 429 | 500..=599, retry_after } => Retry::Later(*retry_after),
             _ => Retry::Never,
@@ -81,6 +95,9 @@ impl Error {
                 | Cause::Status { .. }
                 | Cause::TooLarge(_)
                 | Cause::Malformed(_)
+                | Cause::Forgotten { .. }
+                | Cause::Unheard(_)
+                | Cause::LoggedOut
         )
     }
 
@@ -92,6 +109,7 @@ impl Error {
             }
             Cause::Connect(_) => Some("check the name, the port, DNS, firewalls and `noProxy`"),
             Cause::Timeout(_) => Some("the server is busy or a firewall drops packets; try again later"),
+            Cause::Unheard(error) => error.hint(),
             Cause::Fault(fault) => match fault.kind {
                 FaultKind::InvalidLogin => {
                     Some("check user and password, and that the account is not locked")

@@ -3,16 +3,23 @@
 use std::collections::BTreeMap;
 
 use reqwest::Method;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
 
 use super::client::Client;
-use super::error::Error;
+use super::error::{Cause, Error};
+use super::fault::Fault;
 use super::moref::{MoRef, Reference};
 
 const TAGGING: &str = "/rest/com/vmware/cis/tagging";
 
 /// Objects per call: the service has limits of its own, and a long call is a lost call.
 const BATCH: usize = 500;
+
+/// Reads at the same time.
+const AT_ONCE: usize = 8;
 
 /// A category of tags.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -49,6 +56,10 @@ impl ObjectId {
     fn of(moref: &MoRef) -> Self {
         ObjectId { id: moref.reference.id.to_string(), kind: moref.reference.kind.to_string() }
     }
+
+    fn reference(&self) -> Reference {
+        Reference::new(&self.kind, &self.id)
+    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -58,9 +69,23 @@ struct Attached {
     tag_ids: Option<Vec<String>>,
 }
 
-#[derive(Serialize)]
-struct Objects {
-    object_ids: Vec<ObjectId>,
+#[derive(Debug, Deserialize)]
+struct Carriers {
+    tag_id: String,
+    object_ids: Option<Vec<ObjectId>>,
+}
+
+/// What calls for several objects answer: they do not fail, they tell.
+#[derive(Debug, Deserialize)]
+struct Batch {
+    success: bool,
+    #[serde(default)]
+    error_messages: Vec<Message>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Message {
+    default_message: String,
 }
 
 /// A method of the API without a body.
@@ -70,16 +95,96 @@ impl Client {
     /// All categories.
     pub async fn categories(&self) -> Result<Vec<Category>, Error> {
         let ids: Vec<String> = self.rest(Method::GET, &format!("{TAGGING}/category"), NOTHING).await?;
-        let mut categories = Vec::new();
-        for id in ids {
-            categories.push(self.rest(Method::GET, &format!("{TAGGING}/category/id:{id}"), NOTHING).await?);
-        }
-        Ok(categories)
+        self.each_of("category", ids).await
+    }
+
+    /// The category of that name. The API knows no search: all of them are read.
+    pub async fn category_named(&self, name: &str) -> Result<Option<Category>, Error> {
+        Ok(self.categories().await?.into_iter().find(|category| category.name == name))
+    }
+
+    /// Makes a category of which an object has one tag at most. The kinds are those of managed objects.
+    pub async fn create_category(
+        &self,
+        name: &str,
+        description: &str,
+        kinds: &[&str],
+    ) -> Result<String, Error> {
+        let types: Vec<String> = kinds.iter().map(|kind| format!("urn:vim25:{kind}")).collect();
+        let spec = json!({"create_spec": {
+            "name": name, "description": description, "cardinality": "SINGLE", "associable_types": types,
+        }});
+        self.rest(Method::POST, &format!("{TAGGING}/category"), Some(&spec)).await
+    }
+
+    /// Removes a category and all of its tags.
+    pub async fn delete_category(&self, id: &str) -> Result<(), Error> {
+        self.rest(Method::DELETE, &place("category", id), NOTHING).await
     }
 
     /// A tag by its id.
     pub async fn tag(&self, id: &str) -> Result<Tag, Error> {
-        self.rest(Method::GET, &format!("{TAGGING}/tag/id:{id}"), NOTHING).await
+        self.rest(Method::GET, &place("tag", id), NOTHING).await
+    }
+
+    /// The tags of a category.
+    pub async fn tags_in(&self, category: &str) -> Result<Vec<Tag>, Error> {
+        let path = format!("{}?~action=list-tags-for-category", place("tag", category));
+        let body = json!({"category_id": category});
+        let ids: Option<Vec<String>> = self.rest(Method::POST, &path, Some(&body)).await?;
+        self.each_of("tag", ids.unwrap_or_default()).await
+    }
+
+    /// The tag of that name in a category.
+    pub async fn tag_named(&self, category: &str, name: &str) -> Result<Option<Tag>, Error> {
+        Ok(self.tags_in(category).await?.into_iter().find(|tag| tag.name == name))
+    }
+
+    pub async fn create_tag(&self, category: &str, name: &str, description: &str) -> Result<String, Error> {
+        let spec =
+            json!({"create_spec": {"name": name, "description": description, "category_id": category}});
+        self.rest(Method::POST, &format!("{TAGGING}/tag"), Some(&spec)).await
+    }
+
+    /// Removes a tag from everything it is attached to, and for good.
+    pub async fn delete_tag(&self, id: &str) -> Result<(), Error> {
+        self.rest(Method::DELETE, &place("tag", id), NOTHING).await
+    }
+
+    /// Attaches a tag to objects. One that has it already is no problem.
+    pub async fn attach(&self, tag: &str, objects: &[MoRef]) -> Result<(), Error> {
+        let path = format!("{}?~action=attach-tag-to-multiple-objects", place("tag-association", tag));
+        for batch in objects.chunks(BATCH) {
+            let objects: Vec<ObjectId> = batch.iter().map(ObjectId::of).collect();
+            self.batch(&path, &json!({"object_ids": objects})).await?;
+        }
+        Ok(())
+    }
+
+    /// Attaches several tags to one object.
+    pub async fn attach_all(&self, tags: &[String], object: &MoRef) -> Result<(), Error> {
+        self.change_tags("attach-multiple-tags-to-object", tags, object).await
+    }
+
+    /// Takes tags from an object.
+    pub async fn detach(&self, tags: &[String], object: &MoRef) -> Result<(), Error> {
+        self.change_tags("detach-multiple-tags-from-object", tags, object).await
+    }
+
+    async fn change_tags(&self, action: &str, tags: &[String], object: &MoRef) -> Result<(), Error> {
+        if tags.is_empty() {
+            return Ok(());
+        }
+        let path = format!("{TAGGING}/tag-association?~action={action}");
+        self.batch(&path, &json!({"object_id": ObjectId::of(object), "tag_ids": tags})).await
+    }
+
+    async fn batch(&self, path: &str, body: &Value) -> Result<(), Error> {
+        let result: Option<Batch> = self.rest(Method::POST, path, Some(body)).await?;
+        let Some(Batch { success: false, error_messages }) = result else { return Ok(()) };
+        let words: Vec<&str> = error_messages.iter().map(|message| &*message.default_message).collect();
+        let method = path.split("~action=").last().unwrap_or(path);
+        Err(self.error(method, Fault::of_rest("error", &words.join("; "))))
     }
 
     /// The ids of the tags of each object; objects without tags have an empty list.
@@ -88,15 +193,67 @@ impl Client {
         let mut tags: BTreeMap<MoRef, Vec<String>> =
             objects.iter().map(|object| (object.clone(), Vec::new())).collect();
         for batch in objects.chunks(BATCH) {
-            let body = Objects { object_ids: batch.iter().map(ObjectId::of).collect() };
+            let objects: Vec<ObjectId> = batch.iter().map(ObjectId::of).collect();
+            let body = json!({"object_ids": objects});
             let attached: Option<Vec<Attached>> = self.rest(Method::POST, &path, Some(&body)).await?;
             for Attached { object_id, tag_ids } in attached.into_iter().flatten() {
-                tags.insert(
-                    self.moref(Reference::new(&object_id.kind, &object_id.id)),
-                    tag_ids.unwrap_or_default(),
-                );
+                tags.insert(self.moref(object_id.reference()), tag_ids.unwrap_or_default());
             }
         }
         Ok(tags)
     }
+
+    /// What each of the tags is attached to.
+    pub async fn objects_of(&self, tags: &[String]) -> Result<BTreeMap<String, Vec<MoRef>>, Error> {
+        let path = format!("{TAGGING}/tag-association?~action=list-attached-objects-on-tags");
+        let mut objects: BTreeMap<String, Vec<MoRef>> =
+            tags.iter().map(|tag| (tag.clone(), Vec::new())).collect();
+        for batch in tags.chunks(BATCH) {
+            let carriers: Option<Vec<Carriers>> =
+                self.rest(Method::POST, &path, Some(&json!({"tag_ids": batch}))).await?;
+            for Carriers { tag_id, object_ids } in carriers.into_iter().flatten() {
+                let carriers = object_ids.into_iter().flatten().map(|object| self.moref(object.reference()));
+                objects.insert(tag_id, carriers.collect());
+            }
+        }
+        Ok(objects)
+    }
+
+    /// Reads many things of which the API tells one at a time, a few at once. What is gone meanwhile is left out.
+    async fn each_of<T: DeserializeOwned + Send + 'static>(
+        &self,
+        kind: &str,
+        ids: Vec<String>,
+    ) -> Result<Vec<T>, Error> {
+        let mut found = Vec::with_capacity(ids.len());
+        for ids in ids.chunks(AT_ONCE) {
+            let mut reads = JoinSet::new();
+            for (index, id) in ids.iter().enumerate() {
+                let (client, path) = (self.clone(), place(kind, id));
+                reads.spawn(async move { (index, client.rest::<T>(Method::GET, &path, NOTHING).await) });
+            }
+            let mut answers = BTreeMap::new();
+            while let Some(answer) = reads.join_next().await {
+                let (index, answer) =
+                    answer.map_err(|error| self.error(kind, Cause::Setup(error.to_string())))?;
+                match answer {
+                    Ok(value) => drop(answers.insert(index, value)),
+                    Err(error) if error.is_not_found() => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            found.extend(answers.into_values());
+        }
+        Ok(found)
+    }
+}
+
+/// Where a thing is; its id comes from a user's file at times.
+fn place(kind: &str, id: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b":-_.".contains(&byte);
+    let id: String = id
+        .bytes()
+        .map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
+        .collect();
+    format!("{TAGGING}/{kind}/id:{id}")
 }

@@ -1,17 +1,18 @@
-//! Tasks: what a vCenter does in the background.
+//! Tasks: what a vCenter does in the background. However many run, one call waits for all of them.
+
+mod tracker;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 
 use super::client::Client;
 use super::error::{Cause, Error};
-use super::fault::Fault;
 use super::moref::{MoRef, Reference};
-use super::properties::Wanted;
 use super::soap::{Body, Element};
-use super::watch::ChangeKind;
+pub(super) use tracker::Tracker;
+use tracker::{End, Ticket};
 
 /// A task that was accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,8 +22,8 @@ pub struct Task {
     pub method: Box<str>,
 }
 
-/// How a task ended: what it made, or why it failed.
-pub type Outcome = Result<Option<MoRef>, Fault>;
+/// How a task ended: what it made, or why it failed. [`Cause::Forgotten`] means that nobody knows.
+pub type Outcome = Result<Option<MoRef>, Error>;
 
 impl Client {
     /// Calls a `…_Task` method.
@@ -32,62 +33,81 @@ impl Client {
         Ok(Task { moref: self.moref(Reference::of(task)), method: method.into() })
     }
 
-    /// Waits for one task; a task that fails is an error of its method.
-    pub async fn finish(&self, task: &Task, limit: Duration) -> Result<Option<MoRef>, Error> {
-        let mut outcomes = self.finish_all(std::slice::from_ref(task), limit).await?;
-        match outcomes.remove(&task.moref) {
-            Some(Ok(result)) => Ok(result),
-            Some(Err(fault)) => Err(self.error(&task.method, fault)),
-            None => Err(self.error(&task.method, Cause::Timeout(limit))),
-        }
+    /// Waits for a task; one that fails is an error of its method. Dropping the wait leaves the task alone.
+    pub async fn finish(&self, task: &Task, limit: Duration) -> Outcome {
+        self.finish_with(task, limit, |_| {}).await
     }
 
-    /// Waits for all of several tasks with one waiting call, whatever becomes of each. Those that have not ended
-    /// in time are missing in the answer.
-    pub async fn finish_all(
-        &self,
-        tasks: &[Task],
-        limit: Duration,
-    ) -> Result<BTreeMap<MoRef, Outcome>, Error> {
-        let mut outcomes = BTreeMap::new();
-        if tasks.is_empty() {
-            return Ok(outcomes);
-        }
+    /// The same, and says how far it is, in percent.
+    pub async fn finish_with(&self, task: &Task, limit: Duration, progress: impl FnMut(u8)) -> Outcome {
+        let result = self.result_of(task, limit, progress).await?;
+        Ok(reference(&result).map(|reference| self.moref(reference)))
+    }
+
+    /// Starts a task and waits for it.
+    pub async fn run(&self, this: &MoRef, method: &str, body: &Body, limit: Duration) -> Outcome {
+        let task = self.start(this, method, body).await?;
+        self.finish(&task, limit).await
+    }
+
+    /// Waits for all of several tasks, whatever becomes of each.
+    pub async fn finish_all(&self, tasks: &[Task], limit: Duration) -> BTreeMap<MoRef, Outcome> {
         let end = Instant::now() + limit;
-        let morefs: Vec<MoRef> = tasks.iter().map(|task| task.moref.clone()).collect();
-        let properties = ["info.state", "info.error", "info.result"];
-        let wanted = [Wanted { kind: "Task", properties: &properties }];
-        let mut watch = self.watch(&morefs, &wanted).await?;
-        let mut known: BTreeMap<MoRef, BTreeMap<Box<str>, Element>> = BTreeMap::new();
-        while outcomes.len() < tasks.len() {
-            let Ok(changes) = tokio::time::timeout_at(end, watch.next()).await else { break };
-            for change in changes? {
-                let fields = known.entry(change.moref.clone()).or_default();
-                for (name, value) in change.properties {
-                    fields.insert(name, value.unwrap_or_default());
-                }
-                if let Some(outcome) = outcome(self, change.kind, fields) {
-                    outcomes.insert(change.moref, outcome);
-                }
-            }
+        let waits: Vec<_> = tasks.iter().map(|task| (task, self.await_task(task))).collect();
+        let mut outcomes = BTreeMap::new();
+        for (task, ticket) in waits {
+            let outcome = match ticket {
+                Ok(ticket) => self.answer(task, ticket, end, limit, |_| {}).await,
+                Err(error) => Err(error),
+            };
+            let outcome = outcome.map(|result| reference(&result).map(|reference| self.moref(reference)));
+            outcomes.insert(task.moref.clone(), outcome);
         }
-        watch.end().await;
-        Ok(outcomes)
+        outcomes
+    }
+
+    /// Waits for a task whose result is more than a reference; without a result the element is empty.
+    pub async fn result_of(
+        &self,
+        task: &Task,
+        limit: Duration,
+        progress: impl FnMut(u8),
+    ) -> Result<Element, Error> {
+        let ticket = self.await_task(task)?;
+        self.answer(task, ticket, Instant::now() + limit, limit, progress).await
+    }
+
+    fn await_task(&self, task: &Task) -> Result<Ticket, Error> {
+        if task.moref.vcenter != *self.server() {
+            return Err(self.error(&task.method, Cause::Stranger { object: task.moref.to_string() }));
+        }
+        Ok(Ticket::new(self, &task.moref.reference))
+    }
+
+    async fn answer(
+        &self,
+        task: &Task,
+        mut ticket: Ticket,
+        end: Instant,
+        limit: Duration,
+        progress: impl FnMut(u8),
+    ) -> Result<Element, Error> {
+        let cause = match timeout_at(end, ticket.wait(progress)).await {
+            Ok(End::Done(result)) => return Ok(result),
+            Ok(End::Failed(fault)) => Cause::Fault(fault),
+            Ok(End::Forgotten) => Cause::Forgotten { task: task.moref.to_string() },
+            Ok(End::Unheard(error)) => Cause::Unheard(error),
+            Ok(End::LoggedOut) => Cause::LoggedOut,
+            Err(_) => Cause::Timeout(limit),
+        };
+        Err(self.error(&task.method, cause))
     }
 }
 
-/// `None` while it runs. A task that disappears left no word: its effects must be looked at.
-fn outcome(client: &Client, kind: ChangeKind, fields: &BTreeMap<Box<str>, Element>) -> Option<Outcome> {
-    let state = fields.get("info.state").map_or("", |state| &*state.text);
-    match state {
-        "success" => {
-            let result = fields.get("info.result").filter(|result| !result.kind().is_empty());
-            // A result can be anything; references have the type of a managed object.
-            let result = result.filter(|result| result.children.is_empty() && !result.text.is_empty());
-            Some(Ok(result.map(|result| client.moref(Reference::of(result)))))
-        }
-        "error" => Some(Err(fields.get("info.error").map_or_else(Fault::unknown, Fault::of_method))),
-        _ if kind == ChangeKind::Leave => Some(Err(Fault::unknown())),
-        _ => None,
-    }
+/// A result can be anything; references have the type of a managed object and nothing inside.
+fn reference(result: &Element) -> Option<Reference> {
+    let refers = !result.kind().is_empty() && result.children.is_empty() && !result.text.is_empty();
+    // The basic types of XML are spelt with a small letter.
+    let refers = refers && result.kind().starts_with(|first: char| first.is_ascii_uppercase());
+    refers.then(|| Reference::of(result))
 }

@@ -3,13 +3,18 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod inventory;
+mod machines;
+mod placement;
 mod sessions;
+mod tags;
+mod tasks;
 mod trust;
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use slipway_providers::vsphere::{Client, Endpoint, Login, Proxy, Trust};
+use slipway_providers::vsphere::properties::Wanted;
+use slipway_providers::vsphere::{Client, Endpoint, Login, MoRef, Proxy, Trust};
 use slipway_testkit::vcenter::{ADMINISTRATOR, VCenter};
 
 /// A vCenter with one datacenter and some machines.
@@ -57,4 +62,13 @@ fn client(vcenter: &VCenter) -> Client {
 /// How often a method was called.
 fn calls(vcenter: &VCenter, method: &str) -> u64 {
     vcenter.calls().unwrap()[method].as_u64().unwrap_or_default()
+}
+
+/// All machines, in the order of their names.
+async fn machines(client: &Client) -> Vec<MoRef> {
+    let root = client.manager("rootFolder").await.unwrap();
+    let wanted = [Wanted { kind: "VirtualMachine", properties: &["name"] }];
+    let mut machines = client.retrieve_below(&root, &wanted).await.unwrap();
+    machines.sort_by_key(|machine| machine.text("name").to_owned());
+    machines.into_iter().map(|machine| machine.moref).collect()
 }

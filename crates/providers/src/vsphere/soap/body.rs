@@ -1,13 +1,21 @@
 //! Requests, written element by element: what is text is escaped, whatever it holds.
 
-use std::fmt::Display;
-use std::fmt::Write;
+use std::fmt;
+use std::fmt::{Display, Write};
 
+use super::element::Element;
 use crate::vsphere::moref::Reference;
 
 /// The content of a request or of a data object in it. Order matters: it is that of the schema.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct Body(String);
+
+/// Requests hold passwords and first-boot configurations.
+impl fmt::Debug for Body {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Body({} bytes)", self.0.len())
+    }
+}
 
 impl Body {
     pub fn new() -> Self {
@@ -69,6 +77,29 @@ impl Body {
         self.0.push_str(&body.0);
         self.close(name);
         self
+    }
+
+    /// What came in a reply, sent back under another name.
+    #[must_use]
+    pub fn echo(self, name: &str, element: &Element) -> Self {
+        if element.refers {
+            return self.reference(name, &Reference::of(element));
+        }
+        let content = if element.children.is_empty() {
+            let mut content = Body::new();
+            escape(&mut content.0, &element.text);
+            content
+        } else {
+            Body::new().each(&element.children, |body, child| body.echo(&child.name, child))
+        };
+        match element.kind.as_deref() {
+            // The basic types are those with small letters; their prefix was dropped when they were read.
+            Some(kind) if kind.starts_with(|first: char| first.is_ascii_lowercase()) => {
+                self.typed(name, &format!("xsd:{kind}"), &content)
+            }
+            Some(kind) => self.typed(name, kind, &content),
+            None => self.object(name, &content),
+        }
     }
 
     /// One element per item.
@@ -147,6 +178,9 @@ mod tests {
             prop_assert_eq!(call.text_of("name"), &text);
             prop_assert_eq!(call.text_of("value"), &text);
             prop_assert_eq!(call.text_of("_this"), &id);
+            let echo = Body::new().echo("Rename", call).envelope("Again", &this, "urn:vim25");
+            let again = parse(echo.as_bytes()).unwrap();
+            prop_assert_eq!(again.at(&["Body", "Again", "Rename"]).unwrap(), call);
         }
     }
 }

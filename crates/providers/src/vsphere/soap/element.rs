@@ -30,6 +30,8 @@ pub struct Element {
     pub name: Box<str>,
     /// The dynamic type (`xsi:type`), or the type of a reference (`type`).
     pub kind: Option<Box<str>>,
+    /// Whether it is a reference to a managed object.
+    pub refers: bool,
     pub text: Box<str>,
     pub children: Vec<Element>,
 }
@@ -128,7 +130,7 @@ pub fn parse(xml: &[u8]) -> Result<Element, Malformed> {
 }
 
 fn element(start: &BytesStart<'_>) -> Result<Element, Malformed> {
-    let mut kind = None;
+    let (mut kind, mut refers) = (None, false);
     for attribute in start.attributes() {
         let attribute = attribute.map_err(|error| Malformed::Xml(error.to_string()))?;
         if attribute.key.local_name().as_ref() != "type" {
@@ -137,12 +139,14 @@ fn element(start: &BytesStart<'_>) -> Result<Element, Malformed> {
         let value: &str = &attribute.value;
         // Types carry a prefix that says nothing: all are of one namespace.
         let value = value.rsplit(':').next().unwrap_or(value);
+        refers |= attribute.key.prefix().is_none();
         // A reference whose type had to be said has both; what it refers to is what matters.
         if attribute.key.prefix().is_none() || kind.is_none() {
             kind = Some(value.into());
         }
     }
-    Ok(Element { name: start.local_name().as_ref().into(), kind, text: Box::default(), children: Vec::new() })
+    let name = start.local_name().as_ref().into();
+    Ok(Element { name, kind, refers, text: Box::default(), children: Vec::new() })
 }
 
 #[cfg(test)]
