@@ -7,6 +7,7 @@
 //! | [`endpoint`] | where a vCenter is and how its certificate is verified |
 //! | [`fault`], [`error`] | what went wrong, as types |
 //! | [`machines`] | virtual machines: clone, change, power, remove; their folders |
+//! | [`kinds`] | what vSphere offers the engine: machines, folders, templates, rules |
 //! | [`moref`] | references to managed objects, with their vCenter |
 //! | [`placement`] | DRS groups and rules |
 //! | [`properties`], [`watch`] | reading many objects at once, and following their changes |
@@ -21,6 +22,7 @@ pub mod endpoint;
 pub mod error;
 pub mod fault;
 pub mod inventory;
+pub mod kinds;
 pub mod machines;
 pub mod moref;
 pub mod paths;

@@ -1,0 +1,344 @@
+//! The kinds of resources vSphere offers the engine.
+//!
+//! | kind | what it is | marked by |
+//! |---|---|---|
+//! | `tag` | the cluster's tag category and tag | its name |
+//! | `folder` | a folder for machines | the cluster's tag |
+//! | `template` | what machines are cloned from: there already, or a copy made here | instance UUID |
+//! | `machine` | a virtual machine, powered off | instance UUID, the cluster's tag, extra configuration |
+//! | `apart` | a rule that keeps machines on different hosts | its name |
+//! | `zone` | a group of machines and the rule that binds it to a group of hosts | its name |
+//! | `power` | a machine that runs and has an address | |
+
+mod batch;
+mod error;
+mod folder;
+mod look;
+mod machine;
+mod places;
+mod power;
+mod rules;
+mod tag;
+mod template;
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use slipway_engine::platform::Query;
+use slipway_engine::{Endpoint, Id, Next, Platform, Resource, Seen, Sight, Step};
+use tokio::sync::OnceCell;
+
+use self::batch::{Batch, Turn};
+use self::places::Places;
+use super::machines::Hardware;
+use super::{Client, MoRef, Reference};
+
+pub use self::error::KindError;
+pub use self::folder::Folder;
+pub use self::machine::{CLUSTER_MARK, DataDisk, Ignition, Machine, OBJECT_MARK, Shape};
+pub use self::power::Power;
+pub use self::rules::{Apart, Zone};
+pub use self::tag::Tag;
+pub use self::template::{Source, Template};
+
+/// What is wanted of a resource.
+#[derive(Debug, Clone)]
+pub enum Wanted {
+    Tag(Tag),
+    Folder(Folder),
+    Template(Template),
+    Machine(Box<Machine>),
+    Apart(Apart),
+    Zone(Zone),
+    Power(Power),
+}
+
+/// How a resource is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub enum State {
+    Tag {
+        /// The vCenter's own id: another one at the same address is another world.
+        vcenter: String,
+        category: String,
+        #[serde(default)]
+        tag: Option<String>,
+    },
+    Folder {
+        moref: String,
+        tagged: bool,
+        /// Names of what is in it and not of this cluster; a few of them.
+        #[serde(default)]
+        strangers: Vec<String>,
+    },
+    /// A machine or a template.
+    Machine {
+        moref: String,
+        uuid: String,
+        tagged: bool,
+        template: bool,
+        /// Whether it is in the group of machines of its zone.
+        #[serde(default)]
+        grouped: bool,
+        /// Files of disks that are not its own: volumes.
+        #[serde(default)]
+        volumes: Vec<String>,
+    },
+    Rule {
+        members: Vec<String>,
+        /// Whether everything that belongs to it is there.
+        whole: bool,
+    },
+    Power {
+        moref: String,
+        on: bool,
+        addresses: Vec<IpAddr>,
+    },
+}
+
+/// What a step does. How, the resource says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Action {
+    CreateCategory,
+    CreateTag,
+    DeleteTag,
+    DeleteCategory,
+    CreateFolder,
+    RemoveFolder,
+    CopyTemplate,
+    Clone,
+    AttachTag,
+    JoinGroup,
+    DetachVolumes,
+    Destroy,
+    AddRule,
+    EditRule,
+    RemoveRule,
+    PowerOn,
+    AwaitAddress,
+    PowerOff,
+}
+
+/// A vCenter and what is remembered of it during a run.
+#[derive(Debug)]
+struct VCenter {
+    client: Client,
+    places: Places,
+    hardware: tokio::sync::Mutex<BTreeMap<String, Arc<OnceCell<Hardware>>>>,
+    tagging: Batch<(String, MoRef), ()>,
+    guests: Batch<MoRef, Vec<IpAddr>>,
+    /// The id of the cluster's tag, as it was last seen.
+    tag: std::sync::Mutex<Option<String>>,
+}
+
+/// vCenters, as a platform of the engine.
+#[derive(Debug)]
+pub struct VSphere {
+    vcenters: BTreeMap<Endpoint, Arc<VCenter>>,
+    /// How long a machine may take to get an address.
+    pub address_limit: Duration,
+}
+
+impl VSphere {
+    pub fn new(clients: impl IntoIterator<Item = (Endpoint, Client)>) -> Self {
+        let vcenter = |(endpoint, client): (Endpoint, Client)| {
+            let vcenter = VCenter {
+                places: Places::new(client.clone()),
+                client,
+                hardware: tokio::sync::Mutex::default(),
+                tagging: Batch::default(),
+                guests: Batch::default(),
+                tag: std::sync::Mutex::default(),
+            };
+            (endpoint, Arc::new(vcenter))
+        };
+        VSphere {
+            vcenters: clients.into_iter().map(vcenter).collect(),
+            address_limit: Duration::from_mins(15),
+        }
+    }
+
+    pub fn client(&self, endpoint: &Endpoint) -> Option<&Client> {
+        self.vcenters.get(endpoint).map(|vcenter| &vcenter.client)
+    }
+
+    /// Ends the sessions, of all vCenters at once.
+    pub async fn logout(&self) {
+        let mut ends = tokio::task::JoinSet::new();
+        for vcenter in self.vcenters.values() {
+            let client = vcenter.client.clone();
+            // A vCenter that is gone ends the session itself, after a while.
+            ends.spawn(async move { drop(client.logout().await) });
+        }
+        ends.join_all().await;
+    }
+
+    fn vcenter(&self, endpoint: &Endpoint) -> Result<&Arc<VCenter>, KindError> {
+        self.vcenters.get(endpoint).ok_or_else(|| KindError::NoVCenter(endpoint.to_string()))
+    }
+}
+
+impl VCenter {
+    fn moref(&self, text: &str) -> MoRef {
+        let (kind, id) = text.split_once(':').unwrap_or(("", text));
+        self.client.moref(Reference::new(kind, id))
+    }
+
+    fn tag(&self) -> Option<String> {
+        self.tag.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn remember_tag(&self, tag: Option<String>) {
+        *self.tag.lock().unwrap_or_else(PoisonError::into_inner) = tag;
+    }
+
+    /// The devices of a template: read once, however many machines are cloned from it.
+    async fn hardware_of(&self, template: &str) -> Result<Hardware, KindError> {
+        let cell = self.hardware.lock().await.entry(template.to_owned()).or_default().clone();
+        let read = || async {
+            let moref = self.moref(template);
+            let mut hardware = self.client.hardware(std::slice::from_ref(&moref)).await?;
+            hardware.remove(&moref).ok_or_else(|| absent("template"))
+        };
+        cell.get_or_try_init(read).await.cloned()
+    }
+
+    /// Attaches the cluster's tag to an object, in one call with all others that ask at the same moment.
+    async fn attach_tag(&self, seen: &Seen<State>, object: &MoRef) -> Result<(), KindError> {
+        let Some(State::Tag { tag: Some(tag), .. }) = seen.need("tag") else { return Err(absent("tag")) };
+        let client = self.client.clone();
+        let attach = move |mut turn: Turn<(String, MoRef), ()>| async move {
+            let mut objects: BTreeMap<String, Vec<MoRef>> = BTreeMap::new();
+            for (tag, object) in turn.requests() {
+                objects.entry(tag.clone()).or_default().push(object.clone());
+            }
+            for (tag, objects) in objects {
+                match client.attach(&tag, &objects).await {
+                    Ok(()) => turn.answer(|(other, _)| *other == tag, || ()),
+                    Err(error) => return turn.fail(error.into()),
+                }
+            }
+        };
+        self.tagging.ask((tag.clone(), object.clone()), attach).await
+    }
+}
+
+/// A step of a resource, with what most of them have in common.
+fn step(id: &Id, action: Action, verb: &str, sentence: String) -> Step<Action> {
+    Step {
+        resource: id.clone(),
+        action,
+        verb: verb.into(),
+        sentence,
+        undo: None,
+        costs: Vec::new(),
+        needs: Vec::new(),
+        mark: None,
+        limit: Duration::from_mins(2),
+    }
+}
+
+fn need(object: &str, privilege: &str) -> slipway_engine::Need {
+    slipway_engine::Need { object: object.into(), privilege: privilege.into() }
+}
+
+/// What is missing although the engine made sure of it.
+fn absent(what: &str) -> KindError {
+    KindError::Refused(format!("the {what} it needs is not known"))
+}
+
+impl Platform for VSphere {
+    type Wanted = Wanted;
+    type State = State;
+    type Action = Action;
+    type Error = KindError;
+
+    fn next(&self, resource: &Resource<Wanted>, seen: &Seen<State>) -> Next<Action> {
+        let Resource { id, goal, wanted, .. } = resource;
+        let own = seen.own.as_ref();
+        let next = match wanted {
+            Wanted::Tag(tag) => Ok(tag.next(id, *goal, own)),
+            Wanted::Folder(folder) => folder.next(id, *goal, own),
+            Wanted::Template(template) => template.next(id, *goal, own),
+            Wanted::Machine(machine) => machine.next(id, *goal, own),
+            Wanted::Apart(apart) => Ok(apart.next(id, *goal, own)),
+            Wanted::Zone(zone) => Ok(zone.next(id, *goal, own)),
+            Wanted::Power(power) => Ok(power.next(id, *goal, own, self.address_limit)),
+        };
+        match next {
+            Ok(Some(step)) => Next::Step(Box::new(step)),
+            Ok(None) => Next::Done,
+            Err(reason) => Next::Stop(reason),
+        }
+    }
+
+    fn predict(&self, resource: &Resource<Wanted>, seen: &Seen<State>, action: &Action) -> Option<State> {
+        let own = seen.own.clone();
+        match (action, &resource.wanted, own) {
+            (Action::CreateCategory | Action::DeleteTag, _, _) => {
+                Some(State::Tag { vcenter: String::new(), category: String::new(), tag: None })
+            }
+            (Action::CreateTag, _, _) => {
+                Some(State::Tag { vcenter: String::new(), category: String::new(), tag: Some(String::new()) })
+            }
+            (Action::CreateFolder, ..) => {
+                Some(State::Folder { moref: String::new(), tagged: true, strangers: Vec::new() })
+            }
+            (Action::CopyTemplate, Wanted::Template(template), _) => Some(template.made(String::new())),
+            (Action::Clone, Wanted::Machine(machine), _) => Some(machine.made(String::new())),
+            (Action::AttachTag, _, Some(State::Folder { moref, strangers, .. })) => {
+                Some(State::Folder { moref, tagged: true, strangers })
+            }
+            (Action::AttachTag | Action::JoinGroup | Action::DetachVolumes, _, Some(mut own)) => {
+                if let State::Machine { tagged, grouped, volumes, .. } = &mut own {
+                    match action {
+                        Action::AttachTag => *tagged = true,
+                        Action::JoinGroup => *grouped = true,
+                        _ => volumes.clear(),
+                    }
+                }
+                Some(own)
+            }
+            (Action::AddRule | Action::EditRule, Wanted::Apart(apart), _) => Some(apart.made()),
+            (Action::AddRule | Action::EditRule, Wanted::Zone(zone), _) => Some(zone.made()),
+            (Action::PowerOn, ..) => {
+                Some(State::Power { moref: String::new(), on: true, addresses: Vec::new() })
+            }
+            (Action::AwaitAddress, ..) => {
+                let addresses = vec![IpAddr::from([0, 0, 0, 0])];
+                Some(State::Power { moref: String::new(), on: true, addresses })
+            }
+            _ => None,
+        }
+    }
+
+    async fn observe(
+        &self,
+        endpoint: &Endpoint,
+        queries: &[Query<'_, Wanted>],
+    ) -> Result<Vec<Sight<State>>, KindError> {
+        look::at(self.vcenter(endpoint)?, queries).await
+    }
+
+    async fn perform(
+        &self,
+        resource: &Resource<Wanted>,
+        seen: &Seen<State>,
+        action: &Action,
+    ) -> Result<Option<State>, KindError> {
+        let vcenter = self.vcenter(&resource.id.endpoint)?;
+        match &resource.wanted {
+            Wanted::Tag(tag) => tag.perform(vcenter, seen, *action).await,
+            Wanted::Folder(folder) => folder.perform(vcenter, seen, *action).await,
+            Wanted::Template(template) => template.perform(vcenter, seen, *action).await,
+            Wanted::Machine(machine) => machine.perform(vcenter, seen, *action).await,
+            Wanted::Apart(apart) => apart.perform(vcenter, seen, *action).await,
+            Wanted::Zone(zone) => zone.perform(vcenter, *action).await,
+            Wanted::Power(power) => power.perform(vcenter, seen, *action, self.address_limit).await,
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! Why a step did not succeed, and whether it may yet.
+
+use std::time::Duration;
+
+use slipway_engine::{Failure, Severity};
+use thiserror::Error;
+
+use crate::vsphere::error::{Cause, Error, Retry};
+use crate::vsphere::fault::FaultKind;
+use crate::vsphere::inventory::LookupError;
+use crate::vsphere::machines::DeviceError;
+
+/// A step that did not succeed.
+#[derive(Debug, Error)]
+pub enum KindError {
+    #[error(transparent)]
+    Call(#[from] Error),
+    #[error(transparent)]
+    Lookup(LookupError),
+    #[error("there is no {kind} at `{path}`, or the user may not see it")]
+    Missing { kind: &'static str, path: String },
+    #[error("several networks of `{cluster}` are called `{name}`: {}", found.join(", "))]
+    Networks { cluster: String, name: String, found: Vec<String> },
+    #[error("the template `{template}` does not fit")]
+    Devices { template: String, source: DeviceError },
+    #[error("{0}")]
+    Refused(String),
+    #[error("there was no address within {} minutes: {hint}", limit.as_secs() / 60)]
+    NoAddress { limit: Duration, hint: &'static str },
+    #[error("`{0}` is no vCenter of this cluster")]
+    NoVCenter(String),
+    /// Another caller made the call for several, and it failed.
+    #[error("{0}")]
+    Shared(std::sync::Arc<KindError>),
+}
+
+impl From<LookupError> for KindError {
+    fn from(error: LookupError) -> Self {
+        match error {
+            LookupError::Call(error) => KindError::Call(error),
+            other => KindError::Lookup(other),
+        }
+    }
+}
+
+/// Faults that come again however often one tries.
+const LASTING: [&str; 9] = [
+    "InvalidArgument",
+    "InvalidProperty",
+    "InvalidRequest",
+    "InvalidType",
+    "NotSupported",
+    "MethodNotFound",
+    "RestrictedVersion",
+    "NotEnoughLicenses",
+    "InvalidName",
+];
+
+impl Failure for KindError {
+    fn severity(&self) -> Severity {
+        let passing = Severity::Passing { after: None };
+        match self {
+            KindError::Call(error) => match (&error.source, error.retry()) {
+                (Cause::Connect(_) | Cause::Timeout(_) | Cause::Broken(_), _) => Severity::Unreachable,
+                (Cause::Untrusted(_) | Cause::Stranger { .. }, _) => Severity::Lasting,
+                (_, Retry::Later(after)) => Severity::Passing { after },
+                (Cause::Fault(fault), _) => match fault.kind {
+                    FaultKind::NoPermission { .. } | FaultKind::InvalidLogin => Severity::Lasting,
+                    _ if LASTING.contains(&&*fault.name) => Severity::Lasting,
+                    _ => passing,
+                },
+                _ => passing,
+            },
+            KindError::Shared(error) => error.severity(),
+            KindError::NoAddress { .. } => passing,
+            KindError::Lookup(_)
+            | KindError::Missing { .. }
+            | KindError::Networks { .. }
+            | KindError::Devices { .. }
+            | KindError::Refused(_)
+            | KindError::NoVCenter(_) => Severity::Lasting,
+        }
+    }
+
+    fn remedy(&self) -> Option<String> {
+        match self {
+            KindError::Call(error) => error.hint().map(str::to_owned),
+            KindError::Shared(error) => error.remedy(),
+            KindError::Lookup(_) | KindError::Networks { .. } => {
+                Some("write the whole inventory path in the install-config".to_owned())
+            }
+            KindError::Missing { .. } => Some(
+                "check the path in the install-config, and that the user has at least read access there"
+                    .to_owned(),
+            ),
+            KindError::NoAddress { .. } => {
+                Some("look at the machine's console; then run the same command again".to_owned())
+            }
+            KindError::Devices { .. } => Some("use another template, or a larger disk".to_owned()),
+            KindError::Refused(_) | KindError::NoVCenter(_) => None,
+        }
+    }
+}

@@ -1,0 +1,355 @@
+//! Looking at many resources of a vCenter at once.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use slipway_engine::platform::Query;
+use slipway_engine::{Goal, Sight};
+use uuid::Uuid;
+
+use super::machine::foreign_disks;
+use super::power::addresses;
+use super::{KindError, Source, State, VCenter, Wanted};
+use crate::vsphere::MoRef;
+use crate::vsphere::inventory::LookupError;
+use crate::vsphere::paths::unescape;
+use crate::vsphere::placement::{Members, Placement, RuleKind};
+use crate::vsphere::properties::{Object, Wanted as Properties};
+
+/// What is read of every machine. Its extra configuration is not: that may be a megabyte.
+const MACHINE: [&str; 6] =
+    ["name", "parent", "config.instanceUuid", "config.template", "runtime.powerState", "guest.net"];
+
+/// Names shown of what is in the way.
+const SHOWN: usize = 5;
+
+/// What was found on a vCenter.
+#[derive(Default)]
+struct Found {
+    /// The vCenter's own id.
+    instance: String,
+    tag: Option<State>,
+    tagged: BTreeSet<MoRef>,
+    folders: BTreeMap<String, MoRef>,
+    machines: Vec<Object>,
+    placements: BTreeMap<String, Placement>,
+    volumes: BTreeMap<MoRef, Vec<String>>,
+}
+
+pub(super) async fn at(
+    vcenter: &VCenter,
+    queries: &[Query<'_, Wanted>],
+) -> Result<Vec<Sight<State>>, KindError> {
+    let instance = vcenter.client.content().await?.about.instance_uuid.clone();
+    if let Some(other) = queries.iter().find_map(|query| another(query, &instance)) {
+        let reason = format!(
+            "another vCenter answers here than when the cluster was made (it was {other}, it is {instance})"
+        );
+        return Ok(queries.iter().map(|_| Sight::Unknown(reason.clone())).collect());
+    }
+    let mut found = Found { instance, ..Found::default() };
+    found.tags(vcenter, queries).await?;
+    found.folders(vcenter, queries).await?;
+    found.machines(vcenter, queries).await?;
+    found.placements(vcenter, queries).await?;
+    let mut sights = Vec::with_capacity(queries.len());
+    for query in queries {
+        sights.push(found.sight(vcenter, query, queries).await?);
+    }
+    Ok(sights)
+}
+
+/// The id of the vCenter a resource was made on, if it was another one.
+fn another(query: &Query<'_, Wanted>, instance: &str) -> Option<String> {
+    match made(query)? {
+        State::Tag { vcenter, .. } if !vcenter.is_empty() && vcenter != instance => Some(vcenter),
+        _ => None,
+    }
+}
+
+fn made(query: &Query<'_, Wanted>) -> Option<State> {
+    serde_json::from_value(query.made?.clone()).ok()
+}
+
+/// The machine or template that is asked for: its id, its folder and its name.
+fn machine_of(wanted: &Wanted) -> Option<(Uuid, &str, &str)> {
+    match wanted {
+        Wanted::Machine(machine) => Some((machine.uuid, &machine.folder, &machine.name)),
+        Wanted::Power(power) => {
+            let (folder, _) = power.path.rsplit_once('/')?;
+            Some((power.uuid, folder, &power.machine))
+        }
+        Wanted::Template(template) => match &template.source {
+            Source::Copy { uuid, folder, .. } => Some((*uuid, folder, &template.name)),
+            Source::Existing { .. } => None,
+        },
+        _ => None,
+    }
+}
+
+impl Found {
+    async fn tags(&mut self, vcenter: &VCenter, queries: &[Query<'_, Wanted>]) -> Result<(), KindError> {
+        let client = &vcenter.client;
+        for query in queries {
+            let Wanted::Tag(wanted) = &query.resource.wanted else { continue };
+            let Some(category) = client.category_named(&wanted.category).await? else {
+                vcenter.remember_tag(None);
+                continue;
+            };
+            let tag = client.tag_named(&category.id, &wanted.tag).await?.map(|tag| tag.id);
+            vcenter.remember_tag(tag.clone());
+            self.tag = Some(State::Tag { vcenter: self.instance.clone(), category: category.id, tag });
+        }
+        if let Some(tag) = vcenter.tag() {
+            self.tagged = client.objects_of(&[tag]).await?.into_values().flatten().collect();
+        }
+        Ok(())
+    }
+
+    async fn folders(&mut self, vcenter: &VCenter, queries: &[Query<'_, Wanted>]) -> Result<(), KindError> {
+        let paths: BTreeSet<&str> = queries
+            .iter()
+            .filter_map(|query| match &query.resource.wanted {
+                Wanted::Folder(folder) => Some(folder.path.as_str()),
+                other => machine_of(other).map(|(_, folder, _)| folder),
+            })
+            .collect();
+        for path in paths {
+            if let Some(folder) = vcenter.client.find(path).await? {
+                self.folders.insert(path.to_owned(), folder);
+            }
+        }
+        Ok(())
+    }
+
+    /// Machines in the folders, those that carry the tag wherever they are now, and those the journal knows.
+    async fn machines(&mut self, vcenter: &VCenter, queries: &[Query<'_, Wanted>]) -> Result<(), KindError> {
+        let asked: Vec<_> =
+            queries.iter().filter(|query| machine_of(&query.resource.wanted).is_some()).collect();
+        let any_folder = queries.iter().any(|query| matches!(query.resource.wanted, Wanted::Folder(_)));
+        if asked.is_empty() && !any_folder {
+            return Ok(());
+        }
+        let client = &vcenter.client;
+        let wanted = [Properties { kind: "VirtualMachine", properties: &MACHINE }];
+        let mut known = BTreeSet::new();
+        for folder in self.folders.values() {
+            for machine in client.retrieve_below(folder, &wanted).await? {
+                if known.insert(machine.moref.clone()) {
+                    self.machines.push(machine);
+                }
+            }
+        }
+        let recorded = asked.iter().filter_map(|query| match made(query)? {
+            State::Machine { moref, .. } | State::Power { moref, .. } => Some(vcenter.moref(&moref)),
+            _ => None,
+        });
+        let elsewhere: BTreeSet<MoRef> = self
+            .tagged
+            .iter()
+            .filter(|moref| &*moref.reference.kind == "VirtualMachine")
+            .cloned()
+            .chain(recorded)
+            .filter(|moref| !known.contains(moref))
+            .collect();
+        let elsewhere: Vec<MoRef> = elsewhere.into_iter().collect();
+        self.machines.extend(client.retrieve(&elsewhere, &wanted).await?);
+
+        // Only what is to go can lose its volumes.
+        let going = asked.iter().filter(|query| query.resource.goal == Goal::Absent);
+        let going: Vec<MoRef> = going
+            .filter(|query| matches!(query.resource.wanted, Wanted::Machine(_)))
+            .filter_map(|query| machine_of(&query.resource.wanted))
+            .filter_map(|(uuid, ..)| self.by_uuid(uuid).map(|machine| machine.moref.clone()))
+            .collect();
+        for (moref, hardware) in client.hardware(&going).await? {
+            let files = foreign_disks(&hardware).into_iter().map(|disk| disk.file.clone()).collect();
+            self.volumes.insert(moref, files);
+        }
+        Ok(())
+    }
+
+    async fn placements(
+        &mut self,
+        vcenter: &VCenter,
+        queries: &[Query<'_, Wanted>],
+    ) -> Result<(), KindError> {
+        let clusters: BTreeSet<&str> = queries
+            .iter()
+            .filter_map(|query| match &query.resource.wanted {
+                Wanted::Apart(apart) => Some(apart.compute_cluster.as_str()),
+                Wanted::Zone(zone) => Some(&zone.compute_cluster),
+                Wanted::Machine(machine) => machine.zone.as_ref().map(|_| machine.compute_cluster.as_str()),
+                _ => None,
+            })
+            .collect();
+        for cluster in clusters {
+            if let Some(moref) = vcenter.client.find(cluster).await? {
+                self.placements.insert(cluster.to_owned(), vcenter.client.placement(&moref).await?);
+            }
+        }
+        Ok(())
+    }
+
+    fn by_uuid(&self, uuid: Uuid) -> Option<&Object> {
+        let uuid = uuid.to_string();
+        self.machines.iter().find(|machine| machine.text("config.instanceUuid") == uuid)
+    }
+
+    /// By its mark, wherever it is; otherwise whatever has its name in its place.
+    fn machine(&self, (uuid, folder, name): (Uuid, &str, &str)) -> Option<&Object> {
+        let in_place = |machine: &&Object| {
+            let parent = self.folders.get(folder);
+            parent.is_some() && machine.reference("parent").as_ref() == parent
+        };
+        self.by_uuid(uuid).or_else(|| {
+            self.machines.iter().filter(in_place).find(|machine| unescape(machine.text("name")) == name)
+        })
+    }
+
+    async fn sight(
+        &self,
+        vcenter: &VCenter,
+        query: &Query<'_, Wanted>,
+        queries: &[Query<'_, Wanted>],
+    ) -> Result<Sight<State>, KindError> {
+        let state = match &query.resource.wanted {
+            Wanted::Tag(_) => self.tag.clone(),
+            Wanted::Folder(folder) => match self.folders.get(&folder.path) {
+                Some(moref) => {
+                    let going = query.resource.goal == Goal::Absent;
+                    let strangers =
+                        if going { self.strangers(vcenter, moref, queries).await? } else { Vec::new() };
+                    let tagged = self.tagged.contains(moref);
+                    Some(State::Folder { moref: moref.reference.to_string(), tagged, strangers })
+                }
+                None => None,
+            },
+            Wanted::Template(template) => match &template.source {
+                Source::Existing { datacenter } => self.existing(vcenter, datacenter, &template.name).await?,
+                Source::Copy { .. } => machine_of(&query.resource.wanted)
+                    .and_then(|place| self.machine(place))
+                    .map(|machine| self.machine_state(machine, None)),
+            },
+            Wanted::Machine(machine) => {
+                let Some(place) = machine_of(&query.resource.wanted) else { return Ok(Sight::Known(None)) };
+                let object = self.machine(place);
+                if let Some(reason) = object.and_then(hidden) {
+                    return Ok(Sight::Unknown(reason));
+                }
+                let zone = machine.zone.as_deref().map(|zone| (machine.compute_cluster.as_str(), zone));
+                object.map(|object| self.machine_state(object, zone))
+            }
+            Wanted::Power(_) => machine_of(&query.resource.wanted)
+                .and_then(|(uuid, ..)| self.by_uuid(uuid))
+                .map(|machine| State::Power {
+                    moref: machine.moref.reference.to_string(),
+                    on: machine.text("runtime.powerState") != "poweredOff",
+                    addresses: addresses(machine.properties.get("guest.net")),
+                }),
+            Wanted::Apart(apart) => self.apart(&apart.compute_cluster, &apart.name),
+            Wanted::Zone(zone) => self.zone(&zone.compute_cluster, &zone.name, &zone.host_group),
+        };
+        Ok(Sight::Known(state))
+    }
+
+    fn machine_state(&self, machine: &Object, zone: Option<(&str, &str)>) -> State {
+        let grouped = zone.is_some_and(|(cluster, name)| {
+            let groups = self.placements.get(cluster).map(|placement| placement.groups.as_slice());
+            groups.unwrap_or_default().iter().any(|group| {
+                group.name == name
+                    && matches!(&group.members, Members::Machines(machines) if machines.contains(&machine.moref))
+            })
+        });
+        State::Machine {
+            moref: machine.moref.reference.to_string(),
+            uuid: machine.text("config.instanceUuid").to_owned(),
+            tagged: self.tagged.contains(&machine.moref),
+            template: machine.text("config.template") == "true",
+            grouped,
+            volumes: self.volumes.get(&machine.moref).cloned().unwrap_or_default(),
+        }
+    }
+
+    /// What is in a folder and none of ours.
+    async fn strangers(
+        &self,
+        vcenter: &VCenter,
+        folder: &MoRef,
+        queries: &[Query<'_, Wanted>],
+    ) -> Result<Vec<String>, KindError> {
+        let ours: BTreeSet<&MoRef> = queries
+            .iter()
+            .filter_map(|query| match &query.resource.wanted {
+                Wanted::Folder(folder) => self.folders.get(&folder.path),
+                other => {
+                    machine_of(other).and_then(|(uuid, ..)| self.by_uuid(uuid)).map(|found| &found.moref)
+                }
+            })
+            .collect();
+        let wanted = [Properties { kind: "Folder", properties: &["childEntity"] }];
+        let objects = vcenter.client.retrieve(std::slice::from_ref(folder), &wanted).await?;
+        let children = objects.first().map(|object| object.references("childEntity")).unwrap_or_default();
+        let strangers: Vec<MoRef> =
+            children.into_iter().filter(|child| !ours.contains(child)).take(SHOWN).collect();
+        let mut paths = vcenter.client.paths(&strangers).await?;
+        paths.sort();
+        Ok(paths)
+    }
+
+    /// A template of the user's, by path or by name.
+    async fn existing(
+        &self,
+        vcenter: &VCenter,
+        datacenter: &str,
+        name: &str,
+    ) -> Result<Option<State>, KindError> {
+        let client = &vcenter.client;
+        let path = if name.starts_with('/') { name.to_owned() } else { format!("{datacenter}/vm/{name}") };
+        let mut moref = client.find(&path).await?;
+        if moref.is_none() && !name.contains('/') {
+            let Some(root) = client.find(datacenter).await? else { return Ok(None) };
+            moref = match client.find_named(&root, "VirtualMachine", name).await {
+                Ok(found) => Some(found),
+                Err(LookupError::Missing { .. }) => None,
+                Err(error) => return Err(error.into()),
+            };
+        }
+        let state = |moref: MoRef| State::Machine {
+            moref: moref.reference.to_string(),
+            uuid: String::new(),
+            tagged: false,
+            template: true,
+            grouped: false,
+            volumes: Vec::new(),
+        };
+        Ok(moref.map(state))
+    }
+
+    fn apart(&self, cluster: &str, name: &str) -> Option<State> {
+        let rule = self.placements.get(cluster)?.rules.iter().find(|rule| rule.name == name)?;
+        let RuleKind::Apart(machines) = &rule.kind else { return None };
+        let name = |moref: &MoRef| {
+            let found = self.machines.iter().find(|machine| machine.moref == *moref);
+            found.map_or_else(
+                || moref.reference.to_string(),
+                |machine| unescape(machine.text("name")).into_owned(),
+            )
+        };
+        let mut members: Vec<String> = machines.iter().map(name).collect();
+        members.sort();
+        Some(State::Rule { members, whole: true })
+    }
+
+    fn zone(&self, cluster: &str, name: &str, host_group: &str) -> Option<State> {
+        let placement = self.placements.get(cluster)?;
+        let group = placement.groups.iter().any(|group| group.name == name);
+        let rule = placement.rules.iter().any(|rule| rule.name == name);
+        (group || rule).then(|| State::Rule { members: vec![host_group.to_owned()], whole: group && rule })
+    }
+}
+
+/// A machine that is there and may not be looked at.
+fn hidden(machine: &Object) -> Option<String> {
+    let fault = machine.missing.get("config.instanceUuid").or_else(|| machine.missing.get("name"))?;
+    Some(format!("{} is there and cannot be read: {fault}", machine.moref))
+}

@@ -1,0 +1,368 @@
+//! Virtual machines: cloned from a template, marked in the same call, powered off.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+use secrecy::{ExposeSecret, SecretString};
+use slipway_engine::{Cost, Goal, Id, Seen, Step};
+use uuid::Uuid;
+
+use super::rules::rule_step;
+use super::{Action, KindError, State, VCenter, absent, need, step};
+use crate::vsphere::MoRef;
+use crate::vsphere::fault::FaultKind;
+use crate::vsphere::machines::{
+    CloneSpec, ConfigSpec, Devices, Disk, DiskMove, DiskSpec, Hardware, Provisioning,
+};
+
+/// Keys of the extra configuration that say whose a machine is.
+pub const CLUSTER_MARK: &str = "slipway.dev/cluster";
+pub const OBJECT_MARK: &str = "slipway.dev/id";
+
+/// A full copy of a disk takes its time.
+const CLONE_LIMIT: Duration = Duration::from_hours(1);
+const REMOVE_LIMIT: Duration = Duration::from_mins(10);
+
+/// What a host has, and what a full clone takes of it; vCenter counts so itself.
+pub(super) const CLONE_UNITS: u32 = 4;
+
+/// A virtual machine.
+#[derive(Debug, Clone)]
+pub struct Machine {
+    pub name: String,
+    /// Its instance UUID: the same whenever it is asked for.
+    pub uuid: Uuid,
+    pub infra_id: String,
+    /// Path of the folder it is in.
+    pub folder: String,
+    /// The compute cluster whose hosts copy disks, for its budget.
+    pub compute_cluster: String,
+    /// The group of machines it joins, which a rule binds to hosts.
+    pub zone: Option<String>,
+    /// How it should look; nothing for one that is only to go.
+    pub shape: Option<Shape>,
+}
+
+/// How a machine should look.
+#[derive(Debug, Clone)]
+pub struct Shape {
+    pub pool: String,
+    pub datastore: String,
+    pub networks: Vec<String>,
+    pub cpus: u32,
+    pub cores_per_socket: Option<u32>,
+    pub memory_mib: u64,
+    pub disk_gib: u64,
+    pub data_disks: Vec<DataDisk>,
+    /// Copy the template's disk, or use it with a layer of changes on top.
+    pub linked: bool,
+    /// Keys and values the guest can read.
+    pub vmx: BTreeMap<String, String>,
+    pub ignition: Option<Ignition>,
+    /// Tags of the user's, by id.
+    pub tags: Vec<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DataDisk {
+    pub size_gib: u64,
+    pub provisioning: Provisioning,
+}
+
+/// What the machine does at its first boot.
+#[derive(Clone)]
+pub struct Ignition {
+    pub data: SecretString,
+    /// `base64` or `gzip+base64`.
+    pub encoding: &'static str,
+}
+
+impl fmt::Debug for Ignition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Ignition({})", self.encoding)
+    }
+}
+
+impl Machine {
+    pub(super) fn made(&self, moref: String) -> State {
+        State::Machine {
+            moref,
+            uuid: self.uuid.to_string(),
+            tagged: false,
+            template: false,
+            grouped: false,
+            volumes: Vec::new(),
+        }
+    }
+
+    fn path(&self) -> String {
+        format!("{}/{}", self.folder, self.name)
+    }
+
+    pub(super) fn next(
+        &self,
+        id: &Id,
+        goal: Goal,
+        own: Option<&State>,
+    ) -> Result<Option<Step<Action>>, String> {
+        let Some(State::Machine { uuid, tagged, grouped, volumes, .. }) = own else {
+            return match (goal, &self.shape) {
+                (Goal::Absent, _) => Ok(None),
+                (Goal::Present, Some(shape)) => Ok(Some(self.clone_step(id, shape))),
+                (Goal::Present, None) => Err("nothing says how it should look".to_owned()),
+            };
+        };
+        if *uuid != self.uuid.to_string() {
+            return match goal {
+                Goal::Present => Err(format!(
+                    "there is a machine {} already, and it is not of this cluster. Rename or move it, and run again",
+                    self.path()
+                )),
+                Goal::Absent => Ok(None),
+            };
+        }
+        let name = &self.name;
+        Ok(match goal {
+            Goal::Present if !tagged => Some(tag_step(id, &self.path(), name)),
+            Goal::Present => self.zone.as_ref().filter(|_| !grouped).map(|zone| {
+                let cluster = &self.compute_cluster;
+                let sentence = format!("put `{name}` into the machine group `{zone}` of {cluster}");
+                rule_step(id, Action::JoinGroup, "join group", sentence, cluster)
+            }),
+            Goal::Absent if !volumes.is_empty() => {
+                let sentence =
+                    format!("detach {} from `{name}`, which keeps what is on them", disks(volumes));
+                let mut step = step(id, Action::DetachVolumes, "detach volumes", sentence);
+                step.needs = vec![need(&self.path(), "VirtualMachine.Config.RemoveDisk")];
+                Some(step)
+            }
+            Goal::Absent => Some(destroy_step(id, &self.path(), &format!("machine `{name}`"))),
+        })
+    }
+
+    fn clone_step(&self, id: &Id, shape: &Shape) -> Step<Action> {
+        let (Machine { name, folder, .. }, Shape { pool, datastore, networks, .. }) = (self, shape);
+        let Shape { cpus, memory_mib, disk_gib, linked, .. } = shape;
+        let memory = memory_mib.div_ceil(1024);
+        let sentence = format!(
+            "clone the machine `{name}` ({cpus} CPUs, {memory} GiB, {disk_gib} GiB disk) into {folder}, pool {pool}, \
+             datastore {datastore}, network {}",
+            networks.join(", ")
+        );
+        let mut step = step(id, Action::Clone, "clone", sentence);
+        let on_folder = |privilege: &str| need(folder, &format!("VirtualMachine.{privilege}"));
+        step.needs = [
+            "Inventory.CreateFromExisting",
+            "Provisioning.DeployTemplate",
+            "Config.AddNewDisk",
+            "Config.AddRemoveDevice",
+            "Config.AdvancedConfig",
+            "Config.Annotation",
+            "Config.CPUCount",
+            "Config.DiskExtend",
+            "Config.EditDevice",
+            "Config.Memory",
+            "Config.Settings",
+        ]
+        .map(on_folder)
+        .to_vec();
+        step.needs.push(need(pool, "Resource.AssignVMToPool"));
+        step.needs.push(need(datastore, "Datastore.AllocateSpace"));
+        step.needs.extend(networks.iter().map(|network| need(network, "Network.Assign")));
+        step.costs = vec![
+            Cost { budget: "tasks".into(), units: 1 },
+            Cost {
+                budget: self.compute_cluster.as_str().into(),
+                units: if *linked { 1 } else { CLONE_UNITS },
+            },
+        ];
+        step.mark = Some(self.uuid);
+        step.undo = Some("`slipway destroy cluster` removes it".to_owned());
+        step.limit = CLONE_LIMIT;
+        step
+    }
+
+    pub(super) async fn perform(
+        &self,
+        vcenter: &VCenter,
+        seen: &Seen<State>,
+        action: Action,
+    ) -> Result<Option<State>, KindError> {
+        let tags = self.shape.as_ref().map(|shape| shape.tags.as_slice()).unwrap_or_default();
+        match (action, &seen.own) {
+            (Action::Clone, _) => {
+                let moref = self.clone_from(vcenter, seen).await?;
+                Ok(Some(self.made(moref.reference.to_string())))
+            }
+            (Action::JoinGroup, Some(own)) => self.join(vcenter, own).await.map(Some),
+            (_, Some(own)) => change(vcenter, seen, own, action, tags).await,
+            _ => Err(absent("machine")),
+        }
+    }
+
+    async fn clone_from(&self, vcenter: &VCenter, seen: &Seen<State>) -> Result<MoRef, KindError> {
+        let (client, places) = (&vcenter.client, &vcenter.places);
+        let shape = self.shape.as_ref().ok_or_else(|| absent("shape"))?;
+        let Some(State::Machine { moref: template, .. }) = seen.need("template") else {
+            return Err(absent("template"));
+        };
+        let Some(State::Folder { moref: folder, .. }) = seen.need("folder") else {
+            return Err(absent("folder"));
+        };
+        let hardware = vcenter.hardware_of(template).await?;
+        let mut networks = Vec::new();
+        for path in &shape.networks {
+            networks.push(places.network(path).await?);
+        }
+        let data_disks = shape
+            .data_disks
+            .iter()
+            .map(|disk| DiskSpec { size_gib: disk.size_gib, provisioning: disk.provisioning });
+        let devices = Devices { networks, disk_gib: Some(shape.disk_gib), data_disks: data_disks.collect() };
+        let unfit = |source| KindError::Devices { template: template.clone(), source };
+        let spec = CloneSpec {
+            name: self.name.clone(),
+            folder: vcenter.moref(folder),
+            pool: Some(places.object("resource pool", &shape.pool).await?),
+            datastore: Some(places.object("datastore", &shape.datastore).await?),
+            host: None,
+            disks: shape.disks(&hardware)?,
+            template: false,
+            config: ConfigSpec {
+                instance_uuid: Some(self.uuid.to_string()),
+                annotation: Some(format!("{} of the cluster {}, made by slipway", self.name, self.infra_id)),
+                disk_uuids: Some(true),
+                cpus: Some(shape.cpus),
+                cores_per_socket: shape.cores_per_socket,
+                memory_mib: Some(shape.memory_mib),
+                devices: hardware.changes(&devices).map_err(unfit)?,
+                extra_config: self.extra_config(shape),
+            },
+        };
+        let task = client.clone_machine(&vcenter.moref(template), &spec).await?;
+        client.finish(&task, CLONE_LIMIT).await?.ok_or_else(|| absent("new machine"))
+    }
+
+    async fn join(&self, vcenter: &VCenter, own: &State) -> Result<State, KindError> {
+        let mut own = own.clone();
+        let (State::Machine { moref, grouped, .. }, Some(zone)) = (&mut own, &self.zone) else {
+            return Err(absent("machine group"));
+        };
+        let cluster = vcenter.places.object("compute cluster", &self.compute_cluster).await?;
+        let machine = vcenter.moref(moref);
+        vcenter.client.change_members(&cluster, zone, &[machine], &[], REMOVE_LIMIT).await?;
+        *grouped = true;
+        Ok(own)
+    }
+
+    fn extra_config(&self, shape: &Shape) -> BTreeMap<String, String> {
+        let mut config = shape.vmx.clone();
+        config.insert(CLUSTER_MARK.to_owned(), self.infra_id.clone());
+        config.insert(OBJECT_MARK.to_owned(), self.uuid.to_string());
+        if let Some(Ignition { data, encoding }) = &shape.ignition {
+            config.insert("guestinfo.ignition.config.data".to_owned(), data.expose_secret().to_owned());
+            config.insert("guestinfo.ignition.config.data.encoding".to_owned(), (*encoding).to_owned());
+        }
+        config
+    }
+}
+
+impl Shape {
+    fn disks(&self, hardware: &Hardware) -> Result<DiskMove, KindError> {
+        if !self.linked {
+            return Ok(DiskMove::Full);
+        }
+        match hardware.current_snapshot.clone() {
+            Some(snapshot) => Ok(DiskMove::Linked { snapshot }),
+            None => Err(KindError::Refused(
+                "a linked clone needs a template with a snapshot; make one, or use `cloneMode: fullClone`"
+                    .to_owned(),
+            )),
+        }
+    }
+}
+
+pub(super) fn tag_step(id: &Id, path: &str, name: &str) -> Step<Action> {
+    let mut step = step(id, Action::AttachTag, "tag", format!("attach the cluster's tag to `{name}`"));
+    step.needs = vec![
+        need("/", "InventoryService.Tagging.AttachTag"),
+        need(path, "InventoryService.Tagging.ObjectAttachable"),
+    ];
+    step
+}
+
+pub(super) fn destroy_step(id: &Id, path: &str, what: &str) -> Step<Action> {
+    let mut step = step(id, Action::Destroy, "destroy", format!("destroy the {what} with its disks"));
+    step.needs = vec![need(path, "VirtualMachine.Inventory.Delete")];
+    step.costs = vec![Cost { budget: "tasks".into(), units: 1 }];
+    step.limit = REMOVE_LIMIT;
+    step
+}
+
+/// What is done to machines and templates alike, once they are there.
+pub(super) async fn change(
+    vcenter: &VCenter,
+    seen: &Seen<State>,
+    own: &State,
+    action: Action,
+    tags: &[String],
+) -> Result<Option<State>, KindError> {
+    let mut next = own.clone();
+    let State::Machine { moref, tagged, volumes, .. } = &mut next else { return Err(absent("machine")) };
+    let (client, machine) = (&vcenter.client, vcenter.moref(moref));
+    match action {
+        Action::AttachTag => {
+            vcenter.attach_tag(seen, &machine).await?;
+            client.attach_all(tags, &machine).await?;
+            *tagged = true;
+            Ok(Some(next))
+        }
+        Action::DetachVolumes => {
+            let hardware = client.hardware(std::slice::from_ref(&machine)).await?;
+            let devices = hardware.get(&machine).map(foreign_disks).unwrap_or_default();
+            let devices = devices.into_iter().map(Disk::detach).collect();
+            let task = client.reconfigure(&machine, &ConfigSpec { devices, ..ConfigSpec::default() }).await?;
+            client.finish(&task, REMOVE_LIMIT).await?;
+            volumes.clear();
+            Ok(Some(next))
+        }
+        Action::Destroy => {
+            // A volume that was attached since would go with the machine.
+            let hardware = client.hardware(std::slice::from_ref(&machine)).await?;
+            let foreign = hardware.get(&machine).map(foreign_disks).unwrap_or_default();
+            if !foreign.is_empty() {
+                let files: Vec<String> = foreign.iter().map(|disk| disk.file.clone()).collect();
+                return Err(KindError::Refused(format!(
+                    "{} were attached meanwhile; run again",
+                    disks(&files)
+                )));
+            }
+            let ended = async { client.finish(&client.destroy(&machine).await?, REMOVE_LIMIT).await };
+            match ended.await {
+                Err(error) if matches!(error.fault().map(|f| &f.kind), Some(FaultKind::NotFound { .. })) => {
+                    Ok(None)
+                }
+                Err(error) => Err(error.into()),
+                Ok(_) => Ok(None),
+            }
+        }
+        _ => Err(absent("machine")),
+    }
+}
+
+/// Disks whose files are not in the folder of the machine's own: volumes of the storage driver, and what others attached.
+pub(super) fn foreign_disks(hardware: &Hardware) -> Vec<&Disk> {
+    let folder = |file: &str| file.rsplit_once('/').map(|(folder, _)| folder.to_owned());
+    let own = hardware.disks.first().and_then(|disk| folder(&disk.file));
+    let foreign =
+        |disk: &&Disk| disk.first_class_id.is_some() || (!disk.file.is_empty() && folder(&disk.file) != own);
+    hardware.disks.iter().skip(1).filter(foreign).collect()
+}
+
+fn disks(files: &[String]) -> String {
+    match files {
+        [one] => format!("the volume {one}"),
+        several => format!("{} volumes", several.len()),
+    }
+}

@@ -1,0 +1,158 @@
+//! Machines that run, and have an address.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use slipway_engine::{Cost, Goal, Id, Seen, Step};
+use uuid::Uuid;
+
+use super::batch::Turn;
+use super::{Action, KindError, State, VCenter, absent, need, step};
+use crate::vsphere::MoRef;
+use crate::vsphere::fault::FaultKind;
+use crate::vsphere::properties::Wanted;
+use crate::vsphere::soap::Element;
+
+const POWER_LIMIT: Duration = Duration::from_mins(5);
+
+/// Whether a machine runs. It needs the machine.
+#[derive(Debug, Clone)]
+pub struct Power {
+    /// The name of the machine.
+    pub machine: String,
+    pub uuid: Uuid,
+    pub path: String,
+}
+
+impl Power {
+    pub(super) fn next(
+        &self,
+        id: &Id,
+        goal: Goal,
+        own: Option<&State>,
+        address_limit: Duration,
+    ) -> Option<Step<Action>> {
+        let machine = &self.machine;
+        let (on, addressed) = match own {
+            Some(State::Power { on, addresses, .. }) => (*on, !addresses.is_empty()),
+            _ => (false, false),
+        };
+        let powered = |action, verb: &str, word: &str, privilege: &str| {
+            let mut step = step(id, action, verb, format!("power `{machine}` {word}"));
+            step.needs = vec![need(&self.path, &format!("VirtualMachine.Interact.{privilege}"))];
+            step.costs = vec![Cost { budget: "tasks".into(), units: 1 }];
+            step.limit = POWER_LIMIT;
+            step
+        };
+        match goal {
+            Goal::Present if !on => {
+                let mut step = powered(Action::PowerOn, "power on", "on", "PowerOn");
+                step.undo = Some("`slipway destroy cluster` powers it off".to_owned());
+                Some(step)
+            }
+            Goal::Present if !addressed => {
+                let sentence = format!("wait until `{machine}` has an address");
+                let mut step = step(id, Action::AwaitAddress, "wait for address", sentence);
+                step.limit = address_limit + Duration::from_secs(30);
+                Some(step)
+            }
+            Goal::Absent if on => Some(powered(Action::PowerOff, "power off", "off", "PowerOff")),
+            Goal::Present | Goal::Absent => None,
+        }
+    }
+
+    pub(super) async fn perform(
+        &self,
+        vcenter: &VCenter,
+        seen: &Seen<State>,
+        action: Action,
+        address_limit: Duration,
+    ) -> Result<Option<State>, KindError> {
+        let client = &vcenter.client;
+        let moref = match (&seen.own, seen.need("machine")) {
+            (Some(State::Power { moref, .. }), _) | (_, Some(State::Machine { moref, .. })) => moref.clone(),
+            _ => return Err(absent("machine")),
+        };
+        let machine = vcenter.moref(&moref);
+        match action {
+            Action::PowerOn => {
+                let ended = async { client.finish(&client.power_on(&machine).await?, POWER_LIMIT).await };
+                already(ended.await)?;
+                Ok(Some(State::Power { moref, on: true, addresses: Vec::new() }))
+            }
+            Action::PowerOff => {
+                let ended = async { client.finish(&client.power_off(&machine).await?, POWER_LIMIT).await };
+                already(ended.await)?;
+                // Nothing is left to remember: a machine that is off may be gone next time.
+                Ok(None)
+            }
+            Action::AwaitAddress => {
+                let addresses = vcenter.address_of(&machine, address_limit).await?;
+                Ok(Some(State::Power { moref, on: true, addresses }))
+            }
+            _ => Err(absent("machine")),
+        }
+    }
+}
+
+/// A machine that is on already is as good as one that was powered on.
+fn already(ended: Result<Option<MoRef>, crate::vsphere::Error>) -> Result<(), KindError> {
+    match ended {
+        Err(error) if error.fault().is_some_and(|fault| fault.kind == FaultKind::InvalidPowerState) => Ok(()),
+        done => done.map(drop).map_err(KindError::from),
+    }
+}
+
+/// The addresses a guest reports, but for those that only mean something on its own link.
+pub(super) fn addresses(guest_net: Option<&Element>) -> Vec<IpAddr> {
+    let cards = guest_net.map(|net| net.children.as_slice()).unwrap_or_default();
+    let texts = cards.iter().flat_map(|card| card.all("ipAddress"));
+    let usable = |address: &IpAddr| match address {
+        IpAddr::V4(address) => {
+            !address.is_link_local() && !address.is_loopback() && !address.is_unspecified()
+        }
+        IpAddr::V6(address) => {
+            !address.is_unicast_link_local() && !address.is_loopback() && !address.is_unspecified()
+        }
+    };
+    let mut found: Vec<IpAddr> = texts.filter_map(|text| text.text.parse().ok()).filter(usable).collect();
+    let mut known = std::collections::BTreeSet::new();
+    found.retain(|address| known.insert(*address));
+    found
+}
+
+impl VCenter {
+    /// Waits for a machine's addresses, in one call with all others that wait since the same moment.
+    async fn address_of(&self, machine: &MoRef, limit: Duration) -> Result<Vec<IpAddr>, KindError> {
+        let client = self.client.clone();
+        let follow = move |mut turn: Turn<MoRef, Vec<IpAddr>>| async move {
+            let machines: Vec<MoRef> = turn.requests().cloned().collect();
+            let wanted = [Wanted { kind: "VirtualMachine", properties: &["guest.net"] }];
+            let mut watch = match client.watch(&machines, &wanted).await {
+                Ok(watch) => watch,
+                Err(error) => return turn.fail(error.into()),
+            };
+            let end = tokio::time::Instant::now() + limit;
+            while !turn.is_answered() {
+                let changes = match tokio::time::timeout_at(end, watch.next()).await {
+                    Ok(Ok(changes)) => changes,
+                    Ok(Err(error)) => return turn.fail(error.into()),
+                    Err(_) => {
+                        let hint = "the guest has no network, no VMware Tools, or does not start";
+                        turn.fail(KindError::NoAddress { limit, hint });
+                        return watch.end().await;
+                    }
+                };
+                for change in changes {
+                    let net = change.properties.get("guest.net").and_then(Option::as_ref);
+                    let found = addresses(net);
+                    if !found.is_empty() {
+                        turn.answer(|machine| *machine == change.moref, || found.clone());
+                    }
+                }
+            }
+            watch.end().await;
+        };
+        self.guests.ask(machine.clone(), follow).await
+    }
+}
