@@ -12,7 +12,7 @@ use std::path::Path;
 use jiff::Timestamp;
 use slipway_assets::pki::PkiError;
 use slipway_assets::random::Random;
-use slipway_assets::{Cluster, Identity, Pki, Tree};
+use slipway_assets::{Cluster, Credentials, Identity, Pki, Tree};
 use slipway_config::findings::Report;
 use slipway_config::install_config::{self, InstallConfig};
 use slipway_config::yaml::Limits;
@@ -202,16 +202,32 @@ struct Workbench {
     outcome: Outcome,
 }
 
-/// Reads the user's files before the directory is touched, then takes hold of it.
-fn prepare(request: &Request<'_>, generators: &Generators<'_>) -> Result<Workbench, Error> {
+/// What the user wrote, and how to log in to what it names.
+#[derive(Debug)]
+pub(crate) struct Loaded {
+    pub(crate) config: InstallConfig,
+    pub(crate) credentials: Credentials,
+    text: String,
+    report: Report,
+    warnings: Vec<String>,
+}
+
+/// Reads the install-config of a directory, and the credentials it points to.
+pub(crate) fn load(request: &Request<'_>) -> Result<Loaded, Error> {
     let text = read_install_config(request.directory)?;
     let loaded = install_config::load(&text);
     let Some(config) = loaded.config else {
         let path = request.directory.join(INSTALL_CONFIG);
         return Err(Error::InstallConfig { path, report: Box::new(loaded.report) });
     };
-    let Resolved { credentials, mut warnings } =
+    let Resolved { credentials, warnings } =
         credentials::resolve(&config, request.directory, request.environment)?;
+    Ok(Loaded { config, credentials, text, report: loaded.report, warnings })
+}
+
+/// Reads the user's files before the directory is touched, then takes hold of it.
+fn prepare(request: &Request<'_>, generators: &Generators<'_>) -> Result<Workbench, Error> {
+    let Loaded { config, credentials, text, report, mut warnings } = load(request)?;
     let inputs = Inputs::from([
         (INSTALL_CONFIG.to_owned(), Digest::of(text.as_bytes())),
         ("the credentials".to_owned(), credentials::digest(&credentials)),
@@ -247,7 +263,7 @@ fn prepare(request: &Request<'_>, generators: &Generators<'_>) -> Result<Workben
     let outcome = Outcome {
         cluster: config.name.to_string(),
         infra_id: state.identity.infra_id.to_string(),
-        report: loaded.report,
+        report,
         warnings,
         files: Vec::new(),
         backup: None,

@@ -2,6 +2,7 @@
 //!
 //! | module | what it holds |
 //! |---|---|
+//! | [`cluster`] | machines on vCenters: plan, create, destroy |
 //! | [`create`] | `create manifests` and `create ignition-configs` |
 //! | [`install_config`] | `create install-config` from answers |
 //! | [`store`] | the asset directory: lock, state, edits, writing |
@@ -9,6 +10,7 @@
 //! | [`environment`] | the variables of the process |
 //! | [`random`] | randomness from the operating system |
 
+pub mod cluster;
 pub mod create;
 pub mod credentials;
 pub mod environment;

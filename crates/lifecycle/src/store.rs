@@ -157,6 +157,11 @@ impl Store {
         self.backup.as_deref()
     }
 
+    /// Where a file of ours is that is neither generated nor for the user.
+    pub(crate) fn own_file(&self, name: &str) -> PathBuf {
+        self.disk.state_file().with_file_name(name)
+    }
+
     /// Whether keys are about to be replaced.
     pub(crate) fn replaces(&self) -> bool {
         !self.doomed.is_empty()

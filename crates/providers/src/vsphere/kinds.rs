@@ -11,6 +11,7 @@
 //! | `power` | a machine that runs and has an address | |
 
 mod batch;
+mod budgets;
 mod error;
 mod folder;
 mod look;

@@ -1,0 +1,224 @@
+//! Clusters on vCenters: what should be there, what is there, and the way between.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | `blueprint` | the machines, as the files in `cluster-api/` say |
+//! | `wanted` | from there to resources of the engine |
+//! | `scan` | what a cluster has left on its vCenters, to be removed |
+
+mod blueprint;
+mod error;
+mod scan;
+mod wanted;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use slipway_assets::{Credentials, Login};
+use slipway_config::ids::InfraId;
+use slipway_config::install_config::vsphere::VCenter;
+use slipway_config::install_config::{InstallConfig, Platform as AnyPlatform};
+use slipway_engine::apply::doubt;
+use slipway_engine::budget::Budgets;
+use slipway_engine::progress::Listener;
+use slipway_engine::{
+    Endpoint, FileJournal, Graph, Journal, Options, Outcome, Plan, World, apply, observe, plan,
+};
+use slipway_providers::vsphere::kinds::{Action, State, VSphere, Wanted};
+use slipway_providers::vsphere::{self, Client};
+
+use self::blueprint::Blueprint;
+pub use self::blueprint::BrokenFile;
+pub use self::error::Error;
+use crate::create::{self, Loaded, Request};
+use crate::store::Store;
+
+/// Where the intents of a cluster are.
+const JOURNAL: &str = "journal.jsonl";
+
+/// What is to become of a cluster.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    Create,
+    /// The bootstrap machine goes, the rest stays.
+    DestroyBootstrap,
+    Destroy,
+}
+
+/// A cluster and its vCenters. The asset directory is ours alone as long as this lives.
+#[derive(Debug)]
+pub struct Project {
+    pub cluster: String,
+    pub infra_id: InfraId,
+    config: InstallConfig,
+    store: Option<Store>,
+    blueprint: Blueprint,
+    platform: Arc<VSphere>,
+    journal: FileJournal,
+}
+
+/// What would be done, and everything it was decided from.
+#[derive(Debug)]
+pub struct Prospect {
+    pub plan: Plan<Action>,
+    pub world: World<State>,
+    graph: Graph<Wanted>,
+    budgets: Budgets,
+}
+
+/// What may be asked of vCenters.
+#[derive(Debug, Clone, Copy)]
+pub struct Patience {
+    /// For a call.
+    pub call: Duration,
+    /// For a machine to get an address.
+    pub address: Duration,
+    /// For a vCenter that does not answer.
+    pub silence: Duration,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Patience {
+            call: Duration::from_mins(1),
+            address: Duration::from_mins(15),
+            silence: Duration::from_mins(10),
+        }
+    }
+}
+
+impl Project {
+    /// A cluster whose machines are to be made, or looked at: reads `cluster-api/` and the Ignition configurations as
+    /// they are on disk. They have to be there.
+    pub fn open(request: &Request<'_>, patience: Patience) -> Result<Self, Error> {
+        let Loaded { config, credentials, .. } = create::load(request)?;
+        let store = Store::open(request.directory, request.command, request.now)?;
+        let state =
+            store.state()?.ok_or_else(|| Error::NoFiles { directory: request.directory.to_owned() })?;
+        let blueprint = Blueprint::read(request.directory, &config, &state.identity)?;
+        Self::assemble(config, credentials, state.identity.infra_id, blueprint, Some(store), None, patience)
+    }
+
+    /// A cluster that is to go. Its directory may be lost: the install-config and its id are enough.
+    pub fn open_to_destroy(
+        request: &Request<'_>,
+        infra_id: Option<InfraId>,
+        patience: Patience,
+    ) -> Result<Self, Error> {
+        let Loaded { config, credentials, .. } = create::load(request)?;
+        if let Some(infra_id) = infra_id {
+            let journal = request.directory.join(format!(".slipway-{infra_id}-{JOURNAL}"));
+            return Self::assemble(
+                config,
+                credentials,
+                infra_id,
+                Blueprint::default(),
+                None,
+                Some(&journal),
+                patience,
+            );
+        }
+        let store = Store::open(request.directory, request.command, request.now)?;
+        let state =
+            store.state()?.ok_or_else(|| Error::Unknown { directory: request.directory.to_owned() })?;
+        // What is on disk may be broken or gone: what is on the vCenters counts.
+        let blueprint = Blueprint::read(request.directory, &config, &state.identity).unwrap_or_default();
+        Self::assemble(config, credentials, state.identity.infra_id, blueprint, Some(store), None, patience)
+    }
+
+    fn assemble(
+        config: InstallConfig,
+        credentials: Credentials,
+        infra_id: InfraId,
+        blueprint: Blueprint,
+        store: Option<Store>,
+        journal: Option<&Path>,
+        patience: Patience,
+    ) -> Result<Self, Error> {
+        let (AnyPlatform::VSphere(platform), Credentials::VSphere(logins)) = (&config.platform, credentials)
+        else {
+            return Err(Error::Platform(config.platform.name()));
+        };
+        let mut clients = Vec::new();
+        for (vcenter, login) in platform.vcenters.iter().zip(logins) {
+            clients.push((endpoint_of(vcenter), client(vcenter, login, patience.call)?));
+        }
+        let mut vsphere = VSphere::new(clients);
+        vsphere.address_limit = patience.address;
+        let path = match (journal, &store) {
+            (Some(path), _) => path.to_owned(),
+            (None, Some(store)) => store.own_file(JOURNAL),
+            (None, None) => JOURNAL.into(),
+        };
+        Ok(Project {
+            cluster: config.name.to_string(),
+            infra_id,
+            config,
+            store,
+            blueprint,
+            platform: Arc::new(vsphere),
+            journal: FileJournal::open(&path)?,
+        })
+    }
+
+    /// Looks at everything and says what would be done.
+    pub async fn survey(&self, purpose: Purpose, recreate: &[String]) -> Result<Prospect, Error> {
+        let resources = match purpose {
+            Purpose::Create => wanted::resources(&self.blueprint, &self.infra_id),
+            Purpose::DestroyBootstrap => wanted::bootstrap(&self.blueprint),
+            Purpose::Destroy => {
+                scan::resources(&self.platform, &self.config, &self.infra_id, &self.blueprint).await?
+            }
+        };
+        let graph = Graph::new(resources)?;
+        let world = observe(&self.platform, &graph, &self.journal).await;
+        let options = options(&graph, recreate, Budgets::default());
+        let plan = plan(&*self.platform, &graph, &world, |resource, sight| {
+            doubt(resource, sight, self.journal.made(&resource.id), &options.recreate)
+        });
+        let budgets = self.platform.budgets(&graph).await;
+        Ok(Prospect { plan, world, graph, budgets })
+    }
+
+    /// Does it. Whatever happens, running it again goes on from there.
+    pub async fn apply(
+        &mut self,
+        prospect: Prospect,
+        recreate: &[String],
+        patience: Patience,
+        listener: &impl Listener,
+        cancelled: impl Future<Output = ()> + Send,
+    ) -> Result<Outcome<State>, Error> {
+        let Prospect { world, graph, budgets, .. } = prospect;
+        let options = Options { patience: patience.silence, ..options(&graph, recreate, budgets) };
+        Ok(apply(&self.platform, &graph, world, &mut self.journal, listener, &options, cancelled).await?)
+    }
+
+    /// Ends the sessions on all vCenters.
+    pub async fn close(self) {
+        self.platform.logout().await;
+        drop(self.store);
+    }
+}
+
+fn options(graph: &Graph<Wanted>, recreate: &[String], budgets: Budgets) -> Options {
+    let chosen = graph.iter().filter(|resource| recreate.iter().any(|name| **name == *resource.id.name));
+    let recreate = chosen.map(|resource| resource.id.clone()).collect();
+    Options { budgets, recreate, ..Options::default() }
+}
+
+/// How the engine and the files name a vCenter: its server, with the port where that is not the usual one.
+fn endpoint_of(vcenter: &VCenter) -> Endpoint {
+    match vcenter.port.get() {
+        443 => Endpoint::from(vcenter.server.to_string().as_str()),
+        port => Endpoint::from(format!("{}:{port}", vcenter.server).as_str()),
+    }
+}
+
+fn client(vcenter: &VCenter, login: Login, timeout: Duration) -> Result<Client, Error> {
+    let mut endpoint = vsphere::Endpoint::new(&vcenter.server.to_string(), vcenter.port.get(), &vcenter.tls);
+    endpoint.timeout = timeout;
+    let login = vsphere::Login { user: login.user, password: login.password };
+    Ok(Client::new(endpoint, login)?)
+}

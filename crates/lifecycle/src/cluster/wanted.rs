@@ -1,0 +1,243 @@
+//! From the machines in the files to everything that has to be there for them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use slipway_api::DataDisk as DiskFile;
+use slipway_config::ids::InfraId;
+use slipway_engine::{Endpoint, Goal, Id, Resource};
+use slipway_providers::vsphere::kinds::{
+    Apart, DataDisk, Folder, Machine, Power, Shape, Source, Tag, Template, Wanted, Zone,
+};
+use slipway_providers::vsphere::machines::Provisioning;
+
+use super::blueprint::{Blueprint, Planned};
+
+/// Of what could start, the control plane goes first.
+const FIRST: u8 = 1;
+const LATER: u8 = 2;
+
+/// The ids of resources, by kind.
+pub(super) mod ids {
+    use slipway_engine::{Endpoint, Id};
+
+    pub(crate) fn tag(endpoint: &Endpoint, infra_id: &str) -> Id {
+        Id::new(endpoint, "tag", infra_id)
+    }
+
+    pub(crate) fn folder(endpoint: &Endpoint, path: &str) -> Id {
+        Id::new(endpoint, "folder", path)
+    }
+
+    pub(crate) fn template(endpoint: &Endpoint, datacenter: &str, name: &str) -> Id {
+        let name = if name.starts_with('/') { name.to_owned() } else { format!("/{datacenter}/{name}") };
+        Id::new(endpoint, "template", &name)
+    }
+
+    pub(crate) fn machine(endpoint: &Endpoint, name: &str) -> Id {
+        Id::new(endpoint, "machine", name)
+    }
+
+    pub(crate) fn power(endpoint: &Endpoint, name: &str) -> Id {
+        Id::new(endpoint, "power", name)
+    }
+
+    pub(crate) fn rule(endpoint: &Endpoint, kind: &str, cluster: &str, name: &str) -> Id {
+        Id::new(endpoint, kind, &format!("{cluster}: {name}"))
+    }
+}
+
+/// The cluster's tag, on one vCenter.
+pub(super) fn tag(endpoint: &Endpoint, infra_id: &InfraId, goal: Goal) -> Resource<Wanted> {
+    let tag = Tag {
+        category: format!("openshift-{infra_id}"),
+        tag: infra_id.to_string(),
+        description: format!("Belongs to the cluster {infra_id}; added by slipway"),
+    };
+    let id = ids::tag(endpoint, infra_id.as_str());
+    Resource { id, goal, wanted: Wanted::Tag(tag), needs: Vec::new(), rank: FIRST }
+}
+
+/// Everything that has to be there, on all vCenters.
+pub(super) fn resources(blueprint: &Blueprint, infra_id: &InfraId) -> Vec<Resource<Wanted>> {
+    let mut resources: BTreeMap<Id, Resource<Wanted>> = BTreeMap::new();
+    let mut add = |resource: Resource<Wanted>| {
+        resources.entry(resource.id.clone()).or_insert(resource);
+    };
+    for machine in &blueprint.machines {
+        let endpoint = &machine.endpoint;
+        add(tag(endpoint, infra_id, Goal::Present));
+        folders(endpoint, &machine.spec.folder, infra_id).into_iter().for_each(&mut add);
+        add(template(machine));
+        if let Some(zone) = zone(blueprint, machine) {
+            add(zone);
+        }
+    }
+    let apart = apart(&blueprint.machines, infra_id);
+    for machine in &blueprint.machines {
+        add(self::machine(blueprint, machine, infra_id));
+        let rule =
+            apart.iter().find(|rule| rule.needs.contains(&ids::machine(&machine.endpoint, &machine.name)));
+        add(power(machine, Goal::Present, rule.map(|rule| rule.id.clone())));
+    }
+    apart.into_iter().for_each(&mut add);
+    resources.into_values().collect()
+}
+
+/// The bootstrap machine, to go.
+pub(super) fn bootstrap(blueprint: &Blueprint) -> Vec<Resource<Wanted>> {
+    let mut resources = Vec::new();
+    for planned in blueprint.machines.iter().filter(|machine| machine.is_bootstrap) {
+        let machine = Machine {
+            name: planned.name.clone(),
+            uuid: planned.uuid,
+            infra_id: String::new(),
+            folder: planned.spec.folder.clone(),
+            compute_cluster: compute_cluster(&planned.spec.resource_pool).to_owned(),
+            zone: None,
+            shape: None,
+        };
+        let id = ids::machine(&planned.endpoint, &planned.name);
+        let (goal, wanted) = (Goal::Absent, Wanted::Machine(Box::new(machine)));
+        resources.push(Resource { id, goal, wanted, needs: Vec::new(), rank: FIRST });
+        resources.push(power(planned, Goal::Absent, None));
+    }
+    resources
+}
+
+/// A folder and those it is in, below the datacenter's own.
+pub(super) fn folders(endpoint: &Endpoint, path: &str, infra_id: &InfraId) -> Vec<Resource<Wanted>> {
+    let Some((datacenter, rest)) = path.split_once("/vm/") else { return Vec::new() };
+    let mut parent: Option<Id> = None;
+    let mut path = format!("{datacenter}/vm");
+    let level = |name: &str| {
+        path = format!("{path}/{name}");
+        let id = ids::folder(endpoint, &path);
+        let needs = [ids::tag(endpoint, infra_id.as_str())].into_iter().chain(parent.replace(id.clone()));
+        let wanted =
+            Wanted::Folder(Folder { path: path.clone(), named_after_cluster: name == infra_id.as_str() });
+        Resource { id, goal: Goal::Present, wanted, needs: needs.collect(), rank: FIRST }
+    };
+    rest.split('/').filter(|name| !name.is_empty()).map(level).collect()
+}
+
+fn template(machine: &Planned) -> Resource<Wanted> {
+    let spec = &machine.spec;
+    let source = Source::Existing { datacenter: format!("/{}", spec.datacenter.trim_start_matches('/')) };
+    let wanted = Wanted::Template(Template { name: spec.template.clone(), source });
+    let id = template_id(machine);
+    Resource { id, goal: Goal::Present, wanted, needs: Vec::new(), rank: FIRST }
+}
+
+fn template_id(machine: &Planned) -> Id {
+    ids::template(&machine.endpoint, &machine.spec.datacenter, &machine.spec.template)
+}
+
+/// The compute cluster a resource pool is of.
+pub(super) fn compute_cluster(pool: &str) -> &str {
+    pool.split_once("/Resources").map_or(pool, |(cluster, _)| cluster)
+}
+
+fn zone(blueprint: &Blueprint, machine: &Planned) -> Option<Resource<Wanted>> {
+    let name = machine.spec.failure_domain.as_ref()?;
+    let domain = blueprint.zones.iter().find(|zone| zone.metadata.name.as_ref() == Some(name))?;
+    let hosts = domain.spec.topology.hosts.as_ref()?;
+    let compute_cluster = domain.spec.topology.compute_cluster.clone();
+    let id = ids::rule(&machine.endpoint, "zone", &compute_cluster, &hosts.vm_group_name);
+    let wanted = Wanted::Zone(Zone {
+        name: hosts.vm_group_name.clone(),
+        compute_cluster,
+        host_group: hosts.host_group_name.clone(),
+    });
+    Some(Resource { id, goal: Goal::Present, wanted, needs: Vec::new(), rank: FIRST })
+}
+
+fn machine(blueprint: &Blueprint, planned: &Planned, infra_id: &InfraId) -> Resource<Wanted> {
+    let Planned { name, endpoint, spec, ignition, .. } = planned;
+    let zone = zone(blueprint, planned);
+    let zone_name = match zone.as_ref().map(|zone| &zone.wanted) {
+        Some(Wanted::Zone(zone)) => Some(zone.name.clone()),
+        _ => None,
+    };
+    let shape = Shape {
+        pool: spec.resource_pool.clone(),
+        datastore: spec.datastore.clone(),
+        networks: spec.network.devices.iter().map(|device| device.network_name.clone()).collect(),
+        cpus: spec.num_cpus,
+        cores_per_socket: spec.num_cores_per_socket,
+        memory_mib: spec.memory_mib.into(),
+        disk_gib: spec.disk_gib.into(),
+        data_disks: spec.data_disks.iter().map(data_disk).collect(),
+        linked: spec.clone_mode == "linkedClone",
+        vmx: spec.custom_vmx_keys.clone(),
+        ignition: Some(ignition.clone()),
+        tags: spec.tag_ids.clone(),
+    };
+    let machine = Machine {
+        name: name.clone(),
+        uuid: planned.uuid,
+        infra_id: infra_id.to_string(),
+        folder: spec.folder.clone(),
+        compute_cluster: compute_cluster(&spec.resource_pool).to_owned(),
+        zone: zone_name,
+        shape: Some(shape),
+    };
+    let mut needs = vec![
+        ids::tag(endpoint, infra_id.as_str()),
+        ids::folder(endpoint, &spec.folder),
+        template_id(planned),
+    ];
+    needs.extend(zone.map(|zone| zone.id));
+    Resource {
+        id: ids::machine(endpoint, name),
+        goal: Goal::Present,
+        wanted: Wanted::Machine(Box::new(machine)),
+        needs,
+        rank: if planned.is_bootstrap { FIRST } else { LATER },
+    }
+}
+
+fn data_disk(disk: &DiskFile) -> DataDisk {
+    let provisioning = match disk.provisioning_mode.as_deref() {
+        Some("Thick") => Provisioning::Thick,
+        Some("EagerlyZeroed") => Provisioning::EagerlyZeroed,
+        _ => Provisioning::Thin,
+    };
+    DataDisk { size_gib: disk.size_gib.into(), provisioning }
+}
+
+/// One rule for the control-plane machines of each compute cluster that has several.
+fn apart(machines: &[Planned], infra_id: &InfraId) -> Vec<Resource<Wanted>> {
+    let mut clusters: BTreeMap<(&Endpoint, &str), BTreeSet<&str>> = BTreeMap::new();
+    for machine in machines.iter().filter(|machine| !machine.is_bootstrap) {
+        let cluster = compute_cluster(&machine.spec.resource_pool);
+        clusters.entry((&machine.endpoint, cluster)).or_default().insert(&machine.name);
+    }
+    clusters.retain(|_, machines| machines.len() > 1);
+    let rule = |((endpoint, cluster), machines): ((&Endpoint, &str), BTreeSet<&str>)| {
+        let name = format!("{infra_id}-control-plane");
+        Resource {
+            id: ids::rule(endpoint, "apart", cluster, &name),
+            goal: Goal::Present,
+            needs: machines.iter().map(|machine| ids::machine(endpoint, machine)).collect(),
+            wanted: Wanted::Apart(Apart {
+                name,
+                compute_cluster: cluster.to_owned(),
+                machines: machines.into_iter().map(str::to_owned).collect(),
+            }),
+            rank: FIRST,
+        }
+    };
+    clusters.into_iter().map(rule).collect()
+}
+
+fn power(machine: &Planned, goal: Goal, rule: Option<Id>) -> Resource<Wanted> {
+    let Planned { name, endpoint, uuid, spec, .. } = machine;
+    let path = format!("{}/{name}", spec.folder);
+    Resource {
+        id: ids::power(endpoint, name),
+        goal,
+        wanted: Wanted::Power(Power { machine: name.clone(), uuid: *uuid, path }),
+        needs: [ids::machine(endpoint, name)].into_iter().chain(rule).collect(),
+        rank: if machine.is_bootstrap { FIRST } else { LATER },
+    }
+}

@@ -1,0 +1,53 @@
+//! How much a vCenter should be asked to do at once.
+
+use std::collections::BTreeSet;
+
+use slipway_engine::budget::Budgets;
+use slipway_engine::{Endpoint, Graph};
+
+use super::{VCenter, VSphere, Wanted};
+use crate::vsphere::properties::Wanted as Properties;
+
+/// Tasks of ours at once. vCenter runs about 640 operations for everybody (VMware's performance team, 2021); a fifth of it
+/// is enough for us.
+const TASKS: u32 = 128;
+
+/// What a host has for provisioning; a full clone takes 4 units, a linked one 1 (from the same source).
+const UNITS_PER_HOST: u32 = 16;
+
+impl VSphere {
+    /// Budgets for what a graph wants. A cluster whose hosts cannot be counted gets that of one host.
+    pub async fn budgets(&self, graph: &Graph<Wanted>) -> Budgets {
+        let mut budgets = Budgets::default();
+        for (endpoint, vcenter) in &self.vcenters {
+            budgets.limit(endpoint, "tasks", TASKS);
+            for cluster in clusters(graph, endpoint) {
+                let hosts = vcenter.hosts_of(cluster).await.unwrap_or(1);
+                budgets.limit(endpoint, cluster, hosts.max(1) * UNITS_PER_HOST);
+                budgets.limit(endpoint, &format!("rules of {cluster}"), 1);
+            }
+        }
+        budgets
+    }
+}
+
+fn clusters<'a>(graph: &'a Graph<Wanted>, endpoint: &Endpoint) -> BTreeSet<&'a str> {
+    let here = graph.iter().filter(|resource| resource.id.endpoint == *endpoint);
+    here.filter_map(|resource| match &resource.wanted {
+        Wanted::Machine(machine) => Some(machine.compute_cluster.as_str()),
+        Wanted::Apart(apart) => Some(apart.compute_cluster.as_str()),
+        Wanted::Zone(zone) => Some(zone.compute_cluster.as_str()),
+        _ => None,
+    })
+    .filter(|cluster| !cluster.is_empty())
+    .collect()
+}
+
+impl VCenter {
+    async fn hosts_of(&self, cluster: &str) -> Option<u32> {
+        let moref = self.client.find(cluster).await.ok()??;
+        let wanted = [Properties { kind: "ComputeResource", properties: &["host"] }];
+        let objects = self.client.retrieve(&[moref], &wanted).await.ok()?;
+        u32::try_from(objects.first()?.references("host").len()).ok()
+    }
+}
