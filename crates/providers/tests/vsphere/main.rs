@@ -6,6 +6,8 @@ mod import;
 mod inventory;
 mod machines;
 mod placement;
+mod proxy;
+mod secrets;
 mod services;
 mod sessions;
 mod tags;
