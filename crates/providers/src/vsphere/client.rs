@@ -1,23 +1,21 @@
 //! A client of one vCenter: one SOAP session, made when it is first needed and again when it has expired.
 
+mod exchange;
+
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use reqwest::header::{CONTENT_TYPE, COOKIE, HeaderMap, RETRY_AFTER, SET_COOKIE};
 use secrecy::{ExposeSecret, SecretString};
 use tokio::sync::OnceCell;
-use tracing::{Instrument, debug, debug_span};
+use tracing::debug;
 
-use super::endpoint::{Endpoint, Login, Proxy};
+use super::endpoint::{Endpoint, Login, Proxy, Trust};
 use super::error::{Cause, Error, Retry};
-use super::fault::Fault;
 use super::moref::{MoRef, Reference};
-use super::soap::{Body, Element, Malformed, element};
+use super::soap::{Body, Element, Malformed};
 use super::tasks::Tracker;
 use super::tls;
-
-/// More than a page of a property collector ever is.
-const LARGEST_REPLY: usize = 256 << 20;
+pub(super) use exchange::{Call, Service, VIM, cause, read_reply};
 
 /// How often a call that changes nothing is repeated, and how long the first pause is.
 const ATTEMPTS: u32 = 4;
@@ -44,6 +42,8 @@ struct Inner {
     rest: Mutex<Arc<Session>>,
     tracker: Tracker,
     placement: tokio::sync::Mutex<()>,
+    /// The volumes' service, once its version is known.
+    volumes: OnceCell<Service>,
 }
 
 /// One login. A session that turns out to have expired is replaced as a whole, by whoever notices first.
@@ -85,25 +85,10 @@ impl Client {
             method: "setting up".into(),
             source: Cause::Setup(source),
         };
-        let mut builder = reqwest::Client::builder()
-            .connect_timeout(endpoint.timeout.min(Duration::from_secs(30)))
-            .redirect(reqwest::redirect::Policy::none())
-            .https_only(true)
-            .user_agent(concat!("slipway/", env!("CARGO_PKG_VERSION")));
-        if let Some(config) = tls::config(&endpoint.trust).map_err(setup)? {
-            builder = builder.tls_backend_preconfigured(config);
-        }
-        builder = match &endpoint.proxy {
-            Proxy::FromEnvironment => builder,
-            Proxy::None => builder.no_proxy(),
-            Proxy::Url(url) => {
-                builder.proxy(reqwest::Proxy::https(url).map_err(|error| setup(error.to_string()))?)
-            }
-        };
-        let http = builder.build().map_err(|error| setup(error.to_string()))?;
+        let http = connector(&endpoint, &endpoint.trust).map_err(setup)?;
         let (session, rest) = (Mutex::default(), Mutex::default());
-        let (content, tracker, placement) = Default::default();
-        let inner = Inner { endpoint, login, http, content, session, rest, tracker, placement };
+        let (content, tracker, placement, volumes) = Default::default();
+        let inner = Inner { endpoint, login, http, content, session, rest, tracker, placement, volumes };
         Ok(Client { inner: Arc::new(inner) })
     }
 
@@ -127,8 +112,8 @@ impl Client {
             .content
             .get_or_try_init(|| async {
                 let (this, body) = (service_instance(), Body::new());
-                let deadline = self.inner.endpoint.timeout;
-                let ask = || self.post(method, &this, &body, None, deadline);
+                let call = Call::new(&VIM, method, &this, &body);
+                let ask = || self.post(call, None, self.inner.endpoint.timeout);
                 let (reply, _) = self.with_retries(ask).await?;
                 let element = reply.need("returnval").map_err(|cause| self.error(method, cause))?.clone();
                 let about = element.need("about").map_err(|cause| self.error(method, cause))?;
@@ -169,12 +154,25 @@ impl Client {
         body: &Body,
         deadline: Duration,
     ) -> Result<Element, Error> {
+        self.call_at(&VIM, this, method, body, deadline).await
+    }
+
+    /// Calls a service of the vCenter that shares its session.
+    pub(super) async fn call_at(
+        &self,
+        service: &Service,
+        this: &MoRef,
+        method: &str,
+        body: &Body,
+        deadline: Duration,
+    ) -> Result<Element, Error> {
         if this.vcenter != *self.server() {
             return Err(self.error(method, Cause::Stranger { object: this.to_string() }));
         }
+        let call = Call::new(service, method, &this.reference, body);
         let session = self.session();
         let cookie = self.cookie(&session).await?;
-        let result = self.post(method, &this.reference, body, Some(cookie), deadline).await;
+        let result = self.post(call, Some(cookie), deadline).await;
         let expired = matches!(&result, Err(error) if error.retry() == Retry::LogIn);
         if !expired {
             return result.map(|(reply, _)| reply);
@@ -183,7 +181,7 @@ impl Client {
         debug!(server = %self.server(), "the session has expired");
         let session = replace(&self.inner.session, &session);
         let cookie = self.cookie(&session).await?;
-        self.post(method, &this.reference, body, Some(cookie), deadline).await.map(|(reply, _)| reply)
+        self.post(call, Some(cookie), deadline).await.map(|(reply, _)| reply)
     }
 
     /// Ends the sessions, if there are any. Who still waits for a task is told.
@@ -195,7 +193,9 @@ impl Client {
             let manager = self.manager("sessionManager").await?;
             replace(&self.inner.session, &session);
             let deadline = self.inner.endpoint.timeout.min(Duration::from_secs(10));
-            match self.post("Logout", &manager.reference, &Body::new(), Some(cookie), deadline).await {
+            let body = Body::new();
+            let call = Call::new(&VIM, "Logout", &manager.reference, &body);
+            match self.post(call, Some(cookie), deadline).await {
                 Err(error) if error.retry() != Retry::LogIn => return Err(error),
                 // An expired session is as good as an ended one.
                 Ok(_) | Err(_) => {}
@@ -204,7 +204,23 @@ impl Client {
         rest
     }
 
-    fn session(&self) -> Arc<Session> {
+    /// Uses a session that was made in another way than by user and password, until it expires.
+    pub(super) fn adopt(&self, cookie: SecretString) {
+        let session = Session { cookie: OnceCell::new_with(Some(cookie)) };
+        *self.inner.session.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(session);
+    }
+
+    /// The cookie of the session, for services that want to see it.
+    pub(super) async fn session_cookie(&self) -> Result<SecretString, Error> {
+        self.cookie(&self.session()).await.cloned()
+    }
+
+    /// Drops a session that turned out to have expired.
+    pub(super) fn forget(&self, expired: &Arc<Session>) {
+        replace(&self.inner.session, expired);
+    }
+
+    pub(super) fn session(&self) -> Arc<Session> {
         current(&self.inner.session)
     }
 
@@ -214,6 +230,10 @@ impl Client {
 
     pub(super) fn replace_rest(&self, expired: &Arc<Session>) -> Arc<Session> {
         replace(&self.inner.rest, expired)
+    }
+
+    pub(super) fn volume_slot(&self) -> &OnceCell<Service> {
+        &self.inner.volumes
     }
 
     pub(super) fn tracker(&self) -> &Tracker {
@@ -241,43 +261,10 @@ impl Client {
             .text("userName", &login.user)
             .text("password", login.password.expose_secret())
             .text("locale", "en_US");
-        let (_, cookie) =
-            self.post("Login", &manager.reference, &body, None, self.inner.endpoint.timeout).await?;
+        let call = Call::new(&VIM, "Login", &manager.reference, &body);
+        let (_, cookie) = self.post(call, None, self.inner.endpoint.timeout).await?;
         debug!(server = %self.server(), user = %login.user, "logged in");
         cookie.ok_or_else(|| self.error("Login", Malformed::Missing("session cookie")))
-    }
-
-    /// One exchange: the content of the response element, and the session cookie if one was set.
-    async fn post(
-        &self,
-        method: &str,
-        this: &Reference,
-        body: &Body,
-        cookie: Option<&SecretString>,
-        deadline: Duration,
-    ) -> Result<(Element, Option<SecretString>), Error> {
-        let endpoint = &self.inner.endpoint;
-        let version = self.inner.content.get().map_or("", |content| &content.about.api_version);
-        let action = if version.is_empty() { "urn:vim25".to_owned() } else { format!("urn:vim25/{version}") };
-        let mut request = self
-            .inner
-            .http
-            .post(format!("{}/sdk", endpoint.url()))
-            .timeout(deadline)
-            .header(CONTENT_TYPE, "text/xml; charset=utf-8")
-            .header("SOAPAction", action)
-            .body(body.envelope(method, this, "urn:vim25"));
-        if let Some(cookie) = cookie {
-            request = request.header(COOKIE, cookie.expose_secret());
-        }
-        let span = debug_span!("call", server = %endpoint.server, method, object = %this);
-        let exchange = async {
-            let response = request.send().await.map_err(|error| cause(error, deadline))?;
-            let (status, headers) = (response.status().as_u16(), response.headers().clone());
-            let reply = read_reply(response, deadline).await?;
-            understand(method, status, &headers, &reply)
-        };
-        exchange.instrument(span).await.map_err(|source| self.error(method, source))
     }
 
     /// Repeats what fails for reasons that may pass.
@@ -303,6 +290,28 @@ impl Client {
     }
 }
 
+/// An HTTP client for the endpoint's network, that trusts in its own way.
+pub(super) fn connector(endpoint: &Endpoint, trust: &Trust) -> Result<reqwest::Client, String> {
+    let mut builder = reqwest::Client::builder()
+        .connect_timeout(endpoint.timeout.min(Duration::from_secs(30)))
+        .redirect(reqwest::redirect::Policy::none())
+        .https_only(true)
+        .user_agent(concat!("slipway/", env!("CARGO_PKG_VERSION")));
+    if let Some(config) = tls::config(trust)? {
+        builder = builder.tls_backend_preconfigured(config);
+    }
+    builder = match &endpoint.proxy {
+        Proxy::FromEnvironment => builder,
+        Proxy::None => builder.no_proxy(),
+        Proxy::Url(url) => {
+            // The message of a proxy that is no URL would hold it, with its password.
+            let proxy = reqwest::Proxy::https(url).map_err(|_| "the proxy is not a URL".to_owned())?;
+            builder.proxy(proxy)
+        }
+    };
+    builder.build().map_err(|error| error.to_string())
+}
+
 fn current(slot: &Mutex<Arc<Session>>) -> Arc<Session> {
     slot.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }
@@ -314,78 +323,4 @@ fn replace(slot: &Mutex<Arc<Session>>, expired: &Arc<Session>) -> Arc<Session> {
         *current = Arc::default();
     }
     current.clone()
-}
-
-/// The whole body, as far as it is bearable.
-pub(super) async fn read_reply(
-    mut response: reqwest::Response,
-    deadline: Duration,
-) -> Result<Vec<u8>, Cause> {
-    let mut reply = Vec::new();
-    while let Some(chunk) = response.chunk().await.map_err(|error| cause(error, deadline))? {
-        if reply.len() + chunk.len() > LARGEST_REPLY {
-            return Err(Cause::TooLarge(LARGEST_REPLY));
-        }
-        reply.extend_from_slice(&chunk);
-    }
-    Ok(reply)
-}
-
-/// A reply or a fault. Faults come with status 500; anything else is not from the API.
-fn understand(
-    method: &str,
-    status: u16,
-    headers: &HeaderMap,
-    reply: &[u8],
-) -> Result<(Element, Option<SecretString>), Cause> {
-    if status != 200 && status != 500 {
-        let seconds = headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
-        return Err(Cause::Status { status, retry_after: seconds.map(Duration::from_secs) });
-    }
-    let envelope = match element::parse(reply) {
-        Err(_) if status == 500 => return Err(Cause::Status { status, retry_after: None }),
-        parsed => parsed?,
-    };
-    let mut content = envelope.need("Body")?.children.iter();
-    let Some(content) = content.next() else { return Err(Malformed::Missing("Body").into()) };
-    if &*content.name == "Fault" {
-        return Err(Fault::of_message(content).into());
-    }
-    if content.name.strip_suffix("Response") != Some(method) {
-        return Err(Malformed::Missing("response").into());
-    }
-    let cookie = headers.get_all(SET_COOKIE).iter().find_map(|value| {
-        let pair = value.to_str().ok()?.split(';').next()?.trim();
-        pair.starts_with("vmware_soap_session").then(|| SecretString::from(pair))
-    });
-    Ok((content.clone(), cookie))
-}
-
-/// Sorts what the HTTP client reports.
-pub(super) fn cause(error: reqwest::Error, deadline: Duration) -> Cause {
-    // The address is part of every message above; the query never holds secrets, but is of no use either.
-    let error = error.without_url();
-    if error.is_timeout() {
-        return Cause::Timeout(deadline);
-    }
-    if untrusted(&error) {
-        return Cause::Untrusted(error.into());
-    }
-    if error.is_connect() { Cause::Connect(error.into()) } else { Cause::Broken(error.into()) }
-}
-
-/// Whether the certificate was the problem, somewhere down the chain of errors. What an I/O error wraps is not
-/// its source.
-fn untrusted(error: &(dyn std::error::Error + 'static)) -> bool {
-    if let Some(error) = error.downcast_ref::<rustls::Error>() {
-        return matches!(error, rustls::Error::InvalidCertificate(_));
-    }
-    let wrapped = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
-    wrapped.is_some_and(|inner| untrusted(inner)) || error.source().is_some_and(untrusted)
-}
-
-impl From<Fault> for Cause {
-    fn from(fault: Fault) -> Self {
-        Cause::Fault(Box::new(fault))
-    }
 }

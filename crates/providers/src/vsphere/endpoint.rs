@@ -1,5 +1,6 @@
 //! Where a vCenter is, who logs in, and how its certificate is verified.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -65,12 +66,23 @@ impl Trust {
 }
 
 /// Which proxy leads to the server.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub enum Proxy {
     /// What `HTTPS_PROXY`, `NO_PROXY` and the like say.
     FromEnvironment,
     None,
+    /// May hold user and password.
     Url(String),
+}
+
+impl fmt::Debug for Proxy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Proxy::FromEnvironment => "FromEnvironment",
+            Proxy::None => "None",
+            Proxy::Url(_) => "Url",
+        })
+    }
 }
 
 /// Who logs in.

@@ -71,14 +71,19 @@ impl Fault {
     }
 
     fn new(name: &str, message: &str, detail: &Element) -> Self {
-        let kind = match name {
+        // Names without a detail have a prefix that says nothing.
+        let kind = match name.rsplit(':').next().unwrap_or(name) {
             "NotAuthenticated" => FaultKind::NotAuthenticated,
-            "InvalidLogin" | "NoPermissionOnAD" | "PasswordExpired" => FaultKind::InvalidLogin,
+            "InvalidLogin" | "NoPermissionOnAD" | "PasswordExpired" | "FailedAuthentication" => {
+                FaultKind::InvalidLogin
+            }
             "NoPermission" => FaultKind::NoPermission {
                 object: detail.child("object").map(Reference::of),
                 privilege: detail.text_of("privilegeId").into(),
             },
-            "ManagedObjectNotFound" => FaultKind::NotFound { object: detail.child("obj").map(Reference::of) },
+            "ManagedObjectNotFound" | "NotFound" => {
+                FaultKind::NotFound { object: detail.child("obj").map(Reference::of) }
+            }
             "DuplicateName" | "AlreadyExists" => FaultKind::DuplicateName {
                 object: detail.child("object").map(Reference::of),
                 name: detail.text_of("name").into(),

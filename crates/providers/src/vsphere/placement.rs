@@ -5,7 +5,6 @@ use std::time::Duration;
 use super::client::Client;
 use super::error::{Cause, Error};
 use super::moref::{MoRef, Reference};
-use super::properties::Wanted;
 use super::soap::{Body, Element, Malformed};
 use super::tasks::Task;
 
@@ -75,9 +74,7 @@ impl Client {
     /// The groups and rules of a cluster.
     pub async fn placement(&self, cluster: &MoRef) -> Result<Placement, Error> {
         // The two lists cannot be asked for alone: the type of this property is known only when it is read.
-        let wanted = [Wanted { kind: "ClusterComputeResource", properties: &["configurationEx"] }];
-        let objects = self.retrieve(std::slice::from_ref(cluster), &wanted).await?;
-        let config = objects.first().and_then(|object| object.properties.get("configurationEx"));
+        let config = self.property(cluster, "configurationEx").await?;
         let config = config.ok_or_else(|| self.error("placement", Malformed::Missing("configurationEx")))?;
         let rules: Result<_, Malformed> = config.all("rule").map(|rule| self.rule(rule)).collect();
         let rules = rules.map_err(|cause| self.error("placement", cause))?;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::client::Client;
-use super::error::Error;
+use super::error::{Error, Retry};
 use super::fault::Fault;
 use super::moref::{MoRef, Reference};
 use super::soap::{Body, Element};
@@ -61,6 +61,29 @@ impl Client {
             })
             .text("reportMissingObjectsInResults", true);
         self.pages(spec).await
+    }
+
+    /// One property of one object; none if it is not set.
+    pub async fn property(&self, object: &MoRef, name: &str) -> Result<Option<Element>, Error> {
+        let session = self.session();
+        match self.property_once(object, name).await {
+            // Some objects can be read by anybody, and only what belongs to a session tells that there is none.
+            Err(error) if error.retry() == Retry::LogIn => {
+                self.forget(&session);
+                self.property_once(object, name).await
+            }
+            done => done,
+        }
+    }
+
+    async fn property_once(&self, object: &MoRef, name: &str) -> Result<Option<Element>, Error> {
+        let wanted = [Wanted { kind: &object.reference.kind, properties: &[name] }];
+        let mut objects = self.retrieve(std::slice::from_ref(object), &wanted).await?;
+        let Some(read) = objects.first_mut() else { return Ok(None) };
+        match read.missing.remove(name) {
+            Some(fault) => Err(self.error(name, fault)),
+            None => Ok(read.properties.remove(name)),
+        }
     }
 
     /// Properties of all objects of the wanted kinds at or below `root`, however many there are.

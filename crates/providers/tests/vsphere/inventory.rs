@@ -28,6 +28,23 @@ async fn many_machines_come_in_pages() {
     assert_eq!(calls(&vcenter, "DestroyView"), 1);
 }
 
+/// The largest inventories people have are read in seconds, a page at a time.
+#[tokio::test]
+async fn ten_thousand_machines_are_read_in_time() {
+    let vcenter = VCenter::start(&estate(10_000)).unwrap();
+    let client = client(&vcenter);
+    let root = client.manager("rootFolder").await.unwrap();
+    let begin = std::time::Instant::now();
+    let machines = client.retrieve_below(&root, &MACHINES).await.unwrap();
+    let taken = begin.elapsed();
+    assert_eq!(machines.len(), 10_000);
+    assert!(taken < Duration::from_secs(30), "{taken:?}");
+    let names: std::collections::BTreeSet<&str> =
+        machines.iter().map(|machine| machine.text("name")).collect();
+    assert_eq!(names.len(), 10_000, "none came twice");
+    assert_eq!(calls(&vcenter, "ContinueRetrievePropertiesEx"), 19);
+}
+
 /// Half an inventory is not an inventory: whoever acts on it would think the rest is gone.
 #[tokio::test]
 async fn a_fault_in_the_middle_is_a_fault() {

@@ -2,9 +2,13 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod import;
 mod inventory;
 mod machines;
 mod placement;
+mod proxy;
+mod secrets;
+mod services;
 mod sessions;
 mod tags;
 mod tasks;

@@ -128,18 +128,29 @@ impl Body {
         let _ = write!(self.0, "</{name}>");
     }
 
-    /// The whole message for a method of an object.
-    pub fn envelope(&self, method: &str, this: &Reference, namespace: &str) -> String {
-        let this = Body::new().reference("_this", this);
-        format!(
-            "<?xml version=\"1.0\" encoding=\"UTF-8\"?><soapenv:Envelope \
-             xmlns:soapenv=\"http://schemas.xmlsoap.org/soap/envelope/\" \
-             xmlns:xsd=\"http://www.w3.org/2001/XMLSchema\" \
-             xmlns:xsi=\"http://www.w3.org/2001/XMLSchema-instance\"><soapenv:Body><{method} \
-             xmlns=\"{namespace}\">{}{}</{method}></soapenv:Body></soapenv:Envelope>",
-            this.0, self.0
-        )
+    pub(crate) fn into_text(self) -> String {
+        self.0
     }
+
+    /// The whole message for a method of an object. The header is XML.
+    pub(crate) fn envelope(&self, method: &str, this: &Reference, namespace: &str, header: &str) -> String {
+        let this = Body::new().reference("_this", this);
+        let content = format!("<{method} xmlns=\"{namespace}\">{}{}</{method}>", this.0, self.0);
+        envelope(header, &content)
+    }
+}
+
+/// A message with its header and body, both XML.
+pub(crate) fn envelope(header: &str, body: &str) -> String {
+    let header =
+        if header.is_empty() { String::new() } else { format!("<soapenv:Header>{header}</soapenv:Header>") };
+    format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?><soapenv:Envelope \
+         xmlns:soapenv=\"http://schemas.xmlsoap.org/soap/envelope/\" \
+         xmlns:xsd=\"http://www.w3.org/2001/XMLSchema\" \
+         xmlns:xsi=\"http://www.w3.org/2001/XMLSchema-instance\">{header}<soapenv:Body>{body}</soapenv:Body>\
+         </soapenv:Envelope>"
+    )
 }
 
 /// Characters that XML 1.0 cannot carry become the replacement character: a server would refuse the message.
@@ -173,12 +184,12 @@ mod tests {
         fn any_text_survives(text in "\\PC*", id in "\\PC+") {
             let this = Reference::new("Folder", &id);
             let message = Body::new().text("name", &text).any("value", "string", &text);
-            let root = parse(message.envelope("Rename", &this, "urn:vim25").as_bytes()).unwrap();
+            let root = parse(message.envelope("Rename", &this, "urn:vim25", "").as_bytes()).unwrap();
             let call = root.at(&["Body", "Rename"]).unwrap();
             prop_assert_eq!(call.text_of("name"), &text);
             prop_assert_eq!(call.text_of("value"), &text);
             prop_assert_eq!(call.text_of("_this"), &id);
-            let echo = Body::new().echo("Rename", call).envelope("Again", &this, "urn:vim25");
+            let echo = Body::new().echo("Rename", call).envelope("Again", &this, "urn:vim25", "");
             let again = parse(echo.as_bytes()).unwrap();
             prop_assert_eq!(again.at(&["Body", "Again", "Rename"]).unwrap(), call);
         }

@@ -129,6 +129,31 @@ pub fn parse(xml: &[u8]) -> Result<Element, Malformed> {
     }
 }
 
+/// The text of the first element of that name, just as it is in the document.
+pub(crate) fn raw<'a>(xml: &'a [u8], name: &str) -> Option<&'a str> {
+    let text = std::str::from_utf8(xml).ok()?;
+    let mut reader = Reader::from_str(text);
+    let position = |reader: &Reader<_>| usize::try_from(reader.buffer_position()).ok();
+    let (mut begin, mut depth) = (None, 0_u32);
+    loop {
+        let before = position(&reader)?;
+        match reader.read_event().ok()? {
+            Event::Start(start) if begin.is_some() || start.local_name().as_ref() == name => {
+                begin.get_or_insert(before);
+                depth += 1;
+            }
+            Event::End(_) if begin.is_some() => {
+                depth -= 1;
+                if depth == 0 {
+                    return text.get(begin?..position(&reader)?);
+                }
+            }
+            Event::Eof => return None,
+            _ => {}
+        }
+    }
+}
+
 fn element(start: &BytesStart<'_>) -> Result<Element, Malformed> {
     let (mut kind, mut refers) = (None, false);
     for attribute in start.attributes() {
@@ -153,7 +178,7 @@ fn element(start: &BytesStart<'_>) -> Result<Element, Malformed> {
 mod tests {
     use rstest::rstest;
 
-    use super::{Malformed, parse};
+    use super::{Malformed, parse, raw};
 
     #[test]
     fn reads_types_entities_and_order() {
@@ -170,6 +195,13 @@ mod tests {
         assert_eq!(body.text_of("empty"), "");
         assert!(body.all("ref").all(|reference| reference.kind() == "Folder"));
         assert_eq!(body.children.len(), 5);
+    }
+
+    #[test]
+    fn raw_text_is_not_touched() {
+        let xml = br#"<a><s:T x='1'  y="2"><s:T>&amp;<b/></s:T ></s:T><s:T/></a>"#;
+        assert_eq!(raw(xml, "T"), Some(r#"<s:T x='1'  y="2"><s:T>&amp;<b/></s:T ></s:T>"#));
+        assert_eq!(raw(xml, "X"), None);
     }
 
     #[rstest]
