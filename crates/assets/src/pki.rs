@@ -65,6 +65,11 @@ impl Pki {
         Ok(Pki { created: now, files })
     }
 
+    /// Of a cluster whose keys are not drawn yet. Names and places need none.
+    pub fn unmade() -> Self {
+        Pki { created: Timestamp::UNIX_EPOCH, files: BTreeMap::new() }
+    }
+
     /// The contents of a file; empty if there is none of that name.
     pub fn pem(&self, name: &str) -> &str {
         self.files.get(name).map_or("", String::as_str)

@@ -1,6 +1,7 @@
 //! What can be typed. No logic here.
 
 mod create;
+mod preflight;
 
 use std::path::PathBuf;
 
@@ -8,12 +9,13 @@ use clap::{Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 
 pub use create::{Assets, Create, InstallConfig, Platform};
+pub use preflight::Preflight;
 
 /// Launches Kubernetes and OpenShift clusters on vSphere, oVirt and KubeVirt, and keeps them afloat.
 #[derive(Debug, Parser)]
 #[command(name = "slipway", version, propagate_version = true, max_term_width = 100)]
 #[command(
-    after_help = "Exit codes: 0 fine, 1 other failure, 2 wrong usage, 3 the install-config is not usable."
+    after_help = "Exit codes: 0 fine, 1 other failure, 2 wrong usage, 3 the install-config is not usable, 4 the infrastructure is not ready."
 )]
 pub struct Args {
     #[command(subcommand)]
@@ -73,6 +75,16 @@ pub enum Command {
     /// can be looked at and edited before the next one; a later step makes what is missing of the earlier ones.
     #[command(subcommand)]
     Create(Create),
+
+    /// Ask the vCenters whether everything a cluster needs is there, before anything is made
+    ///
+    /// All vCenters are asked at once and nothing is changed on them: objects and their names, versions, templates, tags,
+    /// privileges, capacity, clocks and certificates; then DNS and virtual addresses. Everything that is found is in one
+    /// report, with what to do about it. A vCenter that does not answer leaves the findings about the others as they are.
+    #[command(
+        after_help = "Exit codes: 0 ready, warnings or not; 1 other failure; 2 wrong usage; 3 the install-config is not usable; 4 something failed or could not be found out.\n\nExamples:\n  slipway preflight --dir harbour\n  slipway preflight --dir harbour --output json | jq '.findings[] | select(.outcome == \"failure\")'"
+    )]
+    Preflight(Preflight),
 
     /// Judge and convert the configuration of the vSphere cloud provider
     #[command(subcommand)]

@@ -4,6 +4,7 @@ mod cloud_config;
 mod completion;
 mod create;
 mod explain;
+mod preflight;
 mod schema;
 mod validate;
 mod version;
@@ -16,6 +17,7 @@ pub(crate) fn run(command: Command, printer: &Printer) -> anyhow::Result<Exit> {
     match command {
         Command::Validate { file, strict } => validate::run(&file, strict, printer),
         Command::Create(create) => create::run(create, printer),
+        Command::Preflight(args) => preflight::run(&args, printer),
         Command::CloudConfig(CloudConfig::Validate { file }) => cloud_config::validate::run(&file, printer),
         Command::CloudConfig(CloudConfig::Convert { file }) => cloud_config::convert::run(&file, printer),
         Command::Explain { path } => explain::run(path.as_deref(), printer),

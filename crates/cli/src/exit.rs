@@ -13,6 +13,8 @@ pub enum Exit {
     Usage = 2,
     /// The install-config is not usable.
     InstallConfig = 3,
+    /// What the cluster is to be made on is not ready for it.
+    Infrastructure = 4,
 }
 
 impl From<Exit> for ExitCode {

@@ -281,7 +281,7 @@ fn draw(config: &InstallConfig, request: &Request<'_>, generators: &Generators<'
     Ok(state)
 }
 
-fn read_install_config(directory: &Path) -> Result<String, Error> {
+pub(crate) fn read_install_config(directory: &Path) -> Result<String, Error> {
     let path = directory.join(INSTALL_CONFIG);
     let file = match regular::open(&path) {
         Ok(file) => file,

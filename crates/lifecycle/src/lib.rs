@@ -5,6 +5,7 @@
 //! | [`cluster`] | machines on vCenters: plan, create, destroy |
 //! | [`create`] | `create manifests` and `create ignition-configs` |
 //! | [`install_config`] | `create install-config` from answers |
+//! | [`preflight`] | whether the vCenters have what a cluster needs |
 //! | [`store`] | the asset directory: lock, state, edits, writing |
 //! | [`credentials`] | how to log in to the platform |
 //! | [`environment`] | the variables of the process |
@@ -15,6 +16,7 @@ pub mod create;
 pub mod credentials;
 pub mod environment;
 pub mod install_config;
+pub mod preflight;
 pub mod random;
 mod regular;
 pub mod store;

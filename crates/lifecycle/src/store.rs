@@ -314,6 +314,16 @@ impl Store {
     }
 }
 
+/// What earlier runs left, without taking hold of the directory: whoever only looks waits for nobody.
+pub(crate) fn peek(directory: &Path) -> Result<Option<State>, Error> {
+    let path = directory.join(OWN).join(STATE);
+    match crate::regular::open(&path).and_then(io::read_to_string) {
+        Ok(text) => State::read(&text, &path).map(Some),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
 /// Whether a path stays within the directory, and out of what is not generated.
 fn is_plain(path: &str) -> bool {
     let parts = || path.split('/');

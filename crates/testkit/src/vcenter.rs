@@ -2,9 +2,10 @@
 
 use std::ffi::OsString;
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
@@ -43,6 +44,22 @@ impl VCenter {
     /// The inventory is JSON; its format is in `peers/vcsim/README.md`.
     pub fn start(inventory: &Value) -> anyhow::Result<Self> {
         Self::start_in(inventory, None, Vec::new())
+    }
+
+    /// At an address of this machine and a port that an install-config accepts: those the system hands out are
+    /// beyond OpenShift's limit. With further arguments of the simulator.
+    pub fn start_at(address: IpAddr, inventory: &Value, arguments: &[&str]) -> anyhow::Result<Self> {
+        static NEXT: AtomicU16 = AtomicU16::new(0);
+        let first = u16::try_from(std::process::id() % 10_000)? + 12_000;
+        for _ in 0..200 {
+            let listen = SocketAddr::new(address, first + NEXT.fetch_add(1, Ordering::Relaxed));
+            if TcpListener::bind(listen).is_ok() {
+                let listen: [OsString; 2] = ["--listen".into(), listen.to_string().into()];
+                let arguments = listen.into_iter().chain(arguments.iter().map(Into::into));
+                return Self::start_in(inventory, None, arguments.collect());
+            }
+        }
+        bail!("no free port at {address}")
     }
 
     /// In the network of a control plane.

@@ -6,6 +6,7 @@ mod cloud_config;
 mod create;
 mod explain;
 mod files;
+mod preflight;
 mod run;
 mod schema;
 mod shells;

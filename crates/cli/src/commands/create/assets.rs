@@ -73,7 +73,7 @@ fn tell(outcome: &Outcome, dir: &Path, next: Option<&str>, printer: &Printer) ->
 }
 
 /// Notes were told by `slipway validate`; here they would only be in the way.
-fn warnings(report: &Report) -> Report {
+pub(crate) fn warnings(report: &Report) -> Report {
     let mut report = report.clone();
     report.findings.retain(|finding| finding.severity == Severity::Warning);
     report
@@ -114,7 +114,8 @@ fn describe(fate: Fate) -> &'static str {
     }
 }
 
-fn refuse(error: Error, printer: &Printer) -> anyhow::Result<Exit> {
+/// Tells why a directory cannot be worked with.
+pub(crate) fn refuse(error: Error, printer: &Printer) -> anyhow::Result<Exit> {
     if let Error::InstallConfig { path, report } = &error {
         return validate::refuse(report, &path.display().to_string(), printer);
     }

@@ -1,0 +1,21 @@
+//! `slipway preflight`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
+use jiff::SignedDuration;
+
+#[derive(Debug, Args)]
+pub struct Preflight {
+    /// The directory of the cluster, with its install-config.yaml
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, default_value = ".")]
+    pub dir: PathBuf,
+
+    /// The longest it may take, such as 90s or 5m; a single call never takes more than a minute
+    #[arg(long, value_name = "TIME", default_value = "2m")]
+    pub timeout: SignedDuration,
+
+    /// Show what passed, too
+    #[arg(long)]
+    pub verbose: bool,
+}

@@ -1,0 +1,149 @@
+//! `slipway preflight`.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use anyhow::Context;
+use serde::Serialize;
+use slipway_lifecycle::environment::Environment;
+use slipway_lifecycle::preflight::network::ThisMachine;
+use slipway_lifecycle::preflight::report::{Finding, Outcome, Report};
+use slipway_lifecycle::preflight::{Opened, Options, examine, open};
+use slipway_lifecycle::store::INSTALL_CONFIG;
+
+use super::create::{refuse, warnings};
+use crate::args::{Output, Preflight};
+use crate::exit::Exit;
+use crate::output::{ERROR, FAINT, GOOD, HEADING, NAME, Printer, WARNING};
+use crate::report;
+
+pub(crate) fn run(args: &Preflight, printer: &Printer) -> anyhow::Result<Exit> {
+    let Preflight { dir, timeout, verbose } = args;
+    let whole = Duration::try_from(*timeout).ok().filter(|whole| !whole.is_zero());
+    let Some(whole) = whole else {
+        printer.error(&anyhow::anyhow!("`--timeout {timeout:#}` leaves no time for anything"));
+        return Ok(Exit::Usage);
+    };
+    let opened = match open(dir, &Environment::of_process()) {
+        Ok(opened) => opened,
+        Err(error) => return refuse(error, printer),
+    };
+    let Opened { subject, report: findings, warnings: known } = opened;
+    let findings = warnings(&findings);
+    if printer.output == Output::Text {
+        printer.say(&report::text(&findings, &dir.join(INSTALL_CONFIG).display().to_string()));
+        for warning in &known {
+            printer.warning(warning);
+        }
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime.context("starting to ask")?;
+    let options = Options { whole, ..Options::default() };
+    let result = runtime.block_on(examine(subject, options, ThisMachine));
+    // A name that is still being resolved need not be waited for.
+    runtime.shutdown_background();
+    match printer.output {
+        Output::Json => printer.json(&Judgement {
+            cluster: &result.cluster,
+            ready: result.is_clear(),
+            failures: result.count(Outcome::Failure),
+            unknown: result.count(Outcome::Unknown),
+            warnings: result.count(Outcome::Warning),
+            passed: result.count(Outcome::Pass),
+            notes: &known,
+            findings: &result.findings,
+        })?,
+        Output::Text => printer.data(&text(&result, *verbose))?,
+    }
+    Ok(if result.is_clear() { Exit::Ok } else { Exit::Infrastructure })
+}
+
+/// What a program is told.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Judgement<'a> {
+    cluster: &'a str,
+    ready: bool,
+    failures: usize,
+    unknown: usize,
+    warnings: usize,
+    passed: usize,
+    /// What should be known about credentials.
+    notes: &'a [String],
+    findings: &'a [Finding],
+}
+
+/// The verdict first, then what to do something about, vCenter by vCenter; what passed is only counted.
+fn text(report: &Report, verbose: bool) -> String {
+    let Report { cluster, findings } = report;
+    let verdict =
+        if report.is_clear() { format!("{GOOD}ready{GOOD:#}") } else { format!("{ERROR}not ready{ERROR:#}") };
+    let mut text = format!("{verdict}: {NAME}{cluster}{NAME:#} ({})\n", tally(report));
+    let mut place = None;
+    for finding in findings.iter().filter(|finding| verbose || finding.outcome != Outcome::Pass) {
+        if place != Some(&finding.endpoint) {
+            let name = finding.endpoint.as_deref().unwrap_or("the network");
+            text.push_str(&format!("\n{HEADING}{name}{HEADING:#}\n"));
+            place = Some(&finding.endpoint);
+        }
+        text.push_str(&lines(finding));
+    }
+    if !verbose && report.count(Outcome::Pass) > 0 {
+        let mut counts: BTreeMap<_, usize> = BTreeMap::new();
+        for finding in findings.iter().filter(|finding| finding.outcome == Outcome::Pass) {
+            *counts.entry(finding.check).or_default() += 1;
+        }
+        let counts: Vec<String> =
+            counts.into_iter().map(|(check, count)| format!("{} {count}", check.code())).collect();
+        text.push_str(&format!("\n{FAINT}passed (--verbose shows them): {}{FAINT:#}\n", counts.join(", ")));
+    }
+    text
+}
+
+fn lines(finding: &Finding) -> String {
+    let (style, word) = match finding.outcome {
+        Outcome::Failure => (ERROR, "failure"),
+        Outcome::Unknown => (ERROR, "unknown"),
+        Outcome::Warning => (WARNING, "warning"),
+        Outcome::Pass => (GOOD, "pass"),
+    };
+    // A message about what is not right names the object; one about what is right need not.
+    let object = match finding.outcome {
+        Outcome::Pass => format!("{}: ", finding.object),
+        _ => String::new(),
+    };
+    let domains = match &finding.failure_domains[..] {
+        [] => String::new(),
+        domains => format!(" {FAINT}[{}]{FAINT:#}", domains.join(", ")),
+    };
+    let code = finding.check.code();
+    let mut text = format!("  {style}{word}{style:#}[{code}]: {object}{}{domains}\n", finding.message);
+    for detail in &finding.details {
+        text.push_str(&format!("      {detail}\n"));
+    }
+    if let Some(remedy) = &finding.remedy {
+        text.push_str(&format!("    {GOOD}help{GOOD:#}: {remedy}\n"));
+    }
+    text
+}
+
+/// `2 failures, 1 warning, 30 passed`.
+fn tally(report: &Report) -> String {
+    let plural = |count: usize, word: &str| match count {
+        1 => format!("1 {word}"),
+        _ => format!("{count} {word}s"),
+    };
+    let count = |outcome: Outcome| report.count(outcome);
+    let mut parts = Vec::new();
+    if count(Outcome::Failure) > 0 {
+        parts.push(plural(count(Outcome::Failure), "failure"));
+    }
+    if count(Outcome::Unknown) > 0 {
+        parts.push(format!("{} unknown", count(Outcome::Unknown)));
+    }
+    if count(Outcome::Warning) > 0 {
+        parts.push(plural(count(Outcome::Warning), "warning"));
+    }
+    parts.push(format!("{} passed", count(Outcome::Pass)));
+    parts.join(", ")
+}

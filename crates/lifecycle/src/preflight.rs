@@ -1,0 +1,287 @@
+//! `slipway preflight`: whether the vCenters have what a cluster needs, before anything is made.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`report`] | findings, their order and their codes |
+//! | [`wanted`] | what a configuration wants of each vCenter |
+//! | [`needs`] | which privileges the steps need |
+//! | `observe` | reading a vCenter, in few calls |
+//! | `estate` | what was read, as a plain value |
+//! | `judge` | the rules |
+//! | `lookup` | names of old configurations, as paths |
+//! | `certificate` | how long a vCenter's certificate is valid |
+//! | [`network`] | DNS and virtual addresses |
+
+mod certificate;
+mod estate;
+mod judge;
+mod lookup;
+pub mod needs;
+pub mod network;
+mod observe;
+pub mod report;
+pub mod wanted;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use secrecy::SecretString;
+use slipway_assets::{Credentials, Identity, Login};
+use slipway_config::findings;
+use slipway_config::install_config::vsphere::VCenter;
+use slipway_config::install_config::{self, InstallConfig, Platform};
+use slipway_providers::vsphere::error::Cause;
+use slipway_providers::vsphere::{self, Client, Endpoint, Proxy};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+use tracing::debug;
+
+use self::needs::Need;
+use self::network::Probe;
+use self::observe::reason;
+use self::report::{Check, Finding, Report};
+use self::wanted::{Wanted, WantedNetwork};
+use crate::create::{Error, read_install_config};
+use crate::credentials::{self, Resolved};
+use crate::environment::Environment;
+use crate::store::{self, INSTALL_CONFIG};
+
+/// How long leaving may take.
+const GOODBYE: Duration = Duration::from_secs(5);
+
+/// What is examined.
+#[derive(Debug, Clone)]
+pub struct Subject {
+    /// The install-config as text: names in it are looked up once vCenters can be asked.
+    text: SecretString,
+    config: InstallConfig,
+    /// None before names are drawn.
+    identity: Option<Identity>,
+    /// One per vCenter.
+    logins: Vec<Login>,
+}
+
+impl Subject {
+    pub fn new(
+        text: SecretString,
+        config: InstallConfig,
+        identity: Option<Identity>,
+        logins: Vec<Login>,
+    ) -> Self {
+        Subject { text, config, identity, logins }
+    }
+
+    fn vcenters(&self) -> &[VCenter] {
+        match &self.config.platform {
+            Platform::VSphere(platform) => &platform.vcenters,
+            _ => &[],
+        }
+    }
+}
+
+/// What says the time.
+pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
+
+/// What the steps need of a vCenter.
+pub type NeedsOf = Arc<dyn Fn(&Wanted) -> Vec<Need> + Send + Sync>;
+
+/// How it is examined.
+#[derive(Clone)]
+pub struct Options {
+    /// The longest one call may take.
+    pub call: Duration,
+    /// The longest everything may take.
+    pub whole: Duration,
+    pub proxy: Proxy,
+    pub clock: Clock,
+    pub needs: NeedsOf,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            call: Duration::from_mins(1),
+            whole: Duration::from_mins(2),
+            proxy: Proxy::FromEnvironment,
+            clock: Arc::new(Timestamp::now),
+            needs: Arc::new(needs::provisional),
+        }
+    }
+}
+
+impl std::fmt::Debug for Options {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Options")
+            .field("call", &self.call)
+            .field("whole", &self.whole)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What is known of a directory before anybody is asked.
+#[derive(Debug)]
+pub struct Opened {
+    pub subject: Subject,
+    /// What was found in the install-config; no errors.
+    pub report: findings::Report,
+    /// What the user should know about credentials.
+    pub warnings: Vec<String>,
+}
+
+/// Reads the install-config of a directory, how to log in, and the names that were drawn. Changes nothing there, and
+/// does not wait for whoever works in it.
+pub fn open(directory: &Path, environment: &Environment) -> Result<Opened, Error> {
+    let text = read_install_config(directory)?;
+    let loaded = install_config::load(&text);
+    let Some(config) = loaded.config else {
+        return Err(Error::InstallConfig {
+            path: directory.join(INSTALL_CONFIG),
+            report: Box::new(loaded.report),
+        });
+    };
+    let Resolved { credentials, warnings } = match &config.platform {
+        Platform::VSphere(_) => credentials::resolve(&config, directory, environment)?,
+        // Nobody logs in to the others here.
+        _ => Resolved { credentials: Credentials::None, warnings: Vec::new() },
+    };
+    let logins = match credentials {
+        Credentials::VSphere(logins) => logins,
+        _ => Vec::new(),
+    };
+    let state = store::peek(directory)?.filter(|state| state.cluster == config.name.as_str());
+    let subject = Subject::new(text.into(), config, state.map(|state| state.identity), logins);
+    Ok(Opened { subject, report: loaded.report, warnings })
+}
+
+/// Asks all vCenters and the network at once. What one of them does not answer is a finding about that one.
+pub async fn examine<P: Probe>(subject: Subject, options: Options, probe: P) -> Report {
+    let cluster = subject.config.name.to_string();
+    let subject = Arc::new(subject);
+    let mut tasks = JoinSet::new();
+    let network = network::examine(WantedNetwork::of(&subject.config), Arc::new(probe));
+    let whole = options.whole;
+    tasks.spawn(async move {
+        let late = |_| vec![Finding::unknown(Check::Dns, "network", format!("no answer within {whole:?}"))];
+        timeout(whole, network).await.unwrap_or_else(late)
+    });
+    for position in 0..subject.vcenters().len() {
+        let (subject, options) = (subject.clone(), options.clone());
+        tasks.spawn(async move {
+            let Some(vcenter) = subject.vcenters().get(position) else { return Vec::new() };
+            let server = vcenter.server.to_string();
+            let mut findings = examine_one(&subject, position, vcenter, &options).await;
+            for finding in &mut findings {
+                finding.endpoint = Some(server.clone());
+            }
+            findings
+        });
+    }
+    let mut findings = other_platform(&subject.config.platform);
+    while let Some(done) = tasks.join_next().await {
+        match done {
+            Ok(found) => findings.extend(found),
+            Err(error) => {
+                let message = format!("a check broke off, which is a mistake in slipway: {error}");
+                findings
+                    .push(Finding::unknown(Check::Platform, "slipway", message).remedy("please report it"));
+            }
+        }
+    }
+    Report::new(cluster, findings)
+}
+
+/// What is not looked at yet must not look like passed.
+fn other_platform(platform: &Platform) -> Vec<Finding> {
+    let what = match platform {
+        Platform::VSphere(_) | Platform::None => return Vec::new(),
+        Platform::Ovirt(_) => "the oVirt engine",
+        Platform::KubeVirt(_) => "the infrastructure cluster",
+    };
+    let message = format!("{what} is not asked yet: only DNS and virtual addresses were looked at");
+    vec![Finding::warning(Check::Platform, platform.name(), message).remedy("check by hand what is there")]
+}
+
+async fn examine_one(
+    subject: &Subject,
+    position: usize,
+    vcenter: &VCenter,
+    options: &Options,
+) -> Vec<Finding> {
+    let endpoint = Endpoint {
+        proxy: options.proxy.clone(),
+        timeout: options.call.min(options.whole),
+        ..Endpoint::new(vcenter.server.as_str(), vcenter.port.get(), &vcenter.tls)
+    };
+    let Some(Login { user, password }) = subject.logins.get(position).cloned() else { return Vec::new() };
+    let client = match Client::new(endpoint.clone(), vsphere::Login { user, password }) {
+        Ok(client) => client,
+        Err(error) => return vec![unreachable(&error)],
+    };
+    let expiry = certificate::expiry(&endpoint, endpoint.timeout);
+    let ask = ask(&client, subject, position, options);
+    let (expiry, asked) = tokio::join!(timeout(options.whole, expiry), timeout(options.whole, ask));
+    // Sessions are few and outlive us by half an hour; a vCenter that does not answer has none of ours to end.
+    match timeout(GOODBYE, client.logout()).await {
+        Ok(Err(error)) => debug!(server = %client.server(), error = %reason(&error), "logging out"),
+        Ok(Ok(())) | Err(_) => {}
+    }
+    let mut findings = match asked {
+        Ok(Ok(findings)) => findings,
+        Ok(Err(error)) => vec![unreachable(&error)],
+        Err(_) => {
+            let message =
+                format!("no answer within {:?}; nothing else is known about this vCenter", options.whole);
+            let remedy =
+                "see whether it is overloaded or a firewall drops packets; give it more time with --timeout";
+            vec![Finding::failure(Check::Connection, vcenter.server.to_string(), message).remedy(remedy)]
+        }
+    };
+    let connected = findings.iter().any(|finding| finding.check == Check::VCenterVersion);
+    match expiry {
+        Ok(Ok(expires)) => findings.push(certificate::judge(expires, (options.clock)())),
+        Ok(Err(reason)) if connected => {
+            let message = format!("how long the certificate is valid is not known: {reason}");
+            findings.push(Finding::unknown(Check::Certificate, "certificate", message));
+        }
+        // Who cannot be reached has been reported.
+        Ok(Err(_)) | Err(_) => {}
+    }
+    findings
+}
+
+async fn ask(
+    client: &Client,
+    subject: &Subject,
+    position: usize,
+    options: &Options,
+) -> Result<Vec<Finding>, vsphere::Error> {
+    let identity = subject.identity.as_ref();
+    let Some(expected) = Wanted::of(&subject.config, identity, position) else { return Ok(Vec::new()) };
+    let mut estate = observe::observe(client, &expected, &options.clock).await?;
+    let (config, mut findings) = lookup::resolve(&subject.text, &expected.server, &estate);
+    let wanted = config.and_then(|config| Wanted::of(&config, identity, position)).unwrap_or(expected);
+    let needs: Vec<Need> =
+        (options.needs)(&wanted).into_iter().filter(|need| need.endpoint == wanted.server).collect();
+
+    let entities = judge::entities(&needs, &estate).into_iter().map(|id| client.moref(id));
+    let held = client.privileges(&estate.user, &entities.collect::<Vec<_>>()).await;
+    estate.privileges = held
+        .map(|held| held.into_iter().map(|(moref, privileges)| (moref.reference, privileges)).collect())
+        .map_err(|error| reason(&error));
+    let message = format!("logged in as `{}`", estate.user);
+    findings.push(Finding::pass(Check::Connection, wanted.server.clone(), message));
+    findings.extend(judge::judge(&wanted, &needs, &estate));
+    Ok(findings)
+}
+
+fn unreachable(error: &vsphere::Error) -> Finding {
+    let message = format!("{}; nothing else is known about this vCenter", reason(error));
+    let finding = Finding::failure(Check::Connection, error.server.to_string(), message);
+    match (&error.source, error.hint()) {
+        (Cause::Setup(_), _) => finding.remedy("correct `tls` of this vCenter in install-config.yaml"),
+        (_, Some(hint)) => finding.remedy(hint),
+        (_, None) => finding.remedy("run it again; if it stays, look after the vCenter"),
+    }
+}

@@ -1,0 +1,113 @@
+//! What the user may do, compared with what the steps need.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use slipway_providers::vsphere::Reference;
+
+use super::templates::named;
+use crate::preflight::estate::{Estate, Item};
+use crate::preflight::needs::Need;
+use crate::preflight::report::{Check, Finding};
+
+/// The objects whose privileges must be known.
+pub(in crate::preflight) fn entities(needs: &[Need], estate: &Estate) -> Vec<Reference> {
+    let ids: BTreeSet<&Reference> =
+        needs.iter().filter_map(|need| entity(&need.object, estate)).map(|item| &item.id).collect();
+    ids.into_iter().cloned().collect()
+}
+
+/// What a privilege is needed on: the object, or what it will be in. `None` for what should be there and is not:
+/// that is reported by others.
+fn entity<'a>(path: &str, estate: &'a Estate) -> Option<&'a Item> {
+    if let Some(item) = estate.at(path) {
+        return Some(item);
+    }
+    if estate.is_for_machines(path) {
+        let datacenter = estate.datacenter_of(path)?;
+        let name = path.rsplit('/').next().unwrap_or_default();
+        return match named(name, &datacenter.path, estate)[..] {
+            [only] => Some(only),
+            _ => estate.nearest(path),
+        };
+    }
+    // A network hangs below the cluster that reaches it.
+    let (above, name) = path.rsplit_once('/')?;
+    let cluster = estate.at(above).filter(|item| item.is_cluster())?;
+    estate.networks_called(cluster, name).first().copied()
+}
+
+/// What is missing on one object.
+#[derive(Default)]
+struct Missing<'a> {
+    /// By privilege, what it is needed for.
+    steps: BTreeMap<&'a str, BTreeSet<&'a str>>,
+    left_out: BTreeMap<&'a str, &'a str>,
+}
+
+pub(super) fn judge(needs: &[Need], estate: &Estate) -> Vec<Finding> {
+    let held = match &estate.privileges {
+        Ok(held) => held,
+        Err(reason) => {
+            let message = format!("what `{}` may do could not be read: {reason}", estate.user);
+            return vec![Finding::unknown(Check::Privileges, "/", message)];
+        }
+    };
+    let mut objects: BTreeMap<&str, (&Item, Missing<'_>)> = BTreeMap::new();
+    for need in needs {
+        let Some(item) = entity(&need.object, estate) else { continue };
+        let (_, missing) = objects.entry(&item.path).or_insert_with(|| (item, Missing::default()));
+        // Older versions lack some privileges, and the steps work there without them.
+        let known = estate.known_privileges.contains(&need.privilege);
+        let has = held.get(&item.id).is_some_and(|held| held.contains(&need.privilege));
+        if !known || has {
+            continue;
+        }
+        match &need.left_out {
+            None => {
+                missing.steps.entry(&need.privilege).or_default().insert(&need.step);
+            }
+            Some(left_out) => {
+                missing.left_out.insert(&need.privilege, left_out);
+            }
+        }
+    }
+    objects.into_iter().flat_map(|(path, (item, missing))| about(path, item, missing, estate)).collect()
+}
+
+fn about(path: &str, item: &Item, mut missing: Missing<'_>, estate: &Estate) -> Vec<Finding> {
+    let user = &estate.user;
+    let steps = missing.steps;
+    // What stops the cluster anyway is not said twice.
+    missing.left_out.retain(|privilege, _| !steps.contains_key(privilege));
+    let mut findings: Vec<Finding> = missing
+        .left_out
+        .into_iter()
+        .map(|(privilege, left_out)| {
+            let message = format!("{left_out}: `{user}` lacks {privilege} on `{path}`");
+            let remedy = format!("give `{user}` a role with {privilege} on `{path}`, or accept it");
+            Finding::warning(Check::AntiAffinity, path, message).remedy(remedy)
+        })
+        .collect();
+    if steps.is_empty() {
+        let message = format!("`{user}` may do what is needed there");
+        findings.push(Finding::pass(Check::Privileges, path, message));
+        return findings;
+    }
+    let names: Vec<&str> = steps.keys().copied().collect();
+    let details = steps.iter().map(|(privilege, steps)| {
+        let steps: Vec<&str> = steps.iter().copied().collect();
+        format!("{privilege}: needed to {}", steps.join("; to "))
+    });
+    let spread = match &*item.id.kind {
+        "Folder" if path != "/" => " and have it propagate to what is in it",
+        _ => "",
+    };
+    let message = format!("`{user}` lacks {} on `{path}`", names.join(", "));
+    let remedy = format!("give `{user}` a role with {} on `{path}`{spread}", these(names.len()));
+    findings.push(Finding::failure(Check::Privileges, path, message).details(details).remedy(remedy));
+    findings
+}
+
+fn these(count: usize) -> &'static str {
+    if count == 1 { "this privilege" } else { "these privileges" }
+}

@@ -1,0 +1,79 @@
+//! How many calls it takes, and that nothing stays open.
+
+use serde_json::{Value, json};
+use slipway_testkit::vcenter::VCenter;
+
+use crate::bench::{config, domain, inventory, problems, run, start, start_all};
+
+/// Requests of all kinds since the start.
+fn requests(vcenter: &VCenter) -> u64 {
+    vcenter.control("GET", "/stats", &Value::Null).unwrap()["requests"].as_u64().unwrap()
+}
+
+fn sessions(vcenter: &VCenter) -> (u64, u64) {
+    let stats = vcenter.control("GET", "/stats", &Value::Null).unwrap();
+    (stats["soap_sessions"].as_u64().unwrap(), stats["rest_sessions"].as_u64().unwrap())
+}
+
+#[tokio::test]
+async fn all_is_well_and_few_calls_say_so() {
+    let vcenters = start_all(2);
+    let report = run(&config(&vcenters)).await;
+    assert_eq!(problems(&report), Vec::<String>::new());
+    for vcenter in &vcenters {
+        let calls = vcenter.calls().unwrap();
+        assert!(requests(vcenter) <= 23, "{calls}");
+        assert_eq!(calls["FetchUserPrivilegeOnEntities"], 1);
+        assert_eq!(sessions(vcenter), (0, 0), "{calls}");
+    }
+}
+
+/// Failure domains that share a vCenter cost next to nothing; a template without a path and tags by id are the
+/// dearest.
+#[tokio::test]
+async fn calls_grow_slowly_with_failure_domains() {
+    let mut estate = inventory(0);
+    let tags: Vec<Value> = (0..8).map(|zone| json!({"name": format!("zone-{zone}")})).collect();
+    estate["categories"][1]["tags"] = json!(tags);
+    let mut clusters = Vec::new();
+    for zone in 0..8 {
+        let mut cluster = estate["datacenters"][0]["clusters"][0].clone();
+        cluster["name"] = json!(format!("compute-{zone}"));
+        cluster["hosts"][0]["name"] = json!(format!("esx-{zone}"));
+        cluster["groups"] = json!([]);
+        clusters.push(cluster);
+        estate["categories"][1]["tags"][zone]["attach"] = json!([format!("/dc1/host/compute-{zone}")]);
+    }
+    estate["datacenters"][0]["clusters"] = json!(clusters);
+    estate["datacenters"][0]["vms"][0]["cluster"] = json!("compute-0");
+    let vcenters = [start("127.0.0.1", &estate, &[])];
+    let mut text = config(&vcenters);
+    for zone in 1..8 {
+        text.push_str(&domain(zone, "127.0.0.1"));
+    }
+    for zone in 0..8 {
+        text = text.replacen("/dc1/host/compute\n", &format!("/dc1/host/compute-{zone}\n"), 1);
+    }
+    text = text.replace("template: /dc1/vm/templates/rhcos", "template: rhcos");
+    let objects = vcenters[0].control("GET", "/inventory", &Value::Null).unwrap();
+    assert!(!objects["objects"].as_array().unwrap().is_empty());
+    let report = run(&text).await;
+    assert_eq!(problems(&report), Vec::<String>::new());
+    let calls = vcenters[0].calls().unwrap();
+    assert!(requests(&vcenters[0]) <= 20 + 3 * 8, "{calls}");
+    assert_eq!(sessions(&vcenters[0]), (0, 0));
+}
+
+/// Sessions end when a call fails halfway, too.
+#[tokio::test]
+async fn a_failure_leaves_no_session() {
+    let vcenters = start_all(1);
+    let rule = json!({
+        "on": {"kind": "soap", "method": "CreateContainerView"}, "fault": {"type": "NoPermission", "privilegeId": "System.View"},
+    });
+    vcenters[0].control("POST", "/faults", &rule).unwrap();
+    let report = run(&config(&vcenters)).await;
+    assert_eq!(problems(&report), ["127.0.0.1: Failure connection 127.0.0.1"]);
+    assert_eq!(sessions(&vcenters[0]), (0, 0));
+    assert_eq!(vcenters[0].calls().unwrap()["Logout"], 1);
+}

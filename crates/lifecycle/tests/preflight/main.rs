@@ -1,0 +1,10 @@
+//! The preflight against simulated vCenters.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod bench;
+mod calls;
+mod findings;
+mod names;
+mod outage;
+mod privileges;

@@ -1,0 +1,57 @@
+//! Names of the old form, looked up on the vCenter.
+
+use serde_json::json;
+use slipway_testkit::vcenter::VCenter;
+
+use crate::bench::{config, inventory, problems, run, start};
+
+/// Without paths, as they were once written.
+fn by_name(vcenters: &[VCenter]) -> String {
+    config(vcenters)
+        .replace("computeCluster: /dc1/host/compute", "computeCluster: compute")
+        .replace("datastore: /dc1/datastore/fast", "datastore: fast")
+}
+
+#[tokio::test]
+async fn names_stand_for_paths() {
+    let vcenters = [start("127.0.0.1", &inventory(0), &[])];
+    assert_eq!(problems(&run(&by_name(&vcenters)).await), Vec::<String>::new());
+}
+
+/// What lies elsewhere is found and judged, but the files of the cluster would be wrong.
+#[tokio::test]
+async fn a_name_that_is_elsewhere_is_told_with_its_path() {
+    let mut estate = inventory(0);
+    estate["categories"] = json!([]);
+    estate["datacenters"][0]["clusters"][0]["folder"] = json!("racks");
+    estate["datacenters"][0]["clusters"][0]["hosts"][0]["version"] = json!("7.0.1");
+    let vcenters = [start("127.0.0.1", &estate, &[])];
+    let report = run(&by_name(&vcenters)).await;
+    assert_eq!(
+        problems(&report),
+        [
+            "127.0.0.1: Failure names compute",
+            "127.0.0.1: Failure hosts /dc1/host/racks/compute/esx-0",
+            "127.0.0.1: Failure hosts /dc1/host/racks/compute/esx-1",
+        ]
+    );
+    assert!(report.findings[0].remedy.as_deref().unwrap().contains("`/dc1/host/racks/compute`"));
+}
+
+#[tokio::test]
+async fn of_two_none_is_guessed() {
+    let mut estate = inventory(0);
+    estate["categories"] = json!([]);
+    estate["datacenters"][0]["folders"]["host"] = json!(["racks", "old"]);
+    let mut second = estate["datacenters"][0]["clusters"][0].clone();
+    estate["datacenters"][0]["clusters"][0]["folder"] = json!("racks");
+    estate["datacenters"][0]["vms"][0]["cluster"] = json!("/dc1/host/racks/compute");
+    second["folder"] = json!("old");
+    second["hosts"][0]["name"] = json!("old");
+    second["groups"] = json!([]);
+    estate["datacenters"][0]["clusters"].as_array_mut().unwrap().push(second);
+    let vcenters = [start("127.0.0.1", &estate, &[])];
+    let report = run(&by_name(&vcenters)).await;
+    assert_eq!(problems(&report), ["127.0.0.1: Failure names compute"]);
+    assert_eq!(report.findings[0].details, ["/dc1/host/old/compute", "/dc1/host/racks/compute"]);
+}

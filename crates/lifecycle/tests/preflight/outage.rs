@@ -1,0 +1,73 @@
+//! What one vCenter does not answer leaves the others' findings as they are.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use slipway_lifecycle::preflight::Options;
+use slipway_lifecycle::preflight::report::{Outcome, Report};
+use slipway_testkit::vcenter::ADMINISTRATOR;
+
+use crate::bench::{config, options, problems, run, run_as, start_all};
+
+/// Everything about all vCenters but one.
+fn others(report: &Report, server: &str) -> Vec<(Option<String>, &'static str, String, Outcome)> {
+    let others = report.findings.iter().filter(|finding| finding.endpoint.as_deref() != Some(server));
+    let mut others: Vec<_> = others
+        .map(|finding| {
+            (finding.endpoint.clone(), finding.check.code(), finding.object.clone(), finding.outcome)
+        })
+        .collect();
+    others.sort();
+    others
+}
+
+#[tokio::test]
+async fn a_frozen_vcenter_delays_nobody_beyond_the_deadline() {
+    let vcenters = start_all(3);
+    let text = config(&vcenters);
+    let before = run(&text).await;
+    assert_eq!(problems(&before), Vec::<String>::new());
+    vcenters[1].control("POST", "/freeze", &Value::Null).unwrap();
+    let whole = Duration::from_secs(3);
+    let started = Instant::now();
+    let after = run_as(&text, ADMINISTRATOR, None, Options { whole, ..options() }).await;
+    // Leaving a vCenter that does not answer has a limit as well.
+    assert!(started.elapsed() < whole + Duration::from_secs(7), "{:?}", started.elapsed());
+    assert_eq!(problems(&after), ["127.0.0.2: Failure connection 127.0.0.2"]);
+    assert!(after.findings[0].message.contains("no answer within 3s"), "{:?}", after.findings[0]);
+    assert_eq!(others(&before, "127.0.0.2"), others(&after, "127.0.0.2"));
+}
+
+#[tokio::test]
+async fn a_wrong_password_is_about_one_vcenter() {
+    let vcenters = start_all(2);
+    let rule = json!({"on": {"kind": "soap", "method": "Login"}, "fault": {"type": "InvalidLogin", "message": "no"}});
+    vcenters[0].control("POST", "/faults", &rule).unwrap();
+    let report = run(&config(&vcenters)).await;
+    assert_eq!(problems(&report), ["127.0.0.1: Failure connection 127.0.0.1"]);
+    assert!(report.findings[0].remedy.as_deref().unwrap().contains("password"), "{:?}", report.findings[0]);
+    assert!(others(&report, "127.0.0.1").len() > 10);
+    assert_eq!(vcenters[0].calls().unwrap()["Login"], 1, "repeating it would lock the account");
+}
+
+#[tokio::test]
+async fn a_stranger_is_not_told_the_password() {
+    let vcenters = start_all(2);
+    let print = vcenters[0].thumbprint_sha256();
+    let text = config(&vcenters).replace(print, &print.replace(|c: char| c.is_ascii_hexdigit(), "0"));
+    let report = run(&text).await;
+    assert_eq!(problems(&report), ["127.0.0.1: Failure connection 127.0.0.1"]);
+    assert!(report.findings[0].message.contains("not trusted"), "{:?}", report.findings[0]);
+    assert!(vcenters[0].calls().unwrap()["Login"].is_null());
+}
+
+/// Tags are a service of their own.
+#[tokio::test]
+async fn without_tags_the_rest_is_known() {
+    let vcenters = start_all(2);
+    let rule = json!({"on": {"kind": "rest"}, "fault": {"http_status": 403}});
+    vcenters[0].control("POST", "/faults", &rule).unwrap();
+    let report = run(&config(&vcenters)).await;
+    assert_eq!(problems(&report), ["127.0.0.1: Unknown region-tag tags"]);
+    assert!(!report.is_clear(), "what is not known is not fine");
+}
