@@ -1,5 +1,6 @@
 //! What can be typed. No logic here.
 
+mod cluster;
 mod create;
 mod preflight;
 
@@ -8,6 +9,7 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 
+pub use cluster::{CreateCluster, Destroy, DestroyBootstrap, DestroyCluster, Plan, Planned, Reach};
 pub use create::{Assets, Create, InstallConfig, Platform};
 pub use preflight::Preflight;
 
@@ -85,6 +87,23 @@ pub enum Command {
         after_help = "Exit codes: 0 ready, warnings or not; 1 other failure; 2 wrong usage; 3 the install-config is not usable; 4 something failed or could not be found out.\n\nExamples:\n  slipway preflight --dir harbour\n  slipway preflight --dir harbour --output json | jq '.findings[] | select(.outcome == \"failure\")'"
     )]
     Preflight(Preflight),
+
+    /// Print what `create cluster` or `destroy cluster` would do, step by step
+    ///
+    /// Looks at every vCenter and changes nothing. A saved plan can be applied later, by `create cluster --plan`: it is
+    /// refused if anything it relies on has changed.
+    #[command(
+        after_help = "Examples:\n  slipway plan --dir harbour\n  slipway plan destroy --output json\n  slipway plan --save harbour.plan && slipway create cluster --plan harbour.plan\n\nExit codes: 0 it can be done, 4 something is in the way."
+    )]
+    Plan(Plan),
+
+    /// Show what there is of a cluster, where, and what is missing
+    #[command(after_help = "Exit codes: 0 all is as wanted, 4 it is not.")]
+    Status(Reach),
+
+    /// Remove a cluster, or its bootstrap machine
+    #[command(subcommand)]
+    Destroy(Destroy),
 
     /// Judge and convert the configuration of the vSphere cloud provider
     #[command(subcommand)]

@@ -1,6 +1,7 @@
 //! The commands, one module each.
 
 mod cloud_config;
+mod cluster;
 mod completion;
 mod create;
 mod explain;
@@ -17,6 +18,9 @@ pub(crate) fn run(command: Command, printer: &Printer) -> anyhow::Result<Exit> {
     match command {
         Command::Validate { file, strict } => validate::run(&file, strict, printer),
         Command::Create(create) => create::run(create, printer),
+        Command::Plan(args) => cluster::plan::run(&args, printer),
+        Command::Status(reach) => cluster::status::run(&reach, printer),
+        Command::Destroy(args) => cluster::destroy::run(args, printer),
         Command::Preflight(args) => preflight::run(&args, printer),
         Command::CloudConfig(CloudConfig::Validate { file }) => cloud_config::validate::run(&file, printer),
         Command::CloudConfig(CloudConfig::Convert { file }) => cloud_config::convert::run(&file, printer),

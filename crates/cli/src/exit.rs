@@ -15,6 +15,8 @@ pub enum Exit {
     InstallConfig = 3,
     /// What the cluster is to be made on is not ready for it.
     Infrastructure = 4,
+    /// Somebody ended it.
+    Interrupted = 8,
 }
 
 impl From<Exit> for ExitCode {

@@ -6,6 +6,7 @@
 //! | `commands` | one module per command |
 //! | `input` | reading files |
 //! | `output` | who may write to the terminal, and in which colours |
+//! | `progress` | bars, lines or JSON lines while something takes its time |
 //! | `report` | findings as text and as JSON |
 //! | `exit` | exit codes |
 
@@ -14,6 +15,7 @@ mod commands;
 mod exit;
 mod input;
 mod output;
+mod progress;
 mod report;
 
 use std::process::ExitCode;

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
 
+use super::cluster::CreateCluster;
+
 #[derive(Debug, Subcommand)]
 pub enum Create {
     /// Write an install-config.yaml from flags, from a file, or from both
@@ -32,6 +34,16 @@ pub enum Create {
     /// edited install-config changes are written again.
     #[command(after_help = "Example:\n  slipway create ignition-configs --dir harbour")]
     IgnitionConfigs(Assets),
+
+    /// Make the machines of a cluster: tags, folders, rules, virtual machines
+    ///
+    /// Files that are not there yet are made first, and the vCenters are looked at before anything is changed. Bootstrap
+    /// and control-plane machines are made as cluster-api/ says, with your edits, on all vCenters at the same time. It
+    /// ends when they run and have addresses. If it is interrupted or fails, run it again: it goes on from there.
+    #[command(
+        after_help = "Examples:\n  slipway create cluster --dir harbour\n  slipway create cluster --dir harbour --plan harbour.plan\n\nExit codes: 0 the machines run, 3 the install-config is not usable, 4 something failed or is in the way, 8 interrupted."
+    )]
+    Cluster(Box<CreateCluster>),
 }
 
 #[derive(Debug, Args)]

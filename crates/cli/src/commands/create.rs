@@ -3,7 +3,7 @@
 mod assets;
 mod install_config;
 
-pub(super) use assets::{refuse, warnings};
+pub(super) use assets::{refuse, warnings, with_request};
 use serde::Serialize;
 use slipway_lifecycle::create::{create_ignition, create_manifests};
 use slipway_lifecycle::store::Conflict;
@@ -16,7 +16,8 @@ pub(crate) fn run(create: Create, printer: &Printer) -> anyhow::Result<Exit> {
     match create {
         Create::InstallConfig(args) => install_config::run(*args, printer),
         Create::Manifests(args) => assets::run(&args, create_manifests, Some("ignition-configs"), printer),
-        Create::IgnitionConfigs(args) => assets::run(&args, create_ignition, None, printer),
+        Create::IgnitionConfigs(args) => assets::run(&args, create_ignition, Some("cluster"), printer),
+        Create::Cluster(args) => super::cluster::create::run(&args, printer),
     }
 }
 

@@ -74,7 +74,7 @@ struct Judgement<'a> {
 }
 
 /// The verdict first, then what to do something about, vCenter by vCenter; what passed is only counted.
-fn text(report: &Report, verbose: bool) -> String {
+pub(crate) fn text(report: &Report, verbose: bool) -> String {
     let Report { cluster, findings } = report;
     let verdict =
         if report.is_clear() { format!("{GOOD}ready{GOOD:#}") } else { format!("{ERROR}not ready{ERROR:#}") };

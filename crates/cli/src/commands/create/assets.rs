@@ -28,20 +28,25 @@ pub(crate) fn run(
     printer: &Printer,
 ) -> anyhow::Result<Exit> {
     let Assets { dir, force } = args;
-    let command: String =
-        std::env::args().skip(1).fold("slipway".to_owned(), |line, word| line + " " + &word);
-    let result = create(&Request {
-        directory: dir,
-        force: *force,
-        now: Timestamp::now(),
-        random: &OsRandom,
-        environment: &Environment::of_process(),
-        command: &command.chars().take(LONGEST).collect::<String>(),
-    });
+    let result = with_request(dir, *force, create);
     match result {
         Ok(outcome) => tell(&outcome, dir, next, printer),
         Err(error) => refuse(error, printer),
     }
+}
+
+/// Asks for something in a directory, in the name of this command.
+pub(crate) fn with_request<T>(dir: &Path, force: bool, ask: impl FnOnce(&Request<'_>) -> T) -> T {
+    let command: String =
+        std::env::args().skip(1).fold("slipway".to_owned(), |line, word| line + " " + &word);
+    ask(&Request {
+        directory: dir,
+        force,
+        now: Timestamp::now(),
+        random: &OsRandom,
+        environment: &Environment::of_process(),
+        command: &command.chars().take(LONGEST).collect::<String>(),
+    })
 }
 
 fn tell(outcome: &Outcome, dir: &Path, next: Option<&str>, printer: &Printer) -> anyhow::Result<Exit> {

@@ -1,0 +1,109 @@
+//! Commands that touch the machines of a cluster.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum, ValueHint};
+use jiff::SignedDuration;
+
+/// Where the cluster is, and how long to wait for whom.
+#[derive(Debug, Clone, Args)]
+pub struct Reach {
+    /// The directory of the cluster, with its install-config.yaml
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, default_value = ".")]
+    pub dir: PathBuf,
+
+    /// The longest one call to a vCenter may take
+    #[arg(long, value_name = "TIME", default_value = "1m", help_heading = "Timeouts")]
+    pub call_timeout: SignedDuration,
+
+    /// The longest a machine may take from power-on to an address
+    #[arg(long, value_name = "TIME", default_value = "15m", help_heading = "Timeouts")]
+    pub address_timeout: SignedDuration,
+
+    /// How long a vCenter may be silent before what is left to do there is given up
+    #[arg(long, value_name = "TIME", default_value = "10m", help_heading = "Timeouts")]
+    pub silence_timeout: SignedDuration,
+}
+
+#[derive(Debug, Args)]
+pub struct CreateCluster {
+    #[command(flatten)]
+    pub reach: Reach,
+
+    /// Do exactly what this plan says, and nothing if the world has changed since it was saved
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub plan: Option<PathBuf>,
+
+    /// Do not look for problems first
+    #[arg(long)]
+    pub skip_preflight: bool,
+
+    /// Make this again though it was made before and is not there now; can be given several times
+    ///
+    /// What was made and cannot be seen may only be out of sight. Nothing is made twice unless it is named here.
+    #[arg(long, value_name = "NAME")]
+    pub recreate: Vec<String>,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Destroy {
+    /// Remove a cluster from all of its vCenters
+    ///
+    /// Shows what will go and asks. What carries the cluster's tag or mark goes, in a safe order: machines are powered off,
+    /// volumes detached, machines and templates removed, then folders if nothing of others is in them, rules, and the tag
+    /// last. The directory is not needed if `--infra-id` is given.
+    #[command(
+        after_help = "Examples:\n  slipway destroy cluster --dir harbour\n  slipway destroy cluster --dir elsewhere --infra-id harbour-x7k2p --yes\n\nExit codes: 0 all is gone, 4 something is left, 8 interrupted."
+    )]
+    Cluster(DestroyCluster),
+
+    /// Remove the bootstrap machine, and nothing else
+    Bootstrap(DestroyBootstrap),
+}
+
+#[derive(Debug, Args)]
+pub struct DestroyCluster {
+    #[command(flatten)]
+    pub reach: Reach,
+
+    /// The cluster by its infrastructure's name, where the directory is lost; its install-config is still needed
+    #[arg(long, value_name = "ID")]
+    pub infra_id: Option<String>,
+
+    /// Do not ask
+    #[arg(long)]
+    pub yes: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct DestroyBootstrap {
+    #[command(flatten)]
+    pub reach: Reach,
+
+    /// Do not ask
+    #[arg(long)]
+    pub yes: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct Plan {
+    /// What is planned
+    #[arg(value_enum, default_value_t = Planned::Create)]
+    pub what: Planned,
+
+    #[command(flatten)]
+    pub reach: Reach,
+
+    /// Save the plan for `slipway create cluster --plan`
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub save: Option<PathBuf>,
+}
+
+/// What can be planned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Planned {
+    /// What `create cluster` would do
+    Create,
+    /// What `destroy cluster` would do
+    Destroy,
+}

@@ -1,0 +1,210 @@
+//! Commands that touch the machines of a cluster.
+
+pub(crate) mod create;
+pub(crate) mod destroy;
+pub(crate) mod plan;
+pub(crate) mod status;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use anyhow::Context;
+use serde::Serialize;
+use slipway_engine::{End, Endpoint, Id, Outcome, Plan};
+use slipway_lifecycle::cluster::{Error, Patience, Project, Prospect, Purpose};
+use slipway_providers::vsphere::kinds::{Action, State};
+use tokio::runtime::Runtime;
+
+use super::create as files;
+use crate::args::{Output, Reach};
+use crate::exit::Exit;
+use crate::output::{ERROR, FAINT, HEADING, NAME, Printer, WARNING};
+use crate::progress::Progress;
+
+/// How long to wait for whom, or what is wrong with it.
+fn patience(reach: &Reach) -> anyhow::Result<Patience> {
+    let time = |name: &str, time: jiff::SignedDuration| {
+        let time = Duration::try_from(time).ok().filter(|time| !time.is_zero());
+        time.with_context(|| format!("`--{name}` leaves no time for anything"))
+    };
+    Ok(Patience {
+        call: time("call-timeout", reach.call_timeout)?,
+        address: time("address-timeout", reach.address_timeout)?,
+        silence: time("silence-timeout", reach.silence_timeout)?,
+    })
+}
+
+fn runtime() -> anyhow::Result<Runtime> {
+    tokio::runtime::Builder::new_multi_thread().enable_all().build().context("starting to work")
+}
+
+/// Ready when somebody wants it to end. A second wish ends it at once.
+async fn interrupted() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (Ok(mut interrupt), Ok(mut terminate)) =
+        (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
+    else {
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+    }
+    tokio::spawn(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+        std::process::exit(Exit::Interrupted as i32);
+    });
+}
+
+fn refuse(error: Error, printer: &Printer) -> anyhow::Result<Exit> {
+    let exit = match error {
+        Error::Create(error) => return files::refuse(error, printer),
+        Error::VCenter(_) | Error::Kind(_) | Error::Blind { .. } => Exit::Infrastructure,
+        _ => Exit::Other,
+    };
+    let (details, hint) = (error.details(), error.hint());
+    if printer.output == Output::Json {
+        printer.json(&serde_json::json!({
+            "error": {"message": error.to_string(), "details": details, "hint": hint},
+        }))?;
+    }
+    printer.error(&error.into());
+    for detail in details {
+        printer.say(&format!("  {detail}\n"));
+    }
+    if let Some(hint) = hint {
+        printer.hint(&hint);
+    }
+    Ok(exit)
+}
+
+/// The steps of a plan, vCenter by vCenter, and what stands in the way.
+fn plan_text(plan: &Plan<Action>) -> String {
+    let mut text = String::new();
+    let mut endpoints: BTreeMap<&Endpoint, Vec<(usize, &str)>> = BTreeMap::new();
+    for (index, planned) in plan.steps.iter().enumerate() {
+        let step = &planned.step;
+        endpoints.entry(&step.resource.endpoint).or_default().push((index + 1, &step.sentence));
+    }
+    for (endpoint, steps) in endpoints {
+        text.push_str(&format!("\n{HEADING}{endpoint}{HEADING:#}\n"));
+        for (number, sentence) in steps {
+            text.push_str(&format!("  {number:>3}  {sentence}\n"));
+        }
+    }
+    for (stops, style, word) in [(&plan.stops, ERROR, "stop"), (&plan.unknown, WARNING, "unknown")] {
+        if !stops.is_empty() {
+            text.push('\n');
+        }
+        for stop in stops {
+            text.push_str(&format!("{style}{word}{style:#}: {}: {}\n", stop.resource, stop.reason));
+        }
+    }
+    text
+}
+
+/// `14 steps on 2 vCenters`.
+fn tally(plan: &Plan<Action>) -> String {
+    let endpoints = steps_of(plan).len();
+    let plural = |count: usize, word: &str| match count {
+        1 => format!("1 {word}"),
+        _ => format!("{count} {word}s"),
+    };
+    format!("{} on {}", plural(plan.steps.len(), "step"), plural(endpoints, "vCenter"))
+}
+
+fn steps_of(plan: &Plan<Action>) -> BTreeMap<Endpoint, u64> {
+    let mut steps: BTreeMap<Endpoint, u64> = BTreeMap::new();
+    for planned in &plan.steps {
+        *steps.entry(planned.step.resource.endpoint.clone()).or_default() += 1;
+    }
+    steps
+}
+
+/// Does what a plan says, shows how far it is, and logs out.
+fn carry_out(
+    mut project: Project,
+    prospect: Prospect,
+    recreate: &[String],
+    patience: Patience,
+    runtime: &Runtime,
+    printer: &Printer,
+) -> Result<Outcome<State>, Error> {
+    let progress = Progress::new(printer, &steps_of(&prospect.plan));
+    let outcome = runtime.block_on(async {
+        let outcome = project.apply(prospect, recreate, patience, &progress, interrupted()).await;
+        project.close().await;
+        outcome
+    });
+    progress.finish();
+    outcome
+}
+
+/// Looks at everything, or logs out again.
+async fn survey(
+    project: Project,
+    purpose: Purpose,
+    recreate: &[String],
+) -> Result<(Project, Prospect), Error> {
+    match project.survey(purpose, recreate).await {
+        Ok(prospect) => Ok((project, prospect)),
+        Err(error) => {
+            project.close().await;
+            Err(error)
+        }
+    }
+}
+
+/// What did not end well, and what to do about it.
+fn troubles(ends: &BTreeMap<Id, End>) -> String {
+    let mut text = String::new();
+    for (id, end) in ends {
+        let (word, reason, remedy) = match end {
+            End::Done { .. } | End::Blocked { .. } | End::Unfinished => continue,
+            End::Failed { verb, error, remedy } => ("failed", format!("{verb}: {error}"), remedy.clone()),
+            End::Stopped { reason } => ("stopped", reason.clone(), None),
+            End::Unknown { reason } => ("unknown", reason.clone(), None),
+        };
+        text.push_str(&format!("{ERROR}{word}{ERROR:#}: {NAME}{id}{NAME:#}: {reason}\n"));
+        if let Some(remedy) = remedy {
+            text.push_str(&format!("  {FAINT}{remedy}{FAINT:#}\n"));
+        }
+    }
+    let count = |wanted: fn(&End) -> bool| ends.values().filter(|end| wanted(end)).count();
+    let blocked = count(|end| matches!(end, End::Blocked { .. }));
+    let unfinished = count(|end| matches!(end, End::Unfinished));
+    if blocked > 0 {
+        text.push_str(&format!("{blocked} more wait for these\n"));
+    }
+    if unfinished > 0 {
+        text.push_str(&format!("{unfinished} were not finished\n"));
+    }
+    text
+}
+
+/// How a resource ended, for a program.
+#[derive(Debug, Serialize)]
+struct EndJson<'a> {
+    endpoint: &'a Endpoint,
+    kind: &'a str,
+    name: &'a str,
+    #[serde(flatten)]
+    end: &'a End,
+}
+
+fn ends_json(ends: &BTreeMap<Id, End>) -> Vec<EndJson<'_>> {
+    ends.iter().map(|(Id { endpoint, kind, name }, end)| EndJson { endpoint, kind, name, end }).collect()
+}
+
+fn exit_of(outcome: &Outcome<State>) -> Exit {
+    if outcome.cancelled {
+        Exit::Interrupted
+    } else if outcome.is_done() {
+        Exit::Ok
+    } else {
+        Exit::Infrastructure
+    }
+}

@@ -1,0 +1,223 @@
+//! `slipway create cluster`.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::Context;
+use serde::Serialize;
+use slipway_engine::apply::Performed;
+use slipway_engine::{Endpoint, Outcome, Plan};
+use slipway_lifecycle::cluster::{Project, Purpose};
+use slipway_lifecycle::create::create_ignition;
+use slipway_lifecycle::environment::Environment;
+use slipway_lifecycle::preflight;
+use slipway_providers::vsphere::kinds::{Action, State};
+
+use super::{carry_out, ends_json, exit_of, patience, plan_text, refuse, runtime, survey, tally, troubles};
+use crate::args::{CreateCluster, Output};
+use crate::commands::create::{self as files, with_request};
+use crate::commands::preflight as checks;
+use crate::exit::Exit;
+use crate::output::{FAINT, GOOD, HEADING, NAME, Printer};
+use crate::progress::seconds;
+
+pub(crate) fn run(args: &CreateCluster, printer: &Printer) -> anyhow::Result<Exit> {
+    let CreateCluster { reach, plan: saved, skip_preflight, recreate } = args;
+    let patience = patience(reach)?;
+    let saved = saved.as_deref().map(read_plan).transpose()?;
+    if let Err(error) = with_request(&reach.dir, false, create_ignition) {
+        return files::refuse(error, printer);
+    }
+    let runtime = runtime()?;
+    if !skip_preflight {
+        let subject = match preflight::open(&reach.dir, &Environment::of_process()) {
+            Ok(opened) => opened.subject,
+            Err(error) => return files::refuse(error, printer),
+        };
+        printer.say(&format!("{FAINT}looking at the vCenters{FAINT:#}\n"));
+        let options = preflight::Options { call: patience.call, ..preflight::Options::default() };
+        let report = runtime.block_on(preflight::examine(subject, options, preflight::network::ThisMachine));
+        if printer.output == Output::Text {
+            printer.say(&checks::text(&report, false));
+        }
+        if !report.is_clear() {
+            if printer.output == Output::Json {
+                printer.json(
+                    &serde_json::json!({"error": {"message": "not ready"}, "findings": report.findings}),
+                )?;
+            }
+            printer.hint("nothing was done. `--skip-preflight` goes on all the same");
+            return Ok(Exit::Infrastructure);
+        }
+    }
+    let project = match with_request(&reach.dir, false, |request| Project::open(request, patience)) {
+        Ok(project) => project,
+        Err(error) => return refuse(error, printer),
+    };
+    let (cluster, infra_id) = (project.cluster.clone(), project.infra_id.to_string());
+    let (project, prospect) = match runtime.block_on(survey(project, Purpose::Create, recreate)) {
+        Ok(found) => found,
+        Err(error) => return refuse(error, printer),
+    };
+    if let Some(saved) = saved
+        && let Err(moved) = prospect.plan.same_as(&saved)
+    {
+        runtime.block_on(project.close());
+        printer.error(&anyhow::Error::new(moved).context("the saved plan cannot be used"));
+        printer.hint("nothing was done. Make a new plan with `slipway plan --save`, and look at it");
+        return Ok(Exit::Infrastructure);
+    }
+    let nothing = prospect.plan.steps.is_empty() && prospect.plan.stops.is_empty();
+    if printer.output == Output::Text && !nothing {
+        printer.say(&format!(
+            "{HEADING}creating{HEADING:#} {NAME}{cluster}{NAME:#}, infrastructure {infra_id}: {}\n{}\n",
+            tally(&prospect.plan),
+            plan_text(&prospect.plan)
+        ));
+    }
+    let outcome = match carry_out(project, prospect, recreate, patience, &runtime, printer) {
+        Ok(outcome) => outcome,
+        Err(error) => return refuse(error, printer),
+    };
+    tell(&outcome, &cluster, &infra_id, nothing, printer)?;
+    Ok(exit_of(&outcome))
+}
+
+fn read_plan(path: &Path) -> anyhow::Result<Plan<Action>> {
+    let text = fs_err::read_to_string(path)?;
+    serde_json::from_str(&text).with_context(|| format!("`{}` is not a saved plan", path.display()))
+}
+
+fn tell(
+    outcome: &Outcome<State>,
+    cluster: &str,
+    infra_id: &str,
+    nothing: bool,
+    printer: &Printer,
+) -> anyhow::Result<()> {
+    let (machines, stages) = (machines(outcome), stages(&outcome.performed));
+    if printer.output == Output::Json {
+        return printer.json(&Done {
+            cluster,
+            infra_id,
+            done: outcome.is_done(),
+            machines: &machines,
+            stages: &stages,
+            resources: ends_json(&outcome.ends),
+        });
+    }
+    let mut text = table(&machines);
+    if outcome.is_done() {
+        let verdict = if nothing { "nothing to do" } else { "the machines run" };
+        text.push_str(&format!(
+            "\n{GOOD}{verdict}{GOOD:#}: {NAME}{cluster}{NAME:#}, infrastructure {infra_id}\n"
+        ));
+    }
+    for Stage { name, count, took, .. } in &stages {
+        text.push_str(&format!("  {FAINT}{name:<18} {count:>4} × {:>10}{FAINT:#}\n", seconds(*took)));
+    }
+    printer.data(&text)?;
+    if !outcome.is_done() {
+        printer.say(&format!("\n{}", troubles(&outcome.ends)));
+        printer
+            .hint("what was done is kept: run the same command again to go on, or `slipway destroy cluster`");
+    }
+    Ok(())
+}
+
+/// A machine that was made.
+#[derive(Debug, Serialize)]
+struct MachineJson {
+    name: String,
+    vcenter: Endpoint,
+    addresses: Vec<IpAddr>,
+    on: bool,
+}
+
+fn machines(outcome: &Outcome<State>) -> Vec<MachineJson> {
+    let machine = |(id, sight): (&slipway_engine::Id, &slipway_engine::Sight<State>)| {
+        let Some(State::Power { on, addresses, .. }) = sight.state() else { return None };
+        Some(MachineJson {
+            name: id.name.to_string(),
+            vcenter: id.endpoint.clone(),
+            addresses: addresses.clone(),
+            on: *on,
+        })
+    };
+    let mut machines: Vec<MachineJson> = outcome.world.iter().filter_map(machine).collect();
+    machines.sort_by(|one, other| one.name.cmp(&other.name));
+    machines
+}
+
+fn table(machines: &[MachineJson]) -> String {
+    if machines.is_empty() {
+        return String::new();
+    }
+    let width = |text: fn(&MachineJson) -> usize, least: usize| {
+        machines.iter().map(text).max().unwrap_or(0).max(least)
+    };
+    let names = width(|machine| machine.name.len(), 7);
+    let vcenters = width(|machine| machine.vcenter.as_str().len(), 7);
+    let mut table = format!(
+        "{HEADING}{:<names$}  {:<vcenters$}  {:<5}  ADDRESSES{HEADING:#}\n",
+        "MACHINE", "VCENTER", "POWER"
+    );
+    for MachineJson { name, vcenter, addresses, on } in machines {
+        let power = if *on { "on" } else { "off" };
+        let addresses: Vec<String> = addresses.iter().map(ToString::to_string).collect();
+        let vcenter = vcenter.as_str();
+        table.push_str(&format!(
+            "{name:<names$}  {vcenter:<vcenters$}  {power:<5}  {}\n",
+            addresses.join(", ")
+        ));
+    }
+    table
+}
+
+/// Steps of one kind: how many, and how long from the first start to the last end.
+#[derive(Debug, Serialize)]
+struct Stage {
+    name: Box<str>,
+    count: usize,
+    #[serde(skip)]
+    began: Duration,
+    #[serde(rename = "seconds", serialize_with = "as_seconds")]
+    took: Duration,
+}
+
+fn as_seconds<S: serde::Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64(time.as_secs_f64())
+}
+
+fn stages(performed: &[Performed]) -> Vec<Stage> {
+    let mut stages: BTreeMap<&str, (usize, Duration, Duration)> = BTreeMap::new();
+    for step in performed {
+        let end = step.started + step.took;
+        let stage = stages.entry(&step.verb).or_insert((0, step.started, end));
+        *stage = (stage.0 + 1, stage.1.min(step.started), stage.2.max(end));
+    }
+    let stage = |(name, (count, began, end)): (&str, (usize, Duration, Duration))| Stage {
+        name: name.into(),
+        count,
+        began,
+        took: end - began,
+    };
+    let mut stages: Vec<Stage> = stages.into_iter().map(stage).collect();
+    stages.sort_by_key(|stage| stage.began);
+    stages
+}
+
+/// What a program is told.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Done<'a> {
+    cluster: &'a str,
+    #[serde(rename = "infraID")]
+    infra_id: &'a str,
+    done: bool,
+    machines: &'a [MachineJson],
+    stages: &'a [Stage],
+    resources: Vec<super::EndJson<'a>>,
+}

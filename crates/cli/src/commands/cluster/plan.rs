@@ -1,0 +1,62 @@
+//! `slipway plan`.
+
+use slipway_lifecycle::cluster::{Project, Purpose};
+use slipway_lifecycle::create::{Request, create_ignition};
+
+use super::{patience, plan_text, refuse, runtime, survey, tally};
+use crate::args::{Output, Plan, Planned};
+use crate::commands::create::{self as files, with_request};
+use crate::exit::Exit;
+use crate::output::{FAINT, GOOD, HEADING, NAME, Printer};
+
+pub(crate) fn run(args: &Plan, printer: &Printer) -> anyhow::Result<Exit> {
+    let Plan { what, reach, save } = args;
+    let patience = patience(reach)?;
+    if *what == Planned::Create
+        && let Err(error) = with_request(&reach.dir, false, create_ignition)
+    {
+        return files::refuse(error, printer);
+    }
+    let open = |request: &Request<'_>| match what {
+        Planned::Create => Project::open(request, patience),
+        Planned::Destroy => Project::open_to_destroy(request, None, patience),
+    };
+    let project = match with_request(&reach.dir, false, open) {
+        Ok(project) => project,
+        Err(error) => return refuse(error, printer),
+    };
+    let purpose = match what {
+        Planned::Create => Purpose::Create,
+        Planned::Destroy => Purpose::Destroy,
+    };
+    let runtime = runtime()?;
+    let (cluster, infra_id) = (project.cluster.clone(), project.infra_id.to_string());
+    let (project, prospect) = match runtime.block_on(survey(project, purpose, &[])) {
+        Ok(found) => found,
+        Err(error) => return refuse(error, printer),
+    };
+    runtime.block_on(project.close());
+    let plan = prospect.plan;
+    if let Some(path) = save {
+        fs_err::write(path, serde_json::to_string_pretty(&plan)? + "\n")?;
+    }
+    let verb = if *what == Planned::Create { "create" } else { "destroy" };
+    match printer.output {
+        Output::Json => printer.json(&serde_json::json!({
+            "cluster": cluster, "infraID": infra_id, "purpose": verb, "plan": plan,
+        }))?,
+        Output::Text if plan.is_empty() => printer.data(&format!(
+            "{GOOD}nothing to do{GOOD:#}: {NAME}{cluster}{NAME:#}, infrastructure {infra_id}\n"
+        ))?,
+        Output::Text => {
+            printer.data(&format!(
+                "{HEADING}to {verb}{HEADING:#} {NAME}{cluster}{NAME:#}, infrastructure {infra_id}: {}\n{}",
+                tally(&plan),
+                plan_text(&plan)
+            ))?;
+            printer.say(&format!("\n{FAINT}nothing was done; to do it: slipway {verb} cluster{FAINT:#}\n"));
+        }
+    }
+    let clear = plan.stops.is_empty() && plan.unknown.is_empty();
+    Ok(if clear { Exit::Ok } else { Exit::Infrastructure })
+}

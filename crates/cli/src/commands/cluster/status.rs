@@ -1,0 +1,110 @@
+//! `slipway status`.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use slipway_engine::{Endpoint, Id, Sight};
+use slipway_lifecycle::cluster::{Project, Prospect, Purpose};
+use slipway_providers::vsphere::kinds::State;
+
+use super::{patience, refuse, runtime, survey};
+use crate::args::{Output, Reach};
+use crate::commands::create::with_request;
+use crate::exit::Exit;
+use crate::output::{FAINT, GOOD, HEADING, NAME, Printer, WARNING};
+
+pub(crate) fn run(reach: &Reach, printer: &Printer) -> anyhow::Result<Exit> {
+    let patience = patience(reach)?;
+    let project = match with_request(&reach.dir, false, |request| Project::open(request, patience)) {
+        Ok(project) => project,
+        Err(error) => return refuse(error, printer),
+    };
+    let runtime = runtime()?;
+    let (cluster, infra_id) = (project.cluster.clone(), project.infra_id.to_string());
+    let (project, prospect) = match runtime.block_on(survey(project, Purpose::Create, &[])) {
+        Ok(found) => found,
+        Err(error) => return refuse(error, printer),
+    };
+    runtime.block_on(project.close());
+    let rows = rows(&prospect);
+    let as_wanted = prospect.plan.is_empty();
+    match printer.output {
+        Output::Json => printer.json(&serde_json::json!({
+            "cluster": cluster, "infraID": infra_id, "asWanted": as_wanted, "resources": rows,
+        }))?,
+        Output::Text => {
+            let verdict = if as_wanted {
+                format!("{GOOD}as wanted{GOOD:#}")
+            } else {
+                format!("{WARNING}not as wanted{WARNING:#}")
+            };
+            printer.data(&format!(
+                "{verdict}: {NAME}{cluster}{NAME:#}, infrastructure {infra_id}\n{}",
+                table(&rows)
+            ))?;
+        }
+    }
+    Ok(if as_wanted { Exit::Ok } else { Exit::Infrastructure })
+}
+
+/// A resource: how it is, and what would be done about it.
+#[derive(Debug, Serialize)]
+struct Row<'a> {
+    endpoint: &'a Endpoint,
+    kind: &'a str,
+    name: &'a str,
+    is: String,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    missing: Vec<&'a str>,
+}
+
+fn rows(prospect: &Prospect) -> Vec<Row<'_>> {
+    let mut missing: BTreeMap<&Id, Vec<&str>> = BTreeMap::new();
+    for planned in &prospect.plan.steps {
+        missing.entry(&planned.step.resource).or_default().push(&planned.step.verb);
+    }
+    for stop in prospect.plan.stops.iter().chain(&prospect.plan.unknown) {
+        missing.entry(&stop.resource).or_default().push(&stop.reason);
+    }
+    let mut rows = Vec::new();
+    for (id, sight) in prospect.world.iter() {
+        let Id { endpoint, kind, name } = id;
+        let missing = missing.remove(id).unwrap_or_default();
+        rows.push(Row { endpoint, kind, name, is: describe(sight), missing });
+    }
+    rows
+}
+
+fn describe(sight: &Sight<State>) -> String {
+    match sight {
+        Sight::Unknown(_) => "unknown".to_owned(),
+        Sight::Known(None) => "not there".to_owned(),
+        Sight::Known(Some(State::Power { on: true, addresses, .. })) => {
+            let addresses: Vec<String> = addresses.iter().map(ToString::to_string).collect();
+            if addresses.is_empty() {
+                "on, no address".to_owned()
+            } else {
+                format!("on, {}", addresses.join(", "))
+            }
+        }
+        Sight::Known(Some(State::Power { on: false, .. })) => "off".to_owned(),
+        Sight::Known(Some(_)) => "there".to_owned(),
+    }
+}
+
+fn table(rows: &[Row<'_>]) -> String {
+    let mut text = String::new();
+    let mut endpoint = None;
+    for row in rows {
+        if endpoint != Some(row.endpoint) {
+            text.push_str(&format!("\n{HEADING}{}{HEADING:#}\n", row.endpoint));
+            endpoint = Some(row.endpoint);
+        }
+        let missing = match &row.missing[..] {
+            [] => String::new(),
+            steps => format!("  {WARNING}needs{WARNING:#}: {}", steps.join(", ")),
+        };
+        text.push_str(&format!("  {FAINT}{:<9}{FAINT:#} {:<44} {}{missing}\n", row.kind, row.name, row.is));
+    }
+    text
+}
