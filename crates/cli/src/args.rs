@@ -13,7 +13,7 @@ pub use create::{Assets, Create, InstallConfig, Platform};
 #[derive(Debug, Parser)]
 #[command(name = "slipway", version, propagate_version = true, max_term_width = 100)]
 #[command(
-    after_help = "Exit codes: 0 fine, 1 other failure, 2 wrong usage, 3 the install-config is not usable."
+    after_help = "Exit codes: 0 fine, 1 other failure, 2 wrong usage, 3 the install-config is not usable, 8 stopped by you."
 )]
 pub struct Args {
     #[command(subcommand)]

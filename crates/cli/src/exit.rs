@@ -13,6 +13,8 @@ pub enum Exit {
     Usage = 2,
     /// The install-config is not usable.
     InstallConfig = 3,
+    /// The user did not want to go on.
+    Interrupted = 8,
 }
 
 impl From<Exit> for ExitCode {

@@ -6,6 +6,7 @@
 //! | `commands` | one module per command |
 //! | `input` | reading files |
 //! | `output` | who may write to the terminal, and in which colours |
+//! | `survey` | questions on a terminal |
 //! | `report` | findings as text and as JSON |
 //! | `exit` | exit codes |
 
@@ -15,6 +16,7 @@ mod exit;
 mod input;
 mod output;
 mod report;
+mod survey;
 
 use std::process::ExitCode;
 

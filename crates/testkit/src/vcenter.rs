@@ -2,9 +2,10 @@
 
 use std::ffi::OsString;
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
@@ -43,6 +44,22 @@ impl VCenter {
     /// The inventory is JSON; its format is in `peers/vcsim/README.md`.
     pub fn start(inventory: &Value) -> anyhow::Result<Self> {
         Self::start_in(inventory, None, Vec::new())
+    }
+
+    /// At a port that an install-config can name: those the system hands out are above what OpenShift allows.
+    pub fn start_at_low_port(inventory: &Value) -> anyhow::Result<Self> {
+        static NEXT: AtomicU16 = AtomicU16::new(0);
+        let base = 20_000 + (std::process::id() % 100) as u16 * 100;
+        loop {
+            let turn = NEXT.fetch_add(1, Ordering::Relaxed);
+            if turn == 100 {
+                bail!("no free port from {base} on");
+            }
+            let listen = format!("127.0.0.1:{}", base + turn);
+            if TcpListener::bind(&listen).is_ok() {
+                return Self::start_in(inventory, None, vec!["--listen".into(), listen.into()]);
+            }
+        }
     }
 
     /// In the network of a control plane.

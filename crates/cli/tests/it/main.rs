@@ -9,4 +9,5 @@ mod files;
 mod run;
 mod schema;
 mod shells;
+mod survey;
 mod validate;
