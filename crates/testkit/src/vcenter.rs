@@ -52,7 +52,7 @@ impl VCenter {
         let base = 20_000 + (std::process::id() % 100) as u16 * 100;
         loop {
             let turn = NEXT.fetch_add(1, Ordering::Relaxed);
-            if turn == 100 {
+            if turn >= 100 {
                 bail!("no free port from {base} on");
             }
             let listen = format!("127.0.0.1:{}", base + turn);

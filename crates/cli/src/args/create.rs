@@ -146,7 +146,7 @@ pub struct InstallConfig {
     /// The fingerprint (SHA-256 or SHA-1) of the vCenter's certificate, if the system does not trust it
     ///
     /// Of several vCenters one for each, in their order; `-` for one that the system trusts.
-    #[arg(long, value_name = "HEX", help_heading = "vSphere", allow_hyphen_values = true)]
+    #[arg(long, value_name = "HEX", help_heading = "vSphere")]
     pub vcenter_thumbprint: Vec<String>,
 
     /// A failure domain, in place of --datacenter, --compute-cluster, --datastore and --network; several spread machines

@@ -31,11 +31,12 @@ impl<'a> Terminal<'a> {
 impl Prompter for Terminal<'_> {
     fn text(&mut self, ask: &Ask, default: Option<&str>, check: Check) -> Result<String, Stop> {
         let (message, help) = worded(ask);
+        let default = default.map(plain);
         let mut prompt = Text::new(&message)
             .with_help_message(&help)
             .with_render_config(self.look)
             .with_validator(move |text: &str| Ok(validation(check(text.trim()))));
-        if let Some(default) = default {
+        if let Some(default) = &default {
             prompt = prompt.with_default(default);
         }
         prompt.prompt().map(|text| text.trim().to_owned()).map_err(stopped)

@@ -271,6 +271,22 @@ fn flags_answer_questions() {
     insta::assert_snapshot!(text);
 }
 
+#[test]
+fn a_flag_that_means_two_things_is_asked_about() {
+    let found = inventory("north", &["a/blue", "b/blue"], &["fast"], &["net"]);
+    let cluster = Some("blue".to_owned());
+    let flags = Answers {
+        platform: Some(PlatformKind::VSphere),
+        vsphere: VSphereAnswers { cluster, ..VSphereAnswers::default() },
+        ..Answers::default()
+    };
+    let mut script =
+        steps(&[&LOGIN[1..], &[("Compute cluster", Do::Pick("b/blue")), ("Another", Do::Abort)]]);
+    let mut estate = fake([("north.example.com", vec![found])]);
+    assert!(matches!(run(Setting { flags, ..setting() }, &mut script, &mut estate), Err(Stop::Abort)));
+    assert!(script.transcript.contains("`blue` is the name of 2 of them"), "{}", script.transcript);
+}
+
 /// A script that names all vCenters, but not the pull secret.
 #[test]
 fn flags_tell_of_all_vcenters() {

@@ -297,3 +297,40 @@ fn flags_that_give_everything() {
     terminal.expect("--ovirt-cluster-id");
     assert_eq!(terminal.finish(), 2);
 }
+
+/// The same answers as flags, without a terminal.
+#[test]
+fn several_vcenters_from_flags() {
+    let home = home();
+    fs::write(home.path().join("pull-secret.json"), PULL_SECRET).expect("a file");
+    let domain = |name: &str, server: &str| {
+        format!(
+            "name={name},region={name},zone=a,server={server},datacenter=dc,cluster=c,datastore=d,network=n"
+        )
+    };
+    let (north, south) = (domain("north", "north.example.com"), domain("south", "south.example.com:8443"));
+    let thumbprint = "ab".repeat(32);
+    let arguments = [
+        "create install-config --platform vsphere --name harbour --base-domain example.com",
+        "--pull-secret-file pull-secret.json --api-vip 10.0.0.10 --ingress-vip 10.0.0.11",
+        "--vcenter north.example.com --vcenter south.example.com:8443 --vcenter-user slipway@vsphere.local",
+        "--vcenter-password-env NORTH --vcenter-password-env SOUTH",
+        &format!("--vcenter-thumbprint - --vcenter-thumbprint {thumbprint}"),
+        &format!("--failure-domain {north} --failure-domain {south}"),
+    ]
+    .join(" ");
+    let arguments: Vec<&str> = arguments.split(' ').collect();
+    let output = slipway(&arguments).current_dir(home.path()).output().expect("the command runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let written = fs::read_to_string(config(&home)).expect("a file");
+    insta::with_settings!({filters => vec![(r"pullSecret: .*", "pullSecret: SECRET")]}, {
+        insta::assert_snapshot!(written);
+    });
+    // One user too many.
+    let more = [&arguments[..], &["--dir", "other", "--vcenter-user", "a", "--vcenter-user", "b"]].concat();
+    let output = slipway(&more).current_dir(home.path()).output().expect("the command runs");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        String::from_utf8_lossy(&output.stderr).contains("--vcenter-user is given 3 times for 2 vCenters")
+    );
+}

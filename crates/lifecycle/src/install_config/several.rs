@@ -1,6 +1,8 @@
 //! Flags about vCenters and failure domains: one of each, or several.
 
-use super::{Error, FailureDomainAnswers, PasswordAt, VCenterAnswers, VSphereAnswers, VSphereTopology};
+use super::{
+    Error, FailureDomainAnswers, PasswordAt, VCenterAnswers, VSphereAnswers, VSphereTopology, split_port,
+};
 
 /// The flags as they were given, each as often as it was.
 #[derive(Debug, Default)]
@@ -113,7 +115,8 @@ fn domain(text: &str, servers: &[&str], several: bool) -> Result<FailureDomainAn
         values.map(Option::unwrap_or_default);
     Ok(FailureDomainAnswers {
         names: (!unnamed).then_some([name, region, zone]),
-        server,
+        // Failure domains name the server alone.
+        server: split_port(&server).0,
         datacenter,
         cluster,
         datastore,
@@ -129,7 +132,7 @@ mod tests {
     use crate::install_config::PasswordAt;
 
     const A: &str = "name=a,region=r,zone=a,server=north,datacenter=dc,cluster=c,datastore=d,network=n";
-    const B: &str = "name=b,region=r,zone=b,server=south,datacenter=dc,cluster=c,datastore=d,network=n";
+    const B: &str = "name=b,region=r,zone=b,server=south:8443,datacenter=dc,cluster=c,datastore=d,network=n";
 
     fn flags(vcenters: &[&str], users: usize, thumbprints: &[&str], domains: &[&str]) -> SeveralFlags {
         SeveralFlags {

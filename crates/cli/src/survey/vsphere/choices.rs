@@ -146,15 +146,23 @@ impl Survey<'_> {
         loop {
             let List { question, what, choices, given, nothing } = list(&self.inventory(v));
             if let Some((flag, name)) = given {
-                match choices.iter().find(|choice| choice.is(&name)) {
-                    Some(choice) => {
+                let named: Vec<&Choice> = choices.iter().filter(|choice| choice.is_named(&name)).collect();
+                let only = if let [only] = named[..] { Some(only) } else { None };
+                let exact = choices.iter().find(|choice| choice.value == name);
+                match (exact.or(only), named.len()) {
+                    (Some(choice), _) => {
                         self.prompter.say(Tone::Info, &format!("{what}: {} ({flag})", choice.value));
                         return Ok((choice.value.clone(), By::Itself));
                     }
-                    None if choices.is_empty() => {}
-                    None => self
-                        .prompter
-                        .say(Tone::Error, &format!("{flag}: `{name}` is not there, or not visible")),
+                    (None, 0) if choices.is_empty() => {}
+                    (None, 0) => {
+                        self.prompter
+                            .say(Tone::Error, &format!("{flag}: `{name}` is not there, or not visible"));
+                    }
+                    (None, several) => {
+                        let line = format!("{flag}: `{name}` is the name of {several} of them");
+                        self.prompter.say(Tone::Error, &line);
+                    }
                 }
             }
             match choices.as_slice() {
@@ -195,9 +203,9 @@ impl Choice {
         Choice { label: path.strip_prefix(folder).unwrap_or(path).to_owned(), value: path.to_owned() }
     }
 
-    /// Whether somebody who wrote `name` means it: the whole, or its last part.
-    fn is(&self, name: &str) -> bool {
-        self.value == name || self.value.rsplit_once('/').is_some_and(|(_, last)| last == name)
+    /// Whether `name` is the last part of it.
+    fn is_named(&self, name: &str) -> bool {
+        self.value.rsplit_once('/').is_some_and(|(_, last)| last == name)
     }
 }
 
