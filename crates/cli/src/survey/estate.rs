@@ -1,6 +1,7 @@
 //! What is asked of a vCenter while its questions are answered.
 
 mod certificate;
+mod hush;
 mod live;
 mod read;
 

@@ -12,6 +12,7 @@ use slipway_providers::vsphere::{Client, Endpoint, FaultKind, Login};
 use tokio::runtime::{Builder, Runtime};
 
 use super::certificate;
+use super::hush::Hush;
 use super::read;
 use super::{Estate, Failure, Greeting, Inventory, Target};
 
@@ -41,13 +42,14 @@ impl Live {
         deadline: Duration,
         answer: impl Future<Output = Result<T, Failure>>,
     ) -> Result<T, Failure> {
+        let hush = Hush::new();
         self.runtime.block_on(async {
             tokio::select! {
                 answer = tokio::time::timeout(deadline, answer) => answer.unwrap_or_else(|_| Err(Failure::Other {
                     message: format!("no answer within {} seconds", deadline.as_secs()),
                     hint: Some("the server is busy or a firewall drops packets; try again later".to_owned()),
                 })),
-                Ok(()) = tokio::signal::ctrl_c() => Err(Failure::Interrupted),
+                () = hush.interrupted() => Err(Failure::Interrupted),
             }
         })
     }
