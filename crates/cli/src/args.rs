@@ -17,7 +17,7 @@ pub use preflight::Preflight;
 #[derive(Debug, Parser)]
 #[command(name = "slipway", version, propagate_version = true, max_term_width = 100)]
 #[command(
-    after_help = "Exit codes: 0 fine, 1 other failure, 2 wrong usage, 3 the install-config is not usable, 4 the infrastructure is not ready."
+    after_help = "Exit codes: 0 fine, 1 other failure, 2 wrong usage, 3 the install-config is not usable, 4 the infrastructure is not ready or a step on it failed, 8 interrupted."
 )]
 pub struct Args {
     #[command(subcommand)]

@@ -7,6 +7,7 @@
 //! | `input` | reading files |
 //! | `output` | who may write to the terminal, and in which colours |
 //! | `progress` | bars, lines or JSON lines while something takes its time |
+//! | `survey` | questions on a terminal |
 //! | `report` | findings as text and as JSON |
 //! | `exit` | exit codes |
 
@@ -17,6 +18,7 @@ mod input;
 mod output;
 mod progress;
 mod report;
+mod survey;
 
 use std::process::ExitCode;
 

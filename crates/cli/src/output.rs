@@ -34,6 +34,12 @@ impl Printer {
         Printer { color, output }
     }
 
+    /// Nobody wants colours, whatever the terminal could show.
+    pub(crate) fn is_colourless(&self) -> bool {
+        self.color == ColorChoice::Never
+            || std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
+    }
+
     /// Writes data. A reader that has gone away is no failure of ours.
     pub(crate) fn data(&self, text: &str) -> io::Result<()> {
         let mut stdout = AutoStream::new(io::stdout().lock(), self.color);

@@ -1,6 +1,8 @@
 //! `create install-config`: an install-config from answers, from a file, or from both.
 
 mod compose;
+mod server;
+mod several;
 #[cfg(test)]
 mod tests;
 
@@ -13,6 +15,8 @@ use slipway_config::findings::Report;
 use slipway_config::install_config;
 use thiserror::Error;
 
+pub use self::server::split_port;
+pub use self::several::SeveralFlags;
 use crate::store::{INSTALL_CONFIG, make_folder};
 
 /// A platform machines can run on.
@@ -60,22 +64,59 @@ pub struct Answers {
     pub kubevirt: KubeVirtAnswers,
 }
 
-/// About a vCenter, and the one failure domain on it.
+/// About one vCenter and the one failure domain on it, or about all of them.
 #[derive(Debug, Clone, Default)]
 pub struct VSphereAnswers {
     pub server: Option<String>,
+    pub port: Option<u16>,
     pub user: Option<String>,
     pub password: Option<PasswordAt>,
+    /// The fingerprint of the certificate, SHA-1 or SHA-256.
+    pub thumbprint: Option<String>,
     pub datacenter: Option<String>,
     pub cluster: Option<String>,
     pub datastore: Option<String>,
+    /// Everything at once, in place of the above.
+    pub topology: Option<VSphereTopology>,
 }
 
-/// Where a password is; never the password.
+/// All vCenters and failure domains.
+#[derive(Debug, Clone, Default)]
+pub struct VSphereTopology {
+    pub vcenters: Vec<VCenterAnswers>,
+    pub failure_domains: Vec<FailureDomainAnswers>,
+}
+
+/// About one of several vCenters.
+#[derive(Debug, Clone)]
+pub struct VCenterAnswers {
+    pub server: String,
+    pub port: Option<u16>,
+    pub user: String,
+    pub password: PasswordAt,
+    pub thumbprint: Option<String>,
+    pub datacenters: Vec<String>,
+}
+
+/// About one of several failure domains.
+#[derive(Debug, Clone, Default)]
+pub struct FailureDomainAnswers {
+    /// Name, region and zone; without them, those that OpenShift's installer gives to the only one.
+    pub names: Option<[String; 3]>,
+    pub server: String,
+    pub datacenter: String,
+    /// By name or inventory path, like the datastore.
+    pub cluster: String,
+    pub datastore: String,
+    pub network: String,
+}
+
+/// Where a password is, or what it is when it was typed.
 #[derive(Debug, Clone)]
 pub enum PasswordAt {
     File(PathBuf),
     Env(String),
+    Inline(SecretString),
 }
 
 /// About an oVirt engine.
@@ -106,6 +147,10 @@ pub enum Error {
     Platform { asked: &'static str, given: &'static str },
     #[error("the file has {count} {what}, and the flags do not say which one they mean")]
     Several { what: &'static str, count: usize },
+    #[error("{flag} is given {given} times for {vcenters} vCenters")]
+    Count { flag: &'static str, given: usize, vcenters: usize },
+    #[error("--failure-domain {text}: {reason}")]
+    FailureDomain { text: String, reason: String },
     #[error("`{field}` in the file is not {expected}")]
     Unexpected { field: String, expected: &'static str },
     #[error("the install-config would not be valid")]
@@ -129,6 +174,10 @@ impl Error {
             Error::Several { .. } | Error::Unexpected { .. } => {
                 "change it in the file, and leave the flags out"
             }
+            Error::Count { .. } => {
+                "give it once for each vCenter, in their order; a user or password can serve all"
+            }
+            Error::FailureDomain { .. } => "`slipway create install-config --help` shows how one is written",
             Error::Invalid { .. } => "nothing was written; `slipway explain PATH` describes a field",
             Error::Io(_) => return None,
         };

@@ -8,13 +8,18 @@ use super::cluster::CreateCluster;
 
 #[derive(Debug, Subcommand)]
 pub enum Create {
-    /// Write an install-config.yaml from flags, from a file, or from both
+    /// Write an install-config.yaml from answers to questions, from flags, or from a file
+    ///
+    /// On a terminal, what the flags leave open is asked: lists come from the vCenters, credentials are tested, and
+    /// the result is shown before it is written. Esc goes back, Ctrl-C stops with exit code 8 and writes nothing.
+    /// Elsewhere, and with --from or --output json, nothing is asked.
     ///
     /// The result is judged before it is written, and an existing install-config.yaml is never overwritten. No
-    /// secret is given on the command line: flags name the files and variables that hold them. The vCenter's
-    /// password stays where it is; the pull secret is copied, so the file is for your eyes only (mode 0600).
+    /// secret is given on the command line: flags name the files and variables that hold them. A password that is
+    /// named so stays where it is; one that was typed and the pull secret are copied, so the file is for your eyes
+    /// only (mode 0600).
     #[command(
-        after_help = "Examples:\n  slipway create install-config --from ../pontoon/install-config.yaml --name harbour\n\n  slipway create install-config --dir harbour --platform vsphere \\\n    --name harbour --base-domain example.com --pull-secret-file pull-secret.json \\\n    --vcenter vcenter.example.com --vcenter-user slipway@vsphere.local \\\n    --vcenter-password-file vcenter.password --datacenter north \\\n    --compute-cluster compute --datastore vsan --network cluster-net \\\n    --machine-network 10.20.0.0/16 --api-vip 10.20.0.10 --ingress-vip 10.20.0.11"
+        after_help = "Examples:\n  slipway create install-config --dir harbour\n\n  slipway create install-config --from ../pontoon/install-config.yaml --name harbour\n\n  slipway create install-config --dir harbour --platform vsphere \\\n    --name harbour --base-domain example.com --pull-secret-file pull-secret.json \\\n    --vcenter vcenter.example.com --vcenter-user slipway@vsphere.local \\\n    --vcenter-password-file vcenter.password --datacenter north \\\n    --compute-cluster compute --datastore vsan --network cluster-net \\\n    --machine-network 10.20.0.0/16 --api-vip 10.20.0.10 --ingress-vip 10.20.0.11"
     )]
     InstallConfig(Box<InstallConfig>),
 
@@ -134,21 +139,40 @@ pub struct InstallConfig {
     #[arg(long, help_heading = "The cluster")]
     pub network: Option<String>,
 
-    /// The vCenter
+    /// The vCenter, with `:port` if that is not 443; up to three
     #[arg(long, value_name = "SERVER", help_heading = "vSphere")]
-    pub vcenter: Option<String>,
+    pub vcenter: Vec<String>,
 
-    /// The user of the vCenter, as name@domain
+    /// The user of the vCenter, as name@domain; of several, one for all or one for each
     #[arg(long, value_name = "USER", help_heading = "vSphere")]
-    pub vcenter_user: Option<String>,
+    pub vcenter_user: Vec<String>,
 
     /// The file that holds the user's password; it is named in the install-config, not copied
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "vSphere")]
-    pub vcenter_password_file: Option<PathBuf>,
+    pub vcenter_password_file: Vec<PathBuf>,
 
     /// The environment variable that holds the user's password
     #[arg(long, value_name = "VARIABLE", conflicts_with = "vcenter_password_file", help_heading = "vSphere")]
-    pub vcenter_password_env: Option<String>,
+    pub vcenter_password_env: Vec<String>,
+
+    /// The fingerprint (SHA-256 or SHA-1) of the vCenter's certificate, if the system does not trust it
+    ///
+    /// Of several vCenters one for each, in their order; `-` for one that the system trusts.
+    #[arg(long, value_name = "HEX", help_heading = "vSphere")]
+    pub vcenter_thumbprint: Vec<String>,
+
+    /// A failure domain, in place of --datacenter, --compute-cluster, --datastore and --network; several spread machines
+    ///
+    /// Keys: name, region, zone, server, datacenter, cluster, datastore, network, as
+    /// `name=a,region=north,zone=a,server=vcenter.example.com,datacenter=north,cluster=a,datastore=vsan,network=net`.
+    /// The only one needs no name, region and zone; on the only vCenter they need no server.
+    #[arg(
+        long,
+        value_name = "KEY=VALUE,…",
+        help_heading = "vSphere",
+        conflicts_with_all = ["datacenter", "compute_cluster", "datastore", "network", "from"]
+    )]
+    pub failure_domain: Vec<String>,
 
     /// The datacenter
     #[arg(long, help_heading = "vSphere")]

@@ -10,4 +10,5 @@ mod preflight;
 mod run;
 mod schema;
 mod shells;
+mod survey;
 mod validate;

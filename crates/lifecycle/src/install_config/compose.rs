@@ -5,7 +5,10 @@ use serde_json::{Map, Value, json};
 use slipway_config::findings::Findings;
 use slipway_config::yaml::{self, At, Limits, to_yaml};
 
-use super::{Answers, Error, KubeVirtAnswers, OvirtAnswers, PasswordAt, PlatformKind, VSphereAnswers};
+use super::{
+    Answers, Error, FailureDomainAnswers, KubeVirtAnswers, OvirtAnswers, PasswordAt, PlatformKind,
+    VCenterAnswers, VSphereAnswers, VSphereTopology,
+};
 use crate::credentials::to_json;
 
 /// The names OpenShift's installer gives to the one failure domain of its survey.
@@ -80,11 +83,22 @@ fn given(answers: &Answers) -> Vec<(&'static str, &'static [PlatformKind])> {
         api_vips,
         ingress_vips,
         network,
-        vsphere: VSphereAnswers { server, user, password, datacenter, cluster, datastore },
+        vsphere:
+            VSphereAnswers {
+                server,
+                port: _,
+                user,
+                password,
+                thumbprint,
+                datacenter,
+                cluster,
+                datastore,
+                topology,
+            },
         ovirt: OvirtAnswers { cluster_id, storage_domain_id, vnic_profile_id },
         kubevirt: KubeVirtAnswers { namespace, storage_class },
     } = answers;
-    let all: [(&'static str, bool, &'static [PlatformKind]); 23] = [
+    let all: [(&'static str, bool, &'static [PlatformKind]); 25] = [
         ("--name", name.is_some(), ALL),
         ("--base-domain", base_domain.is_some(), ALL),
         ("--ssh-key-file", ssh_key.is_some(), ALL),
@@ -100,6 +114,8 @@ fn given(answers: &Answers) -> Vec<(&'static str, &'static [PlatformKind])> {
         ("--vcenter-user", user.is_some(), &[VSphere]),
         ("--vcenter-password-file", matches!(password, Some(PasswordAt::File(_))), &[VSphere]),
         ("--vcenter-password-env", matches!(password, Some(PasswordAt::Env(_))), &[VSphere]),
+        ("--vcenter-thumbprint", thumbprint.is_some(), &[VSphere]),
+        ("--failure-domain", topology.is_some(), &[VSphere]),
         ("--datacenter", datacenter.is_some(), &[VSphere]),
         ("--compute-cluster", cluster.is_some(), &[VSphere]),
         ("--datastore", datastore.is_some(), &[VSphere]),
@@ -123,12 +139,13 @@ fn needed(answers: &Answers) -> Vec<(&'static str, bool)> {
 
 /// Answers without which nothing useful can be written.
 fn missing(answers: &Answers, platform: PlatformKind) -> Vec<&'static str> {
-    let VSphereAnswers { server, user, password, datacenter, cluster, datastore } = &answers.vsphere;
+    let VSphereAnswers { server, user, password, datacenter, cluster, datastore, .. } = &answers.vsphere;
     let OvirtAnswers { cluster_id, storage_domain_id, vnic_profile_id } = &answers.ovirt;
     let vips =
         [("--api-vip", !answers.api_vips.is_empty()), ("--ingress-vip", !answers.ingress_vips.is_empty())];
     let mut needed = needed(answers);
     match platform {
+        PlatformKind::VSphere if answers.vsphere.topology.is_some() => needed.extend(vips),
         PlatformKind::VSphere => {
             needed.extend([
                 ("--vcenter", server.is_some()),
@@ -214,19 +231,32 @@ fn apply(answers: &Answers, platform: PlatformKind, document: &mut Value) -> Res
 }
 
 fn vsphere(answers: &Answers, section: &mut Node<'_>) -> Result<(), Error> {
-    let VSphereAnswers { server, user, password, datacenter, cluster, datastore } = &answers.vsphere;
+    let VSphereAnswers { server, port, user, password, thumbprint, datacenter, cluster, datastore, topology } =
+        &answers.vsphere;
     section.set("apiVIPs", list(&answers.api_vips));
     section.set("ingressVIPs", list(&answers.ingress_vips));
-    if server.is_some() || user.is_some() || password.is_some() || datacenter.is_some() {
+    if let Some(VSphereTopology { vcenters, failure_domains }) = topology {
+        section.set("vcenters", Some(vcenters.iter().map(vcenter_of).collect::<Vec<_>>()));
+        section.set("failureDomains", Some(failure_domains.iter().map(domain_of).collect::<Vec<_>>()));
+        return Ok(());
+    }
+    let login = user.is_some() || password.is_some() || thumbprint.is_some();
+    if server.is_some() || login || datacenter.is_some() {
         let mut vcenter = section.only("vcenters", "vCenters")?;
+        if server.is_some() {
+            // Another server, another port.
+            vcenter.remove(&["port"]);
+        }
         vcenter.set("server", server.as_ref());
+        vcenter.set("port", *port);
         vcenter.set("user", user.as_ref());
         if let Some(password) = password {
             vcenter.remove(&["password", "passwordFile", "passwordEnv"]);
-            match password {
-                PasswordAt::File(path) => vcenter.set("passwordFile", Some(path.display().to_string())),
-                PasswordAt::Env(name) => vcenter.set("passwordEnv", Some(name)),
-            }
+            let (key, value) = password_field(password);
+            vcenter.set(key, Some(value));
+        }
+        if let Some(thumbprint) = thumbprint {
+            vcenter.set("tls", Some(json!({"thumbprint": thumbprint})));
         }
         vcenter.set("datacenters", datacenter.as_ref().map(|datacenter| vec![datacenter]));
     }
@@ -242,13 +272,55 @@ fn vsphere(answers: &Answers, section: &mut Node<'_>) -> Result<(), Error> {
     let mut topology = domain.child("topology")?;
     topology.set("datacenter", datacenter.as_ref());
     let datacenter = topology.get("datacenter").unwrap_or_default();
-    let path = |branch: &str, name: &String| {
-        if name.starts_with('/') { name.clone() } else { format!("/{datacenter}/{branch}/{name}") }
-    };
-    topology.set("computeCluster", cluster.as_ref().map(|name| path("host", name)));
-    topology.set("datastore", datastore.as_ref().map(|name| path("datastore", name)));
+    topology.set("computeCluster", cluster.as_ref().map(|name| path(&datacenter, "host", name)));
+    topology.set("datastore", datastore.as_ref().map(|name| path(&datacenter, "datastore", name)));
     topology.set("networks", answers.network.as_ref().map(|network| vec![network]));
     Ok(())
+}
+
+fn vcenter_of(vcenter: &VCenterAnswers) -> Value {
+    let VCenterAnswers { server, port, user, password, thumbprint, datacenters } = vcenter;
+    let mut value = json!({"server": server});
+    if let Some(port) = port {
+        value["port"] = json!(port);
+    }
+    value["user"] = json!(user);
+    let (key, password) = password_field(password);
+    value[key] = json!(password);
+    value["datacenters"] = json!(datacenters);
+    if let Some(thumbprint) = thumbprint {
+        value["tls"] = json!({"thumbprint": thumbprint});
+    }
+    value
+}
+
+fn domain_of(domain: &FailureDomainAnswers) -> Value {
+    let FailureDomainAnswers { names, server, datacenter, cluster, datastore, network } = domain;
+    let mut value = json!({});
+    for (position, (key, default)) in FAILURE_DOMAIN.into_iter().enumerate() {
+        value[key] = names.as_ref().map_or(json!(default), |names| json!(names[position]));
+    }
+    value["server"] = json!(server);
+    value["topology"] = json!({
+        "datacenter": datacenter,
+        "computeCluster": path(datacenter, "host", cluster),
+        "datastore": path(datacenter, "datastore", datastore),
+        "networks": [network],
+    });
+    value
+}
+
+fn password_field(password: &PasswordAt) -> (&'static str, String) {
+    match password {
+        PasswordAt::File(path) => ("passwordFile", path.display().to_string()),
+        PasswordAt::Env(name) => ("passwordEnv", name.clone()),
+        PasswordAt::Inline(secret) => ("password", secret.expose_secret().to_owned()),
+    }
+}
+
+/// The inventory path of an object that may be given by its name alone.
+fn path(datacenter: &str, branch: &str, name: &str) -> String {
+    if name.starts_with('/') { name.to_owned() } else { format!("/{datacenter}/{branch}/{name}") }
 }
 
 fn list(items: &[String]) -> Option<&[String]> {

@@ -1,6 +1,9 @@
 use std::os::unix::fs::PermissionsExt;
 
-use super::{Answers, Error, OvirtAnswers, PasswordAt, PlatformKind, VSphereAnswers, compose, write};
+use super::{
+    Answers, Error, FailureDomainAnswers, OvirtAnswers, PasswordAt, PlatformKind, VCenterAnswers,
+    VSphereAnswers, VSphereTopology, compose, write,
+};
 
 const PULL_SECRET: &str = "{\"auths\":{\"registry.example.com\":{\"auth\":\"dXNlcjpwYXNzd29yZA==\"}}}\n";
 
@@ -23,6 +26,7 @@ fn vsphere() -> Answers {
             datacenter: text("north"),
             cluster: text("compute"),
             datastore: text("/north/datastore/vsan"),
+            ..VSphereAnswers::default()
         },
         ..Answers::default()
     }
@@ -31,6 +35,52 @@ fn vsphere() -> Answers {
 #[test]
 fn answers_become_a_file() {
     insta::assert_snapshot!(compose(&vsphere(), None).unwrap().text);
+}
+
+fn two_vcenters() -> Answers {
+    let vcenter = |server: &str, password: PasswordAt, thumbprint: Option<String>| VCenterAnswers {
+        server: server.into(),
+        port: (server == "south.example.com").then_some(8443),
+        user: "slipway@vsphere.local".into(),
+        password,
+        thumbprint,
+        datacenters: vec!["dc".into()],
+    };
+    let domain = |name: &str, server: &str| FailureDomainAnswers {
+        names: Some([name.into(), format!("region-{name}"), format!("zone-{name}")]),
+        server: server.into(),
+        datacenter: "dc".into(),
+        cluster: "compute".into(),
+        datastore: "/dc/datastore/pod/vsan".into(),
+        network: "cluster-net".into(),
+    };
+    let topology = VSphereTopology {
+        vcenters: vec![
+            vcenter("north.example.com", PasswordAt::Env("NORTH".into()), None),
+            vcenter("south.example.com", PasswordAt::Inline("hunter2".into()), Some("ab".repeat(32))),
+        ],
+        failure_domains: vec![domain("north", "north.example.com"), domain("south", "south.example.com")],
+    };
+    let vsphere = VSphereAnswers { topology: Some(topology), ..VSphereAnswers::default() };
+    Answers { vsphere, network: None, ..self::vsphere() }
+}
+
+#[test]
+fn several_vcenters_become_a_file() {
+    let composed = compose(&two_vcenters(), None).unwrap();
+    assert!(composed.text.contains("password: hunter2\n"), "{}", composed.text);
+    insta::assert_snapshot!(composed.text.replace("hunter2", "<typed>"));
+    assert!(!composed.report.source.contains("hunter2"), "{}", composed.report.source);
+}
+
+#[test]
+fn another_server_does_not_keep_the_port() {
+    let with_port = VSphereAnswers { port: Some(8443), ..vsphere().vsphere };
+    let text = compose(&Answers { vsphere: with_port, ..vsphere() }, None).unwrap().text;
+    assert!(text.contains("port: 8443\n"), "{text}");
+    let server = VSphereAnswers { server: Some("other.example.com".into()), ..VSphereAnswers::default() };
+    let changed = compose(&Answers { vsphere: server, ..Answers::default() }, Some(&text)).unwrap().text;
+    assert!(changed.contains("server: other.example.com\n") && !changed.contains("port:"), "{changed}");
 }
 
 #[test]

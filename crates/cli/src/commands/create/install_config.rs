@@ -1,13 +1,14 @@
 //! `slipway create install-config`.
 
 use std::io::IsTerminal;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use jiff::Timestamp;
 use serde::Serialize;
 use slipway_config::findings::Severity;
 use slipway_lifecycle::install_config::{
-    Answers, Composed, Error, KubeVirtAnswers, OvirtAnswers, PasswordAt, PlatformKind, VSphereAnswers,
-    compose, vacancy, write,
+    Answers, Composed, Error, KubeVirtAnswers, OvirtAnswers, PasswordAt, PlatformKind, SeveralFlags,
+    VSphereAnswers, compose, split_port, vacancy, write,
 };
 
 use super::Refusal;
@@ -15,6 +16,7 @@ use crate::args::{InstallConfig, Output, Platform};
 use crate::commands::validate;
 use crate::exit::Exit;
 use crate::output::{FAINT, GOOD, Printer};
+use crate::survey::{self, Live, Setting, Stop, Survey, Terminal};
 use crate::{input, report};
 
 pub(crate) fn run(args: InstallConfig, printer: &Printer) -> anyhow::Result<Exit> {
@@ -36,7 +38,18 @@ fn create(args: InstallConfig, printer: &Printer) -> anyhow::Result<Exit> {
         Err(error) => return refuse(error, "", printer),
     };
     let source = from.as_deref().map(input::read).transpose()?;
-    let result = compose(&answers(args)?, source.as_deref());
+    let answers = match answers(args)? {
+        Ok(answers) => answers,
+        Err(error) => return refuse(error, "", printer),
+    };
+    let mut result = compose(&answers, source.as_deref());
+    if matches!(result, Err(Error::Missing { .. })) && from.is_none() && can_ask(&answers, printer) {
+        result = match ask(answers, path.clone(), printer) {
+            Ok(composed) => Ok(composed),
+            Err(Stop::Refused(error)) => Err(error),
+            Err(stop) => return Ok(stopped(stop, printer)),
+        };
+    }
     let Composed { text, report } = match result {
         Ok(composed) => composed,
         Err(error) => {
@@ -66,7 +79,37 @@ fn create(args: InstallConfig, printer: &Printer) -> anyhow::Result<Exit> {
     Ok(Exit::Ok)
 }
 
-fn answers(args: InstallConfig) -> anyhow::Result<Answers> {
+/// Somebody sits at the terminal, and there are questions for the platform.
+fn can_ask(answers: &Answers, printer: &Printer) -> bool {
+    let terminal = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+    terminal && printer.output == Output::Text && survey::is_for(answers.platform)
+}
+
+fn ask(flags: Answers, path: PathBuf, printer: &Printer) -> Result<Composed, Stop> {
+    let home = std::env::var_os("HOME").map(PathBuf::from);
+    let setting = Setting { flags, ssh_keys: survey::ssh_keys(home.as_deref()), path, now: Timestamp::now() };
+    Survey::new(setting, &mut Terminal::new(printer), &mut Live::new()?).run()
+}
+
+/// Nothing was written.
+fn stopped(stop: Stop, printer: &Printer) -> Exit {
+    match stop {
+        Stop::Back | Stop::Abort | Stop::Refused(_) => {
+            printer.say("stopped; nothing was written\n");
+            Exit::Interrupted
+        }
+        Stop::Failed { error, hint } => {
+            printer.error(&error);
+            if let Some(hint) = hint {
+                printer.hint(&hint);
+            }
+            Exit::Other
+        }
+    }
+}
+
+/// The flags as answers, or what is wrong with them.
+fn answers(args: InstallConfig) -> anyhow::Result<Result<Answers, Error>> {
     let InstallConfig {
         dir: _,
         from: _,
@@ -86,6 +129,8 @@ fn answers(args: InstallConfig) -> anyhow::Result<Answers> {
         vcenter_user,
         vcenter_password_file,
         vcenter_password_env,
+        vcenter_thumbprint,
+        failure_domain,
         datacenter,
         compute_cluster,
         datastore,
@@ -96,12 +141,24 @@ fn answers(args: InstallConfig) -> anyhow::Result<Answers> {
         storage_class,
     } = args;
     let read = |file: Option<&Path>| file.map(input::read).transpose();
-    let password = match (vcenter_password_file, vcenter_password_env) {
+    let mut passwords: Vec<PasswordAt> = vcenter_password_env.into_iter().map(PasswordAt::Env).collect();
+    for file in vcenter_password_file {
         // Relative to where the command is run; in the install-config it would be relative to that.
-        (Some(file), _) => Some(PasswordAt::File(std::path::absolute(file)?)),
-        (None, variable) => variable.map(PasswordAt::Env),
+        passwords.push(PasswordAt::File(std::path::absolute(file)?));
+    }
+    let flags = SeveralFlags {
+        vcenters: vcenter.iter().map(|server| split_port(server)).collect(),
+        users: vcenter_user,
+        passwords,
+        thumbprints: vcenter_thumbprint,
+        failure_domains: failure_domain,
     };
-    Ok(Answers {
+    let mut vsphere = match flags.answers() {
+        Ok(vsphere) => vsphere,
+        Err(error) => return Ok(Err(error)),
+    };
+    vsphere = VSphereAnswers { datacenter, cluster: compute_cluster, datastore, ..vsphere };
+    Ok(Ok(Answers {
         platform: platform.map(|platform| match platform {
             Platform::VSphere => PlatformKind::VSphere,
             Platform::Ovirt => PlatformKind::Ovirt,
@@ -119,21 +176,14 @@ fn answers(args: InstallConfig) -> anyhow::Result<Answers> {
         api_vips: api_vip,
         ingress_vips: ingress_vip,
         network,
-        vsphere: VSphereAnswers {
-            server: vcenter,
-            user: vcenter_user,
-            password,
-            datacenter,
-            cluster: compute_cluster,
-            datastore,
-        },
+        vsphere,
         ovirt: OvirtAnswers {
             cluster_id: ovirt_cluster_id,
             storage_domain_id: ovirt_storage_domain_id,
             vnic_profile_id,
         },
         kubevirt: KubeVirtAnswers { namespace, storage_class },
-    })
+    }))
 }
 
 fn refuse(error: Error, file: &str, printer: &Printer) -> anyhow::Result<Exit> {
@@ -143,6 +193,8 @@ fn refuse(error: Error, file: &str, printer: &Printer) -> anyhow::Result<Exit> {
         | Error::Elsewhere { .. }
         | Error::Platform { .. }
         | Error::Several { .. }
+        | Error::Count { .. }
+        | Error::FailureDomain { .. }
         | Error::Unexpected { .. } => Exit::Usage,
         Error::Exists { .. } | Error::Io(_) => Exit::Other,
     };
@@ -152,9 +204,6 @@ fn refuse(error: Error, file: &str, printer: &Printer) -> anyhow::Result<Exit> {
         Refusal { message: error.to_string(), hint: hint.as_deref(), ..Refusal::default() }.print(printer)?;
     }
     printer.error(&error.into());
-    if asked && std::io::stdin().is_terminal() {
-        printer.say("  slipway does not ask for answers yet; everything comes from flags or a file\n");
-    }
     if let Some(hint) = hint {
         printer.hint(&hint);
     }

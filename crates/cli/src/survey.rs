@@ -1,0 +1,147 @@
+//! The survey of `slipway create install-config`: questions on a terminal, answers judged as they are given.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | `draft` | the answers so far, and which question comes next |
+//! | `questions`, `vsphere` | how each question is asked |
+//! | `rules` | answers judged as `slipway validate` judges a file |
+//! | `estate` | what is read from vCenters |
+//! | `prompt`, `terminal` | kinds of prompts, and how they look |
+//! | `review` | the result, before it is written |
+
+mod draft;
+mod estate;
+mod prompt;
+mod questions;
+mod review;
+mod rules;
+mod terminal;
+#[cfg(test)]
+mod tests;
+mod vsphere;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use jiff::Timestamp;
+use slipway_lifecycle::install_config::{Answers, Composed, PlatformKind};
+
+use self::draft::{Draft, Question, next};
+use self::estate::Estate;
+pub(crate) use self::estate::Live;
+pub(crate) use self::prompt::Stop;
+use self::prompt::{Prompter, Tone};
+pub(crate) use self::questions::ssh_keys;
+pub(crate) use self::terminal::Terminal;
+
+/// What is known before the first question.
+#[derive(Debug, Default)]
+pub(crate) struct Setting {
+    /// Answers that were given as flags.
+    pub(crate) flags: Answers,
+    /// Public SSH keys that can be offered: where they are, and what is in them.
+    pub(crate) ssh_keys: Vec<(String, String)>,
+    /// Where the result goes.
+    pub(crate) path: PathBuf,
+    pub(crate) now: Timestamp,
+}
+
+/// Whether anybody has to be asked: for platforms that have a survey.
+pub(crate) fn is_for(platform: Option<PlatformKind>) -> bool {
+    matches!(platform, None | Some(PlatformKind::VSphere | PlatformKind::None))
+}
+
+/// A conversation.
+pub(crate) struct Survey<'a> {
+    prompter: &'a mut dyn Prompter,
+    estate: &'a mut dyn Estate,
+    flags: Rc<Answers>,
+    ssh_keys: Vec<(String, String)>,
+    path: PathBuf,
+    now: Timestamp,
+    draft: Draft,
+    history: Vec<Past>,
+    /// What was answered before somebody went back: offered again. Never a secret.
+    earlier: BTreeMap<Question, String>,
+    /// How often a vCenter refused a user.
+    refused: BTreeMap<(String, String), u32>,
+}
+
+/// An answered question.
+struct Past {
+    /// The answers before it.
+    draft: Draft,
+    by: By,
+}
+
+/// Who answered a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum By {
+    User,
+    /// A flag, or there was only one answer.
+    Itself,
+}
+
+impl<'a> Survey<'a> {
+    pub(crate) fn new(setting: Setting, prompter: &'a mut dyn Prompter, estate: &'a mut dyn Estate) -> Self {
+        let Setting { flags, ssh_keys, path, now } = setting;
+        let topology_given = flags.vsphere.topology.is_some();
+        Survey {
+            prompter,
+            estate,
+            flags: Rc::new(flags),
+            ssh_keys,
+            path,
+            now,
+            draft: Draft { topology_given, ..Draft::default() },
+            history: Vec::new(),
+            earlier: BTreeMap::new(),
+            refused: BTreeMap::new(),
+        }
+    }
+
+    /// Asks until there is an install-config that the user wants to have written.
+    pub(crate) fn run(mut self) -> Result<Composed, Stop> {
+        loop {
+            let result = match next(&self.draft) {
+                Some(question) => self.answer(question),
+                None => match self.review() {
+                    Ok(composed) => return Ok(composed),
+                    Err(stop) => Err(stop),
+                },
+            };
+            match result {
+                Ok(()) => {}
+                Err(Stop::Back) => self.back(),
+                Err(stop) => return Err(stop),
+            }
+        }
+    }
+
+    fn answer(&mut self, question: Question) -> Result<(), Stop> {
+        let before = self.draft.clone();
+        match self.ask(question) {
+            Ok(by) => {
+                self.history.push(Past { draft: before, by });
+                Ok(())
+            }
+            Err(stop) => {
+                self.draft = before;
+                Err(stop)
+            }
+        }
+    }
+
+    /// To the last question the user answered, past those that answered themselves.
+    fn back(&mut self) {
+        let Some(at) = self.history.iter().rposition(|past| past.by == By::User) else {
+            self.prompter.say(Tone::Info, "this is the first question; Ctrl-C stops");
+            return;
+        };
+        self.history.truncate(at + 1);
+        if let Some(past) = self.history.pop() {
+            self.draft = past.draft;
+        }
+    }
+}

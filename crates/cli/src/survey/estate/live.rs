@@ -1,0 +1,163 @@
+//! Real vCenters.
+
+use std::error::Error as StdError;
+use std::time::Duration;
+
+use anyhow::Context;
+use rustls::CertificateError;
+use secrecy::SecretString;
+use slipway_config::install_config::vsphere::Tls;
+use slipway_providers::vsphere::error::{Cause, Error};
+use slipway_providers::vsphere::{Client, Endpoint, FaultKind, Login};
+use tokio::runtime::{Builder, Runtime};
+
+use super::certificate;
+use super::hush::Hush;
+use super::read;
+use super::{Estate, Failure, Greeting, Inventory, Target};
+
+/// The longest one call may take.
+const CALL: Duration = Duration::from_secs(20);
+/// The longest a first contact may take, with all attempts.
+const GREETING: Duration = Duration::from_secs(45);
+/// The longest reading an inventory may take.
+const READING: Duration = Duration::from_mins(3);
+
+/// vCenters, asked over the network.
+#[derive(Debug)]
+pub(crate) struct Live {
+    runtime: Runtime,
+}
+
+impl Live {
+    pub(crate) fn new() -> anyhow::Result<Self> {
+        let runtime =
+            Builder::new_current_thread().enable_all().build().context("preparing for the network")?;
+        Ok(Live { runtime })
+    }
+
+    /// Waits for an answer, for so long, unless the user has had enough.
+    fn wait<T>(
+        &self,
+        deadline: Duration,
+        answer: impl Future<Output = Result<T, Failure>>,
+    ) -> Result<T, Failure> {
+        let hush = Hush::new();
+        self.runtime.block_on(async {
+            tokio::select! {
+                answer = tokio::time::timeout(deadline, answer) => answer.unwrap_or_else(|_| Err(Failure::Other {
+                    message: format!("no answer within {} seconds", deadline.as_secs()),
+                    hint: Some("the server is busy or a firewall drops packets; try again later".to_owned()),
+                })),
+                () = hush.interrupted() => Err(Failure::Interrupted),
+            }
+        })
+    }
+}
+
+impl Estate for Live {
+    fn greet(&mut self, target: &Target) -> Result<Greeting, Failure> {
+        self.wait(GREETING, async {
+            // Nobody logs in on the first contact.
+            let content = async { client(target, "", &SecretString::default())?.content().await.cloned() };
+            let error = match content.await {
+                Ok(content) => return Ok(Greeting::Trusted(content.about.full_name)),
+                Err(error) => error,
+            };
+            let reason = match &error.source {
+                Cause::Untrusted(reason) => distrust(reason.as_ref()),
+                // A small container image, for instance.
+                Cause::Setup(_) if target.thumbprint.is_none() => {
+                    "this system trusts no authority".to_owned()
+                }
+                _ => return Err(failure(&error)),
+            };
+            let certificate = certificate::fetch(&url(target), CALL).await;
+            let certificate = certificate.map_err(|message| Failure::Other { message, hint: None })?;
+            Ok(Greeting::Untrusted { reason, certificate: Box::new(certificate) })
+        })
+    }
+
+    fn read(&mut self, target: &Target, user: &str, password: &SecretString) -> Result<Inventory, Failure> {
+        self.wait(READING, async {
+            let client = client(target, user, password).map_err(|error| failure(&error))?;
+            let inventory = read::inventory(&client).await;
+            // A session that cannot be ended now ends by itself.
+            let _ = client.logout().await;
+            inventory.map_err(|error| failure(&error))
+        })
+    }
+}
+
+fn client(target: &Target, user: &str, password: &SecretString) -> Result<Client, Error> {
+    // A fingerprint that is none matches nothing.
+    let tls = target
+        .thumbprint
+        .as_deref()
+        .map_or(Tls::System, |text| Tls::Thumbprint(bytes(text).unwrap_or_default()));
+    let mut endpoint = Endpoint::new(&target.server, target.port.unwrap_or(443), &tls);
+    endpoint.timeout = CALL;
+    let login = Login { user: user.to_owned(), password: password.clone() };
+    Client::new(endpoint, login)
+}
+
+fn url(target: &Target) -> String {
+    let server = &target.server;
+    let host = if server.contains(':') { format!("[{server}]") } else { server.clone() };
+    format!("https://{host}:{}/", target.port.unwrap_or(443))
+}
+
+fn bytes(thumbprint: &str) -> Option<Vec<u8>> {
+    let digits: String = thumbprint.chars().filter(|c| *c != ':').collect();
+    let hexadecimal = digits.bytes().all(|byte| byte.is_ascii_hexdigit()) && digits.len().is_multiple_of(2);
+    let pairs = (0..digits.len()).step_by(2);
+    hexadecimal.then(|| pairs.map(|at| u8::from_str_radix(&digits[at..at + 2], 16).ok()).collect())?
+}
+
+fn failure(error: &Error) -> Failure {
+    if let Some(fault) = error.fault()
+        && fault.kind == FaultKind::InvalidLogin
+    {
+        return Failure::Login(fault.to_string());
+    }
+    let mut message = error.source.to_string();
+    let mut cause = StdError::source(&error.source);
+    while let Some(inner) = cause {
+        let words = inner.to_string();
+        if !message.contains(&words) {
+            message = format!("{message}: {words}");
+        }
+        cause = inner.source();
+    }
+    Failure::Other { message, hint: error.hint().map(str::to_owned) }
+}
+
+/// Why a certificate is not trusted, in words of ours where we have them.
+fn distrust(error: &(dyn StdError + 'static)) -> String {
+    let Some(reason) = certificate_error(error) else { return error.to_string() };
+    match reason {
+        CertificateError::UnknownIssuer => "its issuer is not trusted".to_owned(),
+        // A vCenter that was installed anew, for instance.
+        CertificateError::BadSignature => {
+            "the issuer of that name that is trusted did not sign it".to_owned()
+        }
+        CertificateError::Expired | CertificateError::ExpiredContext { .. } => "it has expired".to_owned(),
+        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
+            "it is not valid yet".to_owned()
+        }
+        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+            "it is for another name".to_owned()
+        }
+        CertificateError::ApplicationVerificationFailure => "it is not the pinned one".to_owned(),
+        other => other.to_string(),
+    }
+}
+
+/// What an I/O error wraps is not its source.
+fn certificate_error<'a>(error: &'a (dyn StdError + 'static)) -> Option<&'a CertificateError> {
+    if let Some(rustls::Error::InvalidCertificate(reason)) = error.downcast_ref::<rustls::Error>() {
+        return Some(reason);
+    }
+    let wrapped = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+    wrapped.and_then(|inner| certificate_error(inner)).or_else(|| error.source().and_then(certificate_error))
+}

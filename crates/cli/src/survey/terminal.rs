@@ -1,0 +1,118 @@
+//! Prompts on a terminal.
+
+use inquire::error::InquireError;
+use inquire::ui::RenderConfig;
+use inquire::validator::Validation;
+use inquire::{Confirm, Password, PasswordDisplayMode, Select, Text};
+use secrecy::SecretString;
+
+use super::prompt::{Ask, Check, Echo, Prompter, Stop, Tone, plain};
+use crate::output::{ERROR, FAINT, GOOD, Printer, WARNING};
+
+/// Options of a list that are shown at once.
+const PAGE: usize = 12;
+
+const KEYS: &str = "Esc: back, Ctrl-C: stop";
+
+/// Asks on stderr and reads keys from the terminal.
+#[derive(Debug)]
+pub(crate) struct Terminal<'a> {
+    printer: &'a Printer,
+    look: RenderConfig<'static>,
+}
+
+impl<'a> Terminal<'a> {
+    pub(crate) fn new(printer: &'a Printer) -> Self {
+        let look = if printer.is_colourless() { RenderConfig::empty() } else { RenderConfig::default() };
+        Terminal { printer, look }
+    }
+}
+
+impl Prompter for Terminal<'_> {
+    fn text(&mut self, ask: &Ask, default: Option<&str>, check: Check) -> Result<String, Stop> {
+        let (message, help) = worded(ask);
+        let default = default.map(plain);
+        let mut prompt = Text::new(&message)
+            .with_help_message(&help)
+            .with_render_config(self.look)
+            .with_validator(move |text: &str| Ok(validation(check(text.trim()))));
+        if let Some(default) = &default {
+            prompt = prompt.with_default(default);
+        }
+        prompt.prompt().map(|text| text.trim().to_owned()).map_err(stopped)
+    }
+
+    fn secret(&mut self, ask: &Ask, echo: Echo, check: Check) -> Result<SecretString, Stop> {
+        let (message, help) = worded(ask);
+        let mode = match echo {
+            Echo::Stars => PasswordDisplayMode::Masked,
+            Echo::Nothing => PasswordDisplayMode::Hidden,
+        };
+        Password::new(&message)
+            .with_help_message(&help)
+            .with_render_config(self.look)
+            .with_display_mode(mode)
+            .without_confirmation()
+            .with_validator(move |text: &str| Ok(validation(check(text))))
+            .prompt()
+            .map(SecretString::from)
+            .map_err(stopped)
+    }
+
+    fn select(&mut self, ask: &Ask, options: &[String], start: usize) -> Result<usize, Stop> {
+        let (message, mut help) = worded(ask);
+        if options.len() > PAGE {
+            help.push_str(", type to filter");
+        }
+        Select::new(&message, options.iter().map(|option| plain(option)).collect())
+            .with_help_message(&help)
+            .with_render_config(self.look)
+            .with_page_size(PAGE)
+            .with_starting_cursor(start)
+            .raw_prompt()
+            .map(|chosen| chosen.index)
+            .map_err(stopped)
+    }
+
+    fn confirm(&mut self, ask: &Ask, default: bool) -> Result<bool, Stop> {
+        let (message, help) = worded(ask);
+        Confirm::new(&message)
+            .with_help_message(&help)
+            .with_render_config(self.look)
+            .with_default(default)
+            .prompt()
+            .map_err(stopped)
+    }
+
+    fn say(&mut self, tone: Tone, line: &str) {
+        let line = plain(line);
+        let text = match tone {
+            Tone::Plain => format!("{line}\n"),
+            Tone::Info => format!("{FAINT}info: {line}{FAINT:#}\n"),
+            Tone::Warning => format!("{WARNING}warning{WARNING:#}: {line}\n"),
+            Tone::Error => format!("{ERROR}error{ERROR:#}: {line}\n"),
+            Tone::Hint => format!("{GOOD}hint{GOOD:#}: {line}\n"),
+        };
+        self.printer.say(&text);
+    }
+}
+
+fn worded(ask: &Ask) -> (String, String) {
+    let help = if ask.help.is_empty() { KEYS.to_owned() } else { format!("{}. {KEYS}", plain(&ask.help)) };
+    (plain(&ask.message), help)
+}
+
+fn validation(judgement: Result<(), String>) -> Validation {
+    match judgement {
+        Ok(()) => Validation::Valid,
+        Err(reason) => Validation::Invalid(plain(&reason).into()),
+    }
+}
+
+fn stopped(error: InquireError) -> Stop {
+    match error {
+        InquireError::OperationCanceled => Stop::Back,
+        InquireError::OperationInterrupted => Stop::Abort,
+        other => anyhow::Error::from(other).context("asking on the terminal").into(),
+    }
+}
