@@ -223,9 +223,8 @@ async fn examine_one(
     let ask = ask(&client, subject, position, options);
     let (expiry, asked) = tokio::join!(timeout(options.whole, expiry), timeout(options.whole, ask));
     // Sessions are few and outlive us by half an hour; a vCenter that does not answer has none of ours to end.
-    match timeout(GOODBYE, client.logout()).await {
-        Ok(Err(error)) => debug!(server = %client.server(), error = %reason(&error), "logging out"),
-        Ok(Ok(())) | Err(_) => {}
+    if let Ok(Err(error)) = timeout(GOODBYE, client.logout()).await {
+        debug!(server = %client.server(), error = %reason(&error), "logging out");
     }
     let mut findings = match asked {
         Ok(Ok(findings)) => findings,
