@@ -258,7 +258,7 @@ async fn ask(
 ) -> Result<Vec<Finding>, vsphere::Error> {
     let identity = subject.identity.as_ref();
     let Some(expected) = Wanted::of(&subject.config, identity, position) else { return Ok(Vec::new()) };
-    let mut estate = observe::observe(client, &expected, &options.clock).await?;
+    let mut estate = observe::observe(client, &expected, &options.clock, options.whole / 2).await?;
     let (config, mut findings) = lookup::resolve(&subject.text, &expected.server, &estate);
     let wanted = config.and_then(|config| Wanted::of(&config, identity, position)).unwrap_or(expected);
     let needs: Vec<Need> =

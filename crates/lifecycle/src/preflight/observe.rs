@@ -15,11 +15,13 @@ mod parse;
 mod tags;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use slipway_providers::vsphere::properties::{Object, Wanted as Kind};
 use slipway_providers::vsphere::soap::Body;
 use slipway_providers::vsphere::{Client, Error, MoRef, Reference};
+use tokio::time::timeout;
 
 use super::Clock;
 use super::estate::{Clocks, Estate, Facts, Item, Tags, ancestry};
@@ -58,11 +60,17 @@ const MANAGERS: [Kind<'static>; 2] = [
     Kind { kind: "AuthorizationManager", properties: &["privilegeList"] },
 ];
 
-/// Everything but the user's privileges, which depend on what is found.
-pub(super) async fn observe(client: &Client, wanted: &Wanted, clock: &Clock) -> Result<Estate, Error> {
+/// Everything but the user's privileges, which depend on what is found. Tags may take `tagging` at most.
+pub(super) async fn observe(
+    client: &Client,
+    wanted: &Wanted,
+    clock: &Clock,
+    tagging: Duration,
+) -> Result<Estate, Error> {
     let about = client.content().await?.about.clone();
-    let clocks = clocks(client, clock).await?;
+    // The first call logs in, which takes its time; the clock is asked afterwards.
     let (user, known_privileges) = session(client).await?;
+    let clocks = clocks(client, clock).await?;
     let root = client.manager("rootFolder").await?;
     let objects = client.retrieve_below(&root, &EVERYTHING).await?;
     let mut inventory = Inventory::new(&root.reference);
@@ -82,7 +90,10 @@ pub(super) async fn observe(client: &Client, wanted: &Wanted, clock: &Clock) -> 
         privileges: Ok(BTreeMap::new()),
     };
     // Tags are another service of the vCenter; when it is down the rest is known all the same.
-    estate.tags = tags::read(client, wanted, &estate).await.map_err(|error| reason(&error));
+    estate.tags = match timeout(tagging, tags::read(client, wanted, &estate)).await {
+        Ok(read) => read.map_err(|error| reason(&error)),
+        Err(_) => Err(format!("no answer within {tagging:?}")),
+    };
     Ok(estate)
 }
 
@@ -99,7 +110,6 @@ pub(super) fn reason(error: &dyn std::error::Error) -> String {
 
 async fn clocks(client: &Client, clock: &Clock) -> Result<Option<Clocks>, Error> {
     let instance = client.moref(Reference::new("ServiceInstance", "ServiceInstance"));
-    // The first call logs in, which takes its time.
     let before = clock();
     let reply = client.read(&instance, "CurrentTime", &Body::new()).await?;
     let after = clock();

@@ -70,4 +70,13 @@ async fn without_tags_the_rest_is_known() {
     let report = run(&config(&vcenters)).await;
     assert_eq!(problems(&report), ["127.0.0.1: Unknown region-tag tags"]);
     assert!(!report.is_clear(), "what is not known is not fine");
+
+    // The same when they are not refused but never come.
+    let sound = others(&report, "127.0.0.1");
+    vcenters[0].control("DELETE", "/faults", &Value::Null).unwrap();
+    vcenters[0].control("POST", "/freeze", &json!({"kind": "rest"})).unwrap();
+    let options = Options { whole: Duration::from_secs(4), ..options() };
+    let report = run_as(&config(&vcenters), ADMINISTRATOR, None, options).await;
+    assert_eq!(problems(&report), ["127.0.0.1: Unknown region-tag tags"]);
+    assert_eq!(others(&report, "127.0.0.1"), sound);
 }

@@ -24,7 +24,7 @@ const DETAILS: [Kind<'static>; 1] = [Kind {
 
 /// The folders in which names matter.
 pub(super) fn folders(site: &Site) -> Vec<String> {
-    let mut folders = vec![site.folder.clone(), format!("{}/vm", site.datacenter)];
+    let mut folders = vec![site.folder.clone()];
     if let Template::Given(path) = &site.template
         && let Some((folder, _)) = path.rsplit_once('/')
     {
