@@ -221,17 +221,18 @@ async fn examine_one(
     };
     let expiry = certificate::expiry(&endpoint, endpoint.timeout);
     let ask = ask(&client, subject, position, options);
-    let (expiry, asked) = tokio::join!(timeout(options.whole, expiry), timeout(options.whole, ask));
-    // Sessions are few and outlive us by half an hour; a vCenter that does not answer has none of ours to end.
-    if let Ok(Err(error)) = timeout(GOODBYE, client.logout()).await {
+    let goodbye = GOODBYE.min(options.whole / 4);
+    let asking = options.whole.saturating_sub(goodbye);
+    let (expiry, asked) = tokio::join!(timeout(asking, expiry), timeout(asking, ask));
+    // Sessions are few and outlive us by half an hour: time is kept for ending them.
+    if let Ok(Err(error)) = timeout(goodbye, client.logout()).await {
         debug!(server = %client.server(), error = %reason(&error), "logging out");
     }
     let mut findings = match asked {
         Ok(Ok(findings)) => findings,
         Ok(Err(error)) => vec![unreachable(&error)],
         Err(_) => {
-            let message =
-                format!("no answer within {:?}; nothing else is known about this vCenter", options.whole);
+            let message = format!("no answer within {asking:?}; nothing else is known about this vCenter");
             let remedy =
                 "see whether it is overloaded or a firewall drops packets; give it more time with --timeout";
             vec![Finding::failure(Check::Connection, vcenter.server.to_string(), message).remedy(remedy)]

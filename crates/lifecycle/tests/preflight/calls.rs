@@ -3,16 +3,11 @@
 use serde_json::{Value, json};
 use slipway_testkit::vcenter::VCenter;
 
-use crate::bench::{config, domain, inventory, problems, run, start, start_all};
+use crate::bench::{config, domain, inventory, problems, run, sessions, start, start_all};
 
 /// Requests of all kinds since the start.
 fn requests(vcenter: &VCenter) -> u64 {
     vcenter.control("GET", "/stats", &Value::Null).unwrap()["requests"].as_u64().unwrap()
-}
-
-fn sessions(vcenter: &VCenter) -> (u64, u64) {
-    let stats = vcenter.control("GET", "/stats", &Value::Null).unwrap();
-    (stats["soap_sessions"].as_u64().unwrap(), stats["rest_sessions"].as_u64().unwrap())
 }
 
 #[tokio::test]
