@@ -5,7 +5,7 @@
 //! | service content, login, logout | |
 //! | one pass over the inventory: view, pages, end of view | where everything is |
 //! | one read of the objects that matter | hosts, groups, what is in the folders |
-//! | two reads of machines | which names are taken, and what templates are like |
+//! | two reads of machines, or one where all were in the pass | which names are taken, and what templates are like |
 //! | session and authorization manager together | who we are, which privileges there are |
 //! | current time | |
 //! | tags: one call for all objects, one per tag and category | |
@@ -72,13 +72,19 @@ pub(super) async fn observe(
     let (user, known_privileges) = session(client).await?;
     let clocks = clocks(client, clock).await?;
     let root = client.manager("rootFolder").await?;
-    let objects = client.retrieve_below(&root, &EVERYTHING).await?;
+    let mut kinds = EVERYTHING.to_vec();
+    if machines::are_anywhere(wanted) {
+        kinds.extend(machines::NAMES);
+    }
+    let objects = client.retrieve_below(&root, &kinds).await?;
+    let (machines, objects): (Vec<Object>, Vec<Object>) =
+        objects.into_iter().partition(|object| &*object.moref.reference.kind == "VirtualMachine");
     let mut inventory = Inventory::new(&root.reference);
     inventory.add(&objects);
 
     let details = client.retrieve(&inventory.worth_a_look(wanted, client), &DETAILS).await?;
     let children = inventory.learn(&details);
-    inventory.add_items(machines::read(client, &inventory, wanted, children).await?);
+    inventory.add_items(machines::read(client, &inventory, wanted, machines, children).await?);
     let mut estate = Estate {
         user,
         version: about.version,

@@ -36,7 +36,7 @@ async fn the_dearest_failure_domain_keeps_within_bounds() {
         [format!("127.0.0.1: Failure tag-ids {id}"), format!("127.0.0.2: Failure tag-ids {id}")]
     );
     for vcenter in &vcenters {
-        assert!(requests(vcenter) <= 20 + 3, "{}", vcenter.calls().unwrap());
+        assert!(requests(vcenter) <= 20, "{}", vcenter.calls().unwrap());
     }
 }
 
