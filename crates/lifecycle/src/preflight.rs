@@ -221,18 +221,18 @@ async fn examine_one(
     };
     let expiry = certificate::expiry(&endpoint, endpoint.timeout);
     let ask = ask(&client, subject, position, options);
-    let (expiry, asked) = tokio::join!(timeout(options.whole, expiry), timeout(options.whole, ask));
-    // Sessions are few and outlive us by half an hour; a vCenter that does not answer has none of ours to end.
-    match timeout(GOODBYE, client.logout()).await {
-        Ok(Err(error)) => debug!(server = %client.server(), error = %reason(&error), "logging out"),
-        Ok(Ok(())) | Err(_) => {}
+    let goodbye = GOODBYE.min(options.whole / 4);
+    let asking = options.whole.saturating_sub(goodbye);
+    let (expiry, asked) = tokio::join!(timeout(asking, expiry), timeout(asking, ask));
+    // Sessions are few and outlive us by half an hour: time is kept for ending them.
+    if let Ok(Err(error)) = timeout(goodbye, client.logout()).await {
+        debug!(server = %client.server(), error = %reason(&error), "logging out");
     }
     let mut findings = match asked {
         Ok(Ok(findings)) => findings,
         Ok(Err(error)) => vec![unreachable(&error)],
         Err(_) => {
-            let message =
-                format!("no answer within {:?}; nothing else is known about this vCenter", options.whole);
+            let message = format!("no answer within {asking:?}; nothing else is known about this vCenter");
             let remedy =
                 "see whether it is overloaded or a firewall drops packets; give it more time with --timeout";
             vec![Finding::failure(Check::Connection, vcenter.server.to_string(), message).remedy(remedy)]
@@ -259,7 +259,7 @@ async fn ask(
 ) -> Result<Vec<Finding>, vsphere::Error> {
     let identity = subject.identity.as_ref();
     let Some(expected) = Wanted::of(&subject.config, identity, position) else { return Ok(Vec::new()) };
-    let mut estate = observe::observe(client, &expected, &options.clock).await?;
+    let mut estate = observe::observe(client, &expected, &options.clock, options.whole / 2).await?;
     let (config, mut findings) = lookup::resolve(&subject.text, &expected.server, &estate);
     let wanted = config.and_then(|config| Wanted::of(&config, identity, position)).unwrap_or(expected);
     let needs: Vec<Need> =

@@ -35,7 +35,7 @@ pub(super) fn judge(wanted: &Wanted, needs: &[Need], estate: &Estate) -> Vec<Fin
     for site in &wanted.sites {
         let found = places::find(site, estate);
         let about = [
-            places::judge(site, &found, estate),
+            places::judge(site, &found, wanted.named, estate),
             hosts::judge(&found, estate),
             templates::judge(site, &found, wanted.stream, estate),
             tags::judge(site, &found, wanted, estate),

@@ -30,6 +30,7 @@ enum Step {
     CreateFolder,
     DeleteFolder,
     ImportTemplate,
+    CopyTemplate,
     CloneMachine,
     PowerOn,
     TagMachine,
@@ -53,12 +54,13 @@ enum On {
 }
 
 impl Step {
-    const ALL: [Step; 13] = [
+    const ALL: [Step; 14] = [
         Step::CreateTags,
         Step::DeleteTags,
         Step::CreateFolder,
         Step::DeleteFolder,
         Step::ImportTemplate,
+        Step::CopyTemplate,
         Step::CloneMachine,
         Step::PowerOn,
         Step::TagMachine,
@@ -76,6 +78,7 @@ impl Step {
             Step::CreateFolder => "create the folder of the machines",
             Step::DeleteFolder => "remove the folder when the cluster is destroyed",
             Step::ImportTemplate => "import the image of the operating system",
+            Step::CopyTemplate => "copy the template to the other failure domains",
             Step::CloneMachine => "clone machines from the template",
             Step::PowerOn => "start machines",
             Step::TagMachine => "tag what belongs to the cluster",
@@ -93,6 +96,11 @@ impl Step {
             // A folder that the user names is made too where it is missing; removing it is not for us.
             Step::DeleteFolder => site.own_folder,
             Step::ImportTemplate => matches!(site.template, Template::Imported { .. }),
+            // Imported once per vCenter, and copied there from then on.
+            Step::CopyTemplate => {
+                let imported = |site: &&Site| matches!(site.template, Template::Imported { .. });
+                imported(&site) && wanted.sites.iter().filter(imported).count() > 1
+            }
             Step::BindToHosts => site.vm_group.is_some(),
             Step::KeepApart => {
                 let beside = wanted.sites.iter().filter(|other| other.cluster == site.cluster);
@@ -129,6 +137,14 @@ impl Step {
                 (On::Datastore, &["Datastore.AllocateSpace"]),
                 (On::Networks, &["Network.Assign"]),
             ],
+            Step::CopyTemplate => &[(
+                On::Folder,
+                &[
+                    "VirtualMachine.Inventory.CreateFromExisting",
+                    "VirtualMachine.Provisioning.CloneTemplate",
+                    "VirtualMachine.Config.AdvancedConfig",
+                ],
+            )],
             Step::CloneMachine => &[
                 (On::Template, &["VirtualMachine.Provisioning.DeployTemplate"]),
                 (On::Pool, &["Resource.AssignVMToPool"]),

@@ -5,7 +5,7 @@
 //! | service content, login, logout | |
 //! | one pass over the inventory: view, pages, end of view | where everything is |
 //! | one read of the objects that matter | hosts, groups, what is in the folders |
-//! | two reads of machines | which names are taken, and what templates are like |
+//! | two reads of machines, or one where all were in the pass | which names are taken, and what templates are like |
 //! | session and authorization manager together | who we are, which privileges there are |
 //! | current time | |
 //! | tags: one call for all objects, one per tag and category | |
@@ -15,11 +15,13 @@ mod parse;
 mod tags;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use slipway_providers::vsphere::properties::{Object, Wanted as Kind};
 use slipway_providers::vsphere::soap::Body;
 use slipway_providers::vsphere::{Client, Error, MoRef, Reference};
+use tokio::time::timeout;
 
 use super::Clock;
 use super::estate::{Clocks, Estate, Facts, Item, Tags, ancestry};
@@ -58,19 +60,31 @@ const MANAGERS: [Kind<'static>; 2] = [
     Kind { kind: "AuthorizationManager", properties: &["privilegeList"] },
 ];
 
-/// Everything but the user's privileges, which depend on what is found.
-pub(super) async fn observe(client: &Client, wanted: &Wanted, clock: &Clock) -> Result<Estate, Error> {
+/// Everything but the user's privileges, which depend on what is found. Tags may take `tagging` at most.
+pub(super) async fn observe(
+    client: &Client,
+    wanted: &Wanted,
+    clock: &Clock,
+    tagging: Duration,
+) -> Result<Estate, Error> {
     let about = client.content().await?.about.clone();
-    let clocks = clocks(client, clock).await?;
+    // The first call logs in, which takes its time; the clock is asked afterwards.
     let (user, known_privileges) = session(client).await?;
+    let clocks = clocks(client, clock).await?;
     let root = client.manager("rootFolder").await?;
-    let objects = client.retrieve_below(&root, &EVERYTHING).await?;
+    let mut kinds = EVERYTHING.to_vec();
+    if machines::are_anywhere(wanted) {
+        kinds.extend(machines::NAMES);
+    }
+    let objects = client.retrieve_below(&root, &kinds).await?;
+    let (machines, objects): (Vec<Object>, Vec<Object>) =
+        objects.into_iter().partition(|object| &*object.moref.reference.kind == "VirtualMachine");
     let mut inventory = Inventory::new(&root.reference);
     inventory.add(&objects);
 
     let details = client.retrieve(&inventory.worth_a_look(wanted, client), &DETAILS).await?;
     let children = inventory.learn(&details);
-    inventory.add_items(machines::read(client, &inventory, wanted, children).await?);
+    inventory.add_items(machines::read(client, &inventory, wanted, machines, children).await?);
     let mut estate = Estate {
         user,
         version: about.version,
@@ -82,7 +96,10 @@ pub(super) async fn observe(client: &Client, wanted: &Wanted, clock: &Clock) -> 
         privileges: Ok(BTreeMap::new()),
     };
     // Tags are another service of the vCenter; when it is down the rest is known all the same.
-    estate.tags = tags::read(client, wanted, &estate).await.map_err(|error| reason(&error));
+    estate.tags = match timeout(tagging, tags::read(client, wanted, &estate)).await {
+        Ok(read) => read.map_err(|error| reason(&error)),
+        Err(_) => Err(format!("no answer within {tagging:?}")),
+    };
     Ok(estate)
 }
 
@@ -99,7 +116,6 @@ pub(super) fn reason(error: &dyn std::error::Error) -> String {
 
 async fn clocks(client: &Client, clock: &Clock) -> Result<Option<Clocks>, Error> {
     let instance = client.moref(Reference::new("ServiceInstance", "ServiceInstance"));
-    // The first call logs in, which takes its time.
     let before = clock();
     let reply = client.read(&instance, "CurrentTime", &Body::new()).await?;
     let after = clock();

@@ -177,7 +177,8 @@ impl Finding {
     }
 
     pub fn unknown(check: Check, object: impl Into<String>, message: impl Into<String>) -> Self {
-        Finding::new(Outcome::Unknown, check, object, message)
+        let finding = Finding::new(Outcome::Unknown, check, object, message);
+        finding.remedy("run it again; if it stays, look after the vCenter, or find it out by hand")
     }
 
     /// What to do about it.

@@ -216,7 +216,8 @@ impl WantedNetwork {
         let vips = names::vips(config);
         WantedNetwork {
             domain: config.cluster_domain(),
-            by_name: vips.is_empty(),
+            // How the API of a cluster on KubeVirt's own network is reached is for that platform to say.
+            by_name: vips.is_empty() && !matches!(config.platform, Platform::KubeVirt(_)),
             api: vips.api,
             ingress: vips.ingress,
             managed: names::load_balancer(config) == LoadBalancer::OpenShiftManagedDefault,

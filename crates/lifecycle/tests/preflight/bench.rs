@@ -145,3 +145,9 @@ pub(crate) fn problems(report: &Report) -> Vec<String> {
     })
     .collect()
 }
+
+/// Open sessions, by SOAP and by REST.
+pub(crate) fn sessions(vcenter: &VCenter) -> (u64, u64) {
+    let stats = vcenter.control("GET", "/stats", &Value::Null).unwrap();
+    (stats["soap_sessions"].as_u64().unwrap(), stats["rest_sessions"].as_u64().unwrap())
+}

@@ -183,3 +183,14 @@ async fn names_that_are_taken_are_told() {
         ],
     );
 }
+
+/// What is not asked must not look like passed.
+#[tokio::test]
+async fn other_platforms_are_not_asked_yet() {
+    for (example, platform) in [("ovirt", "ovirt"), ("kubevirt", "kubevirt")] {
+        let path = format!("{}/../../examples/{example}.yaml", env!("CARGO_MANIFEST_DIR"));
+        let report = run(&std::fs::read_to_string(path).unwrap()).await;
+        let found = problems(&report);
+        assert!(found.contains(&format!("network: Warning platform {platform}")), "{found:?}");
+    }
+}

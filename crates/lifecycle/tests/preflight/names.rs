@@ -41,17 +41,10 @@ async fn a_name_that_is_elsewhere_is_told_with_its_path() {
 #[tokio::test]
 async fn of_two_none_is_guessed() {
     let mut estate = inventory(0);
-    estate["categories"] = json!([]);
-    estate["datacenters"][0]["folders"]["host"] = json!(["racks", "old"]);
-    let mut second = estate["datacenters"][0]["clusters"][0].clone();
-    estate["datacenters"][0]["clusters"][0]["folder"] = json!("racks");
-    estate["datacenters"][0]["vms"][0]["cluster"] = json!("/dc1/host/racks/compute");
-    second["folder"] = json!("old");
-    second["hosts"][0]["name"] = json!("old");
-    second["groups"] = json!([]);
-    estate["datacenters"][0]["clusters"].as_array_mut().unwrap().push(second);
+    estate["datacenters"][0]["folders"]["vm"] = json!(["templates", "blue/team", "red/team"]);
     let vcenters = [start("127.0.0.1", &estate, &[])];
-    let report = run(&by_name(&vcenters)).await;
-    assert_eq!(problems(&report), ["127.0.0.1: Failure names compute"]);
-    assert_eq!(report.findings[0].details, ["/dc1/host/old/compute", "/dc1/host/racks/compute"]);
+    let text = by_name(&vcenters).replace("datastore: fast", "datastore: fast\n        folder: team");
+    let report = run(&text).await;
+    assert_eq!(problems(&report), ["127.0.0.1: Failure names team"]);
+    assert_eq!(report.findings[0].details, ["/dc1/vm/blue/team", "/dc1/vm/red/team"]);
 }

@@ -46,18 +46,24 @@ fn users(lacks: &[(String, String)], all: &BTreeSet<String>) -> Value {
         }
         users.push(json!({"name": user, "password": PASSWORD}));
     }
-    // A template inherits from its host as well as from its folder.
     estate["users"] = json!(users);
     estate["roles"] = json!(roles);
     estate["permissions"] = json!(permissions);
     estate
 }
 
+/// With a template of the user, and with one that is imported.
 #[tokio::test]
 async fn each_missing_privilege_is_named_where_it_is_missing() {
-    let vcenter = start("127.0.0.1", &inventory(0), &[]);
-    let vcenters = [vcenter];
-    let wanted = Wanted::of(&load(&config(&vcenters)).config.unwrap(), None, 0).unwrap();
+    let given = |text: String| text;
+    let imported = |text: String| text.replace("        template: /dc1/vm/templates/rhcos\n", "");
+    each_in_turn(given).await;
+    each_in_turn(imported).await;
+}
+
+async fn each_in_turn(edit: fn(String) -> String) {
+    let vcenters = [start("127.0.0.1", &inventory(0), &[])];
+    let wanted = Wanted::of(&load(&edit(config(&vcenters))).config.unwrap(), None, 0).unwrap();
     let needs = provisional(&wanted);
     let lacks: BTreeSet<(String, String)> =
         needs.iter().map(|need| (place(need).to_owned(), need.privilege.clone())).collect();
@@ -66,7 +72,7 @@ async fn each_missing_privilege_is_named_where_it_is_missing() {
     assert!(lacks.len() > 30, "{lacks:?}");
 
     let vcenters = [start("127.0.0.1", &users(&lacks, &all), &[])];
-    let text = config(&vcenters);
+    let text = edit(config(&vcenters));
     for (number, (object, privilege)) in lacks.iter().enumerate() {
         let user = format!("user-{number}@vsphere.local");
         let report = run_as(&text, (&user, PASSWORD), None, options()).await;

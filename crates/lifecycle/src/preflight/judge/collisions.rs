@@ -28,7 +28,7 @@ pub(super) fn judge(wanted: &Wanted, estate: &Estate) -> Vec<Finding> {
             && cluster.cluster().is_some_and(|facts| facts.machine_names.contains(group))
         {
             let message = format!("`{}` has a group or rule `{group}` already", cluster.path);
-            about.push(leftover(group, message));
+            about.push(leftover(group, &message));
         }
         findings.extend(about.into_iter().map(|finding| finding.domain(&site.name)));
     }
@@ -55,10 +55,10 @@ fn taken(path: &str, mark: Option<Uuid>, estate: &Estate) -> Option<Finding> {
 /// Folders cannot carry a mark; one with our name that holds something is not from nowhere.
 fn folder(path: &str, own: bool, estate: &Estate) -> Option<Finding> {
     let item = estate.at(path).filter(|item| own && &*item.id.kind == "Folder")?;
-    Some(leftover(path, format!("the folder `{}` is there already", item.path)))
+    Some(leftover(path, &format!("the folder `{}` is there already", item.path)))
 }
 
-fn leftover(object: &str, message: String) -> Finding {
+fn leftover(object: &str, message: &str) -> Finding {
     Finding::warning(Check::Collisions, object, format!("{message}; it will be used as it is"))
         .remedy("fine if an earlier run of this cluster made it; else remove it")
 }

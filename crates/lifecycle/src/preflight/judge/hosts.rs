@@ -2,7 +2,7 @@
 
 use super::places::Found;
 use super::server::numbers;
-use crate::preflight::estate::{Estate, Item};
+use crate::preflight::estate::{Estate, Host, Item};
 use crate::preflight::report::{Check, Finding};
 
 /// The first version and builds that work, as OpenShift's installer has them.
@@ -17,7 +17,7 @@ pub(super) fn judge(found: &Found<'_>, estate: &Estate) -> Vec<Finding> {
         return Vec::new();
     }
     let usable: Vec<&Item> =
-        found.hosts.iter().filter(|item| item.host().is_some_and(|host| host.is_usable())).copied().collect();
+        found.hosts.iter().filter(|item| item.host().is_some_and(Host::is_usable)).copied().collect();
     if usable.is_empty() {
         let message = format!(
             "`{}` has no host that is connected and not in maintenance, or `{}` may not see one",

@@ -39,7 +39,7 @@ pub(super) fn find<'a>(site: &Site, estate: &'a Estate) -> Found<'a> {
     }
 }
 
-pub(super) fn judge(site: &Site, found: &Found<'_>, estate: &Estate) -> Vec<Finding> {
+pub(super) fn judge(site: &Site, found: &Found<'_>, named: bool, estate: &Estate) -> Vec<Finding> {
     // What is in a datacenter that is not there is not there either; that needs no saying.
     if found.datacenter.is_none() {
         let candidates = of_kind(estate, "/", &|item| &*item.id.kind == "Datacenter");
@@ -47,13 +47,13 @@ pub(super) fn judge(site: &Site, found: &Found<'_>, estate: &Estate) -> Vec<Find
             &Wanted { check: Check::Datacenter, what: "datacenter", field: "topology.datacenter" },
             &site.datacenter,
             estate,
-            candidates,
+            &candidates,
         )];
     }
     let mut findings = vec![there(Check::Datacenter, "datacenter", &site.datacenter)];
     findings.extend(cluster(site, found, estate));
     findings.extend(datastore(site, found, estate));
-    findings.extend(folder(site, estate));
+    findings.extend(folder(site, named, estate));
     if let Some(cluster) = found.cluster {
         findings.extend(site.networks.iter().map(|name| network(name, cluster, estate)));
     }
@@ -71,7 +71,7 @@ fn there(check: Check, what: &str, path: &str) -> Finding {
     Finding::pass(check, path, format!("the {what} is there"))
 }
 
-fn missing(wanted: &Wanted, object: &str, estate: &Estate, candidates: Vec<String>) -> Finding {
+fn missing(wanted: &Wanted, object: &str, estate: &Estate, candidates: &[String]) -> Finding {
     let Wanted { check, what, field } = wanted;
     let user = &estate.user;
     let message = format!("the {what} `{object}` is not there, or `{user}` may not see it");
@@ -103,7 +103,7 @@ fn cluster(site: &Site, found: &Found<'_>, estate: &Estate) -> Vec<Finding> {
             field: "topology.computeCluster",
         };
         let candidates = of_kind(estate, &format!("{}/", site.datacenter), &Item::is_cluster);
-        return vec![missing(&wanted, path, estate, candidates)];
+        return vec![missing(&wanted, path, estate, &candidates)];
     };
     let mut findings = vec![there(Check::ComputeCluster, "compute cluster", path)];
     if let Some(pool) = &site.pool {
@@ -112,7 +112,7 @@ fn cluster(site: &Site, found: &Found<'_>, estate: &Estate) -> Vec<Finding> {
         } else {
             let wanted =
                 Wanted { check: Check::ResourcePool, what: "resource pool", field: "topology.resourcePool" };
-            missing(&wanted, pool, estate, of_kind(estate, &format!("{path}/"), &Item::is_pool))
+            missing(&wanted, pool, estate, &of_kind(estate, &format!("{path}/"), &Item::is_pool))
         });
     }
     if let (ZoneKind::HostGroup(group), Some(facts)) = (&site.zone_kind, cluster.cluster()) {
@@ -120,7 +120,7 @@ fn cluster(site: &Site, found: &Found<'_>, estate: &Estate) -> Vec<Finding> {
             None => {
                 let wanted =
                     Wanted { check: Check::HostGroup, what: "group of hosts", field: "topology.hostGroup" };
-                missing(&wanted, group, estate, facts.host_groups.keys().cloned().collect())
+                missing(&wanted, group, estate, &facts.host_groups.keys().cloned().collect::<Vec<_>>())
             }
             Some(hosts) if hosts.is_empty() => {
                 let message = format!("the group of hosts `{group}` of `{path}` is empty");
@@ -149,7 +149,7 @@ fn datastore(site: &Site, found: &Found<'_>, estate: &Estate) -> Vec<Finding> {
         let wanted = Wanted { check: Check::Datastore, what: "datastore", field: "topology.datastore" };
         let candidates =
             of_kind(estate, &format!("{}/", site.datacenter), &|item| &*item.id.kind == "Datastore");
-        return vec![missing(&wanted, path, estate, candidates)];
+        return vec![missing(&wanted, path, estate, &candidates)];
     };
     let cluster = found.cluster.and_then(Item::cluster);
     let problem = match &item.facts {
@@ -172,7 +172,7 @@ fn datastore(site: &Site, found: &Found<'_>, estate: &Estate) -> Vec<Finding> {
 }
 
 /// A folder that is missing is made; what it will be in must be there.
-fn folder(site: &Site, estate: &Estate) -> Option<Finding> {
+fn folder(site: &Site, named: bool, estate: &Estate) -> Option<Finding> {
     let path = &site.folder;
     if path.is_empty() {
         return None;
@@ -182,6 +182,11 @@ fn folder(site: &Site, estate: &Estate) -> Option<Finding> {
         Some(item) => {
             let message = format!("`{path}` is a {}, not a folder", item.id.kind);
             Some(Finding::failure(Check::Folder, path, message).remedy("name another `topology.folder`"))
+        }
+        // A name that is not drawn yet is not shown.
+        None if estate.is_for_machines(path) && site.own_folder && !named => {
+            let (above, _) = path.rsplit_once('/')?;
+            Some(Finding::pass(Check::Folder, above, "a folder for the cluster will be created in it"))
         }
         None if estate.is_for_machines(path) => {
             Some(Finding::pass(Check::Folder, path, "the folder will be created"))
@@ -201,7 +206,7 @@ fn network(name: &str, cluster: &Item, estate: &Estate) -> Finding {
             let wanted = Wanted { check: Check::Network, what: "network", field: "topology.networks" };
             let seen = cluster.cluster().map(|cluster| cluster.networks.as_slice()).unwrap_or_default();
             let seen = seen.iter().filter_map(|id| Some(estate.item(id)?.name().to_owned()));
-            let mut finding = missing(&wanted, name, estate, seen.collect());
+            let mut finding = missing(&wanted, name, estate, &seen.collect::<Vec<_>>());
             finding.message = format!(
                 "no host of `{}` is connected to a network `{name}`, or `{}` may not see it",
                 cluster.path, estate.user

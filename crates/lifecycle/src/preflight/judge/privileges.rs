@@ -9,6 +9,9 @@ use crate::preflight::estate::{Estate, Item};
 use crate::preflight::needs::Need;
 use crate::preflight::report::{Check, Finding};
 
+/// The most steps that are named with a privilege: machines have one each.
+const NAMED_STEPS: usize = 3;
+
 /// The objects whose privileges must be known.
 pub(in crate::preflight) fn entities(needs: &[Need], estate: &Estate) -> Vec<Reference> {
     let ids: BTreeSet<&Reference> =
@@ -95,8 +98,12 @@ fn about(path: &str, item: &Item, mut missing: Missing<'_>, estate: &Estate) -> 
     }
     let names: Vec<&str> = steps.keys().copied().collect();
     let details = steps.iter().map(|(privilege, steps)| {
-        let steps: Vec<&str> = steps.iter().copied().collect();
-        format!("{privilege}: needed to {}", steps.join("; to "))
+        let named: Vec<&str> = steps.iter().copied().take(NAMED_STEPS).collect();
+        let more = match steps.len().saturating_sub(NAMED_STEPS) {
+            0 => String::new(),
+            more => format!("; and {more} more"),
+        };
+        format!("{privilege}: needed to {}{more}", named.join("; to "))
     });
     let spread = match &*item.id.kind {
         "Folder" if path != "/" => " and have it propagate to what is in it",

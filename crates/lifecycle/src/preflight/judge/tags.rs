@@ -20,10 +20,7 @@ pub(super) fn judge(site: &Site, found: &Found<'_>, wanted: &Wanted, estate: &Es
         Err(reason) => {
             let check = if wanted.zoned { Check::RegionTag } else { Check::TagIds };
             let message = format!("tags could not be read: {reason}");
-            let finding = Finding::unknown(check, "tags", message);
-            return vec![
-                finding.remedy("run it again; if it stays, look after the vCenter's tagging service"),
-            ];
+            return vec![Finding::unknown(check, "tags", message)];
         }
     };
     let mut findings: Vec<Finding> = site.tag_ids.iter().map(|id| tag_id(id, tags)).collect();

@@ -1,13 +1,13 @@
 //! Machines and templates, but only those whose names matter: a vCenter may have tens of thousands.
 
-use slipway_providers::vsphere::properties::Wanted as Kind;
+use slipway_providers::vsphere::properties::{Object, Wanted as Kind};
 use slipway_providers::vsphere::{Client, Error, MoRef};
 
 use super::{Inventory, PLACED, parse};
 use crate::preflight::estate::Item;
 use crate::preflight::wanted::{Site, Template, Wanted};
 
-const NAMES: [Kind<'static>; 1] = [Kind { kind: "VirtualMachine", properties: &PLACED }];
+pub(super) const NAMES: [Kind<'static>; 1] = [Kind { kind: "VirtualMachine", properties: &PLACED }];
 
 const DETAILS: [Kind<'static>; 1] = [Kind {
     kind: "VirtualMachine",
@@ -24,7 +24,7 @@ const DETAILS: [Kind<'static>; 1] = [Kind {
 
 /// The folders in which names matter.
 pub(super) fn folders(site: &Site) -> Vec<String> {
-    let mut folders = vec![site.folder.clone(), format!("{}/vm", site.datacenter)];
+    let mut folders = vec![site.folder.clone()];
     if let Template::Given(path) = &site.template
         && let Some((folder, _)) = path.rsplit_once('/')
     {
@@ -37,11 +37,18 @@ pub(super) fn folders(site: &Site) -> Vec<String> {
     folders
 }
 
-/// `children` is what is in those folders.
+/// Whether a template is known by its name alone: then it may be anywhere, and all names are read.
+pub(super) fn are_anywhere(wanted: &Wanted) -> bool {
+    let bare = |site: &Site| matches!(&site.template, Template::Given(name) if !name.contains('/'));
+    wanted.sites.iter().any(bare)
+}
+
+/// `all` are the names of all machines, if they were read; `children` is what is in the folders that matter.
 pub(super) async fn read(
     client: &Client,
     inventory: &Inventory,
     wanted: &Wanted,
+    all: Vec<Object>,
     mut children: Vec<MoRef>,
 ) -> Result<Vec<Item>, Error> {
     children.retain(|child| &*child.reference.kind == "VirtualMachine");
@@ -51,13 +58,7 @@ pub(super) async fn read(
     if names.is_empty() {
         return Ok(Vec::new());
     }
-    // A template that is known by its name alone may be anywhere.
-    let bare = |site: &Site| matches!(&site.template, Template::Given(name) if !name.contains('/'));
-    let objects = if wanted.sites.iter().any(bare) {
-        client.retrieve_below(&client.manager("rootFolder").await?, &NAMES).await?
-    } else {
-        client.retrieve(&children, &NAMES).await?
-    };
+    let objects = if are_anywhere(wanted) { all } else { client.retrieve(&children, &NAMES).await? };
     let item = |object| {
         let path = inventory.path(object)?;
         Some(Item { id: object.moref.reference.clone(), path, facts: parse::facts(object) })

@@ -33,14 +33,12 @@ pub(super) async fn read(client: &Client, wanted: &Wanted, estate: &Estate) -> R
     let mut categories: BTreeMap<String, String> = BTreeMap::new();
     for id in ids {
         let tag = client.tag(id).await?;
-        let category = match categories.get(&tag.category_id) {
-            Some(name) => name.clone(),
-            None => {
-                let path = format!("{TAGGING}/category/id:{}", tag.category_id);
-                let category: Category = client.rest(Method::GET, &path, NOTHING).await?;
-                categories.entry(tag.category_id).or_insert(category.name).clone()
-            }
-        };
+        if !categories.contains_key(&tag.category_id) {
+            let path = format!("{TAGGING}/category/id:{}", tag.category_id);
+            let category: Category = client.rest(Method::GET, &path, NOTHING).await?;
+            categories.insert(category.id, category.name);
+        }
+        let category = categories.get(&tag.category_id).cloned().unwrap_or_default();
         names.insert(id, (category, tag.name));
     }
     for (object, ids) in &attached {

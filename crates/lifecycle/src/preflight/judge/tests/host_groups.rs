@@ -1,0 +1,60 @@
+//! Zones that are groups of hosts.
+
+use slipway_config::install_config::vsphere::{RegionKind, ZoneKind};
+
+use super::{Break, brief, estate, id, problems, wanted};
+use crate::preflight::estate::Estate;
+use crate::preflight::wanted::Wanted;
+
+fn zone_of_hosts() -> (Wanted, Estate) {
+    let (mut wanted, mut estate) = (wanted(), estate());
+    wanted.sites[0].zone_kind = ZoneKind::HostGroup("rack".to_owned());
+    wanted.sites[0].region_kind = RegionKind::ComputeCluster;
+    wanted.sites[0].vm_group = Some("harbour-bbbbb-one".to_owned());
+    estate.tags_on("ClusterComputeResource", "domain-c1")[0] = ("openshift-region".into(), "europe".into());
+    estate.tags_on("HostSystem", "host-1").push(("openshift-zone".into(), "north".into()));
+    (wanted, estate)
+}
+
+pub(super) const HOST_GROUPS: &[(&str, Break, &[&str])] = &[
+    ("missing", |_, e| e.cluster().host_groups.clear(), &["Failure host-group rack"]),
+    ("empty", |_, e| e.cluster().host_groups.get_mut("rack").unwrap().clear(), &["Failure host-group rack"]),
+    ("no_drs", |_, e| e.cluster().drs = false, &["Failure host-group /dc1/host/compute"]),
+    ("no_tag", |_, e| e.tags_on("HostSystem", "host-1").clear(), &["Failure zone-tag rack"]),
+    (
+        "some_tags",
+        |_, e| e.cluster().host_groups.get_mut("rack").unwrap().push(id("HostSystem", "host-2")),
+        &["Warning zone-tag rack"],
+    ),
+    ("region", |_, e| e.tags_on("ClusterComputeResource", "domain-c1").clear(), &[]),
+    (
+        "group",
+        |_, e| {
+            e.cluster().machine_names.insert("harbour-bbbbb-one".into());
+        },
+        &["Warning collisions harbour-bbbbb-one"],
+    ),
+    ("small", |_, e| e.host("esx-1").memory_mib = 60_000, &["Failure memory /dc1/host/compute"]),
+    ("others_are_small", |_, e| e.host("esx-2").memory_mib = 1, &[]),
+];
+
+#[test]
+fn a_zone_can_be_a_group_of_hosts() {
+    for (name, break_it, expected) in HOST_GROUPS {
+        let (mut wanted, mut estate) = zone_of_hosts();
+        assert_eq!(problems(&wanted, &estate), []);
+        break_it(&mut wanted, &mut estate);
+        let lines: Vec<String> = problems(&wanted, &estate).iter().map(brief).collect();
+        assert_eq!(lines, *expected, "{name}");
+    }
+}
+
+/// The rule that binds machines to hosts is no luxury.
+#[test]
+fn the_binding_rule_needs_its_privilege() {
+    let (wanted, mut estate) = zone_of_hosts();
+    let held = estate.privileges.as_mut().unwrap();
+    held.get_mut(&id("ClusterComputeResource", "domain-c1")).unwrap().remove("Host.Inventory.EditCluster");
+    let lines: Vec<String> = problems(&wanted, &estate).iter().map(brief).collect();
+    assert_eq!(lines, ["Failure privileges /dc1/host/compute"]);
+}
