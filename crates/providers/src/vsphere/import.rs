@@ -38,6 +38,9 @@ pub struct ImportSpec {
     /// For every network of the descriptor, the one to use.
     pub networks: BTreeMap<String, MoRef>,
     pub provisioning: Provisioning,
+    /// What it is known by from the first moment on, whatever becomes of the upload.
+    pub instance_uuid: Option<String>,
+    pub extra_config: BTreeMap<String, String>,
 }
 
 /// Why an appliance was not imported. Nothing is left of it.
@@ -135,8 +138,64 @@ impl Client {
             debug!(server = %self.server(), warning = %Fault::of_method(warning), "about the appliance");
         }
         let import = result.need("importSpec").map_err(|cause| self.error(method, cause))?;
-        Ok((import.clone(), result.all("fileItem").map(FileItem::of).collect()))
+        let import = marked(import.clone(), spec);
+        Ok((import, result.all("fileItem").map(FileItem::of).collect()))
     }
+}
+
+/// Fields of a machine's configuration before its instance UUID, and after its extra configuration, in the order of
+/// vSphere's schema.
+const BEFORE_UUID: [&str; 5] = ["changeVersion", "name", "version", "createDate", "uuid"];
+const AFTER_EXTRA_CONFIG: [&str; 22] = [
+    "swapPlacement",
+    "bootOptions",
+    "vAppConfig",
+    "ftInfo",
+    "repConfig",
+    "vAppConfigRemoved",
+    "vAssertsEnabled",
+    "changeTrackingEnabled",
+    "firmware",
+    "maxMksConnections",
+    "guestAutoLockEnabled",
+    "managedBy",
+    "memoryReservationLockedToMax",
+    "nestedHVEnabled",
+    "vPMCEnabled",
+    "scheduledHardwareUpgradeInfo",
+    "vmProfile",
+    "messageBusTunnelEnabled",
+    "crypto",
+    "migrateEncryption",
+    "sgxInfo",
+    "ftEncryptionMode",
+];
+
+/// Puts the marks into what the vCenter made of the descriptor.
+fn marked(mut import: Element, spec: &ImportSpec) -> Element {
+    let config = import.children.iter_mut().find(|child| &*child.name == "configSpec");
+    let Some(config) = config else { return import };
+    let leaf = |name: &str, kind: Option<&str>, text: &str| Element {
+        name: name.into(),
+        kind: kind.map(Into::into),
+        text: text.into(),
+        ..Element::default()
+    };
+    if let Some(uuid) = &spec.instance_uuid {
+        config.children.retain(|child| &*child.name != "instanceUuid");
+        let place = config.children.iter().take_while(|child| BEFORE_UUID.contains(&&*child.name)).count();
+        config.children.insert(place, leaf("instanceUuid", None, uuid));
+    }
+    let options = spec.extra_config.iter().map(|(key, value)| Element {
+        name: "extraConfig".into(),
+        kind: Some("OptionValue".into()),
+        children: vec![leaf("key", None, key), leaf("value", Some("string"), value)],
+        ..Element::default()
+    });
+    let place = config.children.iter().position(|child| AFTER_EXTRA_CONFIG.contains(&&*child.name));
+    let place = place.unwrap_or(config.children.len());
+    config.children.splice(place..place, options);
+    import
 }
 
 /// The right to upload, for as long as it is used. Dropped before it is settled, it is given up.

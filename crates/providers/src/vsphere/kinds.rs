@@ -9,6 +9,8 @@
 //! | `apart` | a rule that keeps machines on different hosts | its name |
 //! | `zone` | a group of machines and the rule that binds it to a group of hosts | its name |
 //! | `power` | a machine that runs and has an address | |
+//! | `volumes` | volumes of the cluster's storage driver, to go | the cluster's id |
+//! | `policy` | the storage policy its storage driver made, to go | its name |
 
 mod batch;
 mod budgets;
@@ -19,6 +21,7 @@ mod machine;
 mod places;
 mod power;
 mod rules;
+mod storage;
 mod tag;
 mod template;
 
@@ -42,8 +45,9 @@ pub use self::folder::Folder;
 pub use self::machine::{CLUSTER_MARK, DataDisk, Ignition, Machine, OBJECT_MARK, Shape};
 pub use self::power::Power;
 pub use self::rules::{Apart, Zone};
+pub use self::storage::{Policy, Volumes};
 pub use self::tag::Tag;
-pub use self::template::{Source, Template};
+pub use self::template::{Image, Place, Source, Template};
 
 /// What is wanted of a resource.
 #[derive(Debug, Clone)]
@@ -55,6 +59,8 @@ pub enum Wanted {
     Apart(Apart),
     Zone(Zone),
     Power(Power),
+    Volumes(Volumes),
+    Policy(Policy),
 }
 
 /// How a resource is.
@@ -93,6 +99,12 @@ pub enum State {
         /// Whether everything that belongs to it is there.
         whole: bool,
     },
+    Volumes {
+        ids: Vec<String>,
+    },
+    Policy {
+        id: String,
+    },
     Power {
         moref: String,
         on: bool,
@@ -110,6 +122,7 @@ pub enum Action {
     DeleteCategory,
     CreateFolder,
     RemoveFolder,
+    Import,
     CopyTemplate,
     Clone,
     AttachTag,
@@ -122,6 +135,8 @@ pub enum Action {
     PowerOn,
     AwaitAddress,
     PowerOff,
+    DeleteVolumes,
+    DeletePolicy,
 }
 
 /// A vCenter and what is remembered of it during a run.
@@ -269,6 +284,8 @@ impl Platform for VSphere {
             Wanted::Apart(apart) => Ok(apart.next(id, *goal, own)),
             Wanted::Zone(zone) => Ok(zone.next(id, *goal, own)),
             Wanted::Power(power) => Ok(power.next(id, *goal, own, self.address_limit)),
+            Wanted::Volumes(volumes) => Ok(volumes.next(id, *goal, own)),
+            Wanted::Policy(policy) => Ok(policy.next(id, *goal, own)),
         };
         match next {
             Ok(Some(step)) => Next::Step(Box::new(step)),
@@ -289,7 +306,9 @@ impl Platform for VSphere {
             (Action::CreateFolder, ..) => {
                 Some(State::Folder { moref: String::new(), tagged: true, strangers: Vec::new() })
             }
-            (Action::CopyTemplate, Wanted::Template(template), _) => Some(template.made(String::new())),
+            (Action::Import | Action::CopyTemplate, Wanted::Template(template), _) => {
+                Some(template.made(String::new()))
+            }
             (Action::Clone, Wanted::Machine(machine), _) => Some(machine.made(String::new())),
             (Action::AttachTag, _, Some(State::Folder { moref, strangers, .. })) => {
                 Some(State::Folder { moref, tagged: true, strangers })
@@ -340,6 +359,8 @@ impl Platform for VSphere {
             Wanted::Apart(apart) => apart.perform(vcenter, seen, *action).await,
             Wanted::Zone(zone) => zone.perform(vcenter, *action).await,
             Wanted::Power(power) => power.perform(vcenter, seen, *action, self.address_limit).await,
+            Wanted::Volumes(_) => storage::delete_volumes(vcenter, seen).await,
+            Wanted::Policy(_) => storage::delete_policy(vcenter, seen).await,
         }
     }
 }

@@ -68,6 +68,8 @@ async fn spec(client: &Client) -> ImportSpec {
         host: None,
         networks: BTreeMap::from([("VM Network".to_owned(), at("/dc1/network/net").await)]),
         provisioning: Provisioning::Thin,
+        instance_uuid: None,
+        extra_config: std::collections::BTreeMap::new(),
     }
 }
 

@@ -7,8 +7,10 @@ use thiserror::Error;
 
 use crate::vsphere::error::{Cause, Error, Retry};
 use crate::vsphere::fault::FaultKind;
+use crate::vsphere::import::ImportError;
 use crate::vsphere::inventory::LookupError;
 use crate::vsphere::machines::DeviceError;
+use crate::vsphere::ova::OvaError;
 
 /// A step that did not succeed.
 #[derive(Debug, Error)]
@@ -23,6 +25,8 @@ pub enum KindError {
     Networks { cluster: String, name: String, found: Vec<String> },
     #[error("the template `{template}` does not fit")]
     Devices { template: String, source: DeviceError },
+    #[error(transparent)]
+    Import(ImportError),
     #[error("{0}")]
     Refused(String),
     #[error("there was no address within {} minutes: {hint}", limit.as_secs() / 60)]
@@ -40,6 +44,21 @@ impl From<LookupError> for KindError {
             LookupError::Call(error) => KindError::Call(error),
             other => KindError::Lookup(other),
         }
+    }
+}
+
+impl From<ImportError> for KindError {
+    fn from(error: ImportError) -> Self {
+        match error {
+            ImportError::Call(error) => KindError::Call(error),
+            other => KindError::Import(other),
+        }
+    }
+}
+
+impl From<OvaError> for KindError {
+    fn from(error: OvaError) -> Self {
+        KindError::Import(ImportError::Ova(error))
     }
 }
 
@@ -72,11 +91,13 @@ impl Failure for KindError {
                 _ => passing,
             },
             KindError::Shared(error) => error.severity(),
-            KindError::NoAddress { .. } => passing,
+            KindError::NoAddress { .. }
+            | KindError::Import(ImportError::Stalled { .. } | ImportError::Late(_)) => passing,
             KindError::Lookup(_)
             | KindError::Missing { .. }
             | KindError::Networks { .. }
             | KindError::Devices { .. }
+            | KindError::Import(_)
             | KindError::Refused(_)
             | KindError::NoVCenter(_) => Severity::Lasting,
         }
@@ -97,6 +118,7 @@ impl Failure for KindError {
                 Some("look at the machine's console; then run the same command again".to_owned())
             }
             KindError::Devices { .. } => Some("use another template, or a larger disk".to_owned()),
+            KindError::Import(_) => Some("check `clusterOSImage` and its checksum".to_owned()),
             KindError::Refused(_) | KindError::NoVCenter(_) => None,
         }
     }

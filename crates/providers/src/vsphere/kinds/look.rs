@@ -78,10 +78,10 @@ fn machine_of(wanted: &Wanted) -> Option<(Uuid, &str, &str)> {
             let (folder, _) = power.path.rsplit_once('/')?;
             Some((power.uuid, folder, &power.machine))
         }
-        Wanted::Template(template) => match &template.source {
-            Source::Copy { uuid, folder, .. } => Some((*uuid, folder, &template.name)),
-            Source::Existing { .. } => None,
-        },
+        Wanted::Template(template) => {
+            let place = template.source.place()?;
+            Some((place.uuid, &place.folder, &template.name))
+        }
         _ => None,
     }
 }
@@ -226,7 +226,7 @@ impl Found {
             },
             Wanted::Template(template) => match &template.source {
                 Source::Existing { datacenter } => self.existing(vcenter, datacenter, &template.name).await?,
-                Source::Copy { .. } => machine_of(&query.resource.wanted)
+                Source::Import { .. } | Source::Copy { .. } => machine_of(&query.resource.wanted)
                     .and_then(|place| self.machine(place))
                     .map(|machine| self.machine_state(machine, None)),
             },
@@ -248,6 +248,8 @@ impl Found {
                 }),
             Wanted::Apart(apart) => self.apart(&apart.compute_cluster, &apart.name),
             Wanted::Zone(zone) => self.zone(&zone.compute_cluster, &zone.name, &zone.host_group),
+            Wanted::Volumes(volumes) => volumes.look(vcenter).await?,
+            Wanted::Policy(policy) => policy.look(vcenter).await?,
         };
         Ok(Sight::Known(state))
     }

@@ -43,15 +43,19 @@ impl Places {
     }
 
     async fn find_network(&self, path: &str) -> Result<Network, KindError> {
-        let missing = || KindError::Missing { kind: "network", path: path.to_owned() };
-        let (parent, name) = path.rsplit_once('/').ok_or_else(missing)?;
-        let moref = match self.client.find(path).await? {
-            Some(found) if is_network(&found) => found,
-            // Networks are not below compute clusters in the inventory; but that is where people see them.
-            _ => self.reached_from(parent, name).await?.ok_or_else(missing)?,
-        };
+        let moref = self.network_object(path).await?;
         let networks = self.client.networks(std::slice::from_ref(&moref)).await?;
-        networks.get(&moref).cloned().ok_or_else(missing)
+        networks.get(&moref).cloned().ok_or_else(|| missing_network(path))
+    }
+
+    /// The network itself.
+    pub(super) async fn network_object(&self, path: &str) -> Result<MoRef, KindError> {
+        let (parent, name) = path.rsplit_once('/').ok_or_else(|| missing_network(path))?;
+        match self.client.find(path).await? {
+            Some(found) if is_network(&found) => Ok(found),
+            // Networks are not below compute clusters in the inventory; but that is where people see them.
+            _ => self.reached_from(parent, name).await?.ok_or_else(|| missing_network(path)),
+        }
     }
 
     async fn reached_from(&self, cluster: &str, name: &str) -> Result<Option<MoRef>, KindError> {
@@ -77,6 +81,10 @@ impl Places {
             }),
         }
     }
+}
+
+fn missing_network(path: &str) -> KindError {
+    KindError::Missing { kind: "network", path: path.to_owned() }
 }
 
 fn is_network(moref: &MoRef) -> bool {

@@ -1,5 +1,8 @@
 //! What machines are cloned from.
 
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use slipway_engine::{Cost, Goal, Id, Seen, Step};
@@ -7,9 +10,13 @@ use uuid::Uuid;
 
 use super::machine::{CLONE_UNITS, CLUSTER_MARK, OBJECT_MARK, change, destroy_step, tag_step};
 use super::{Action, KindError, State, VCenter, absent, need, step};
-use crate::vsphere::machines::{CloneSpec, ConfigSpec, DiskMove};
+use crate::vsphere::MoRef;
+use crate::vsphere::import::ImportSpec;
+use crate::vsphere::machines::{CloneSpec, ConfigSpec, DiskMove, Provisioning};
+use crate::vsphere::ova::Ova;
 
-const COPY_LIMIT: Duration = Duration::from_hours(1);
+/// A gigabyte over a slow line, or a full copy of it.
+const MAKE_LIMIT: Duration = Duration::from_hours(1);
 
 /// A template.
 #[derive(Debug, Clone)]
@@ -23,23 +30,50 @@ pub struct Template {
 pub enum Source {
     /// The user's: it has to be there, and stays. By path, or by name in a datacenter.
     Existing { datacenter: String },
-    /// Ours: copied from another one of this vCenter, which it needs.
-    Copy {
-        uuid: Uuid,
-        infra_id: String,
-        folder: String,
-        pool: String,
-        datastore: String,
-        compute_cluster: String,
-    },
+    /// Ours, from an appliance.
+    Import { image: Arc<Image>, place: Place, networks: Vec<String> },
+    /// Ours, copied from another one of this vCenter, which it needs.
+    Copy { place: Place },
+}
+
+/// An appliance on this machine.
+#[derive(Debug)]
+pub struct Image {
+    pub path: PathBuf,
+    pub provisioning: Provisioning,
+}
+
+/// Where a template of ours is.
+#[derive(Debug, Clone)]
+pub struct Place {
+    pub uuid: Uuid,
+    pub infra_id: String,
+    pub folder: String,
+    pub pool: String,
+    pub datastore: String,
+    pub compute_cluster: String,
+}
+
+impl Source {
+    /// `None` for what is not ours.
+    pub(super) fn place(&self) -> Option<&Place> {
+        match self {
+            Source::Existing { .. } => None,
+            Source::Import { place, .. } | Source::Copy { place } => Some(place),
+        }
+    }
+}
+
+impl Place {
+    fn marks(&self) -> BTreeMap<String, String> {
+        let marks = [(CLUSTER_MARK, self.infra_id.clone()), (OBJECT_MARK, self.uuid.to_string())];
+        marks.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
+    }
 }
 
 impl Template {
     pub(super) fn made(&self, moref: String) -> State {
-        let uuid = match &self.source {
-            Source::Copy { uuid, .. } => uuid.to_string(),
-            Source::Existing { .. } => String::new(),
-        };
+        let uuid = self.source.place().map_or_else(String::new, |place| place.uuid.to_string());
         State::Machine { moref, uuid, tagged: false, template: true, grouped: false, volumes: Vec::new() }
     }
 
@@ -50,42 +84,20 @@ impl Template {
         own: Option<&State>,
     ) -> Result<Option<Step<Action>>, String> {
         let name = &self.name;
-        let (uuid, folder, pool, datastore, compute_cluster) = match (&self.source, goal, own) {
-            (Source::Existing { datacenter }, Goal::Present, None) => {
-                return Err(format!(
+        let Some(place) = self.source.place() else {
+            return match (&self.source, goal, own) {
+                (Source::Existing { datacenter }, Goal::Present, None) => Err(format!(
                     "there is no template `{name}` in {datacenter}, or the user may not see it. Check `template` of the \
                      failure domain, or give `clusterOSImage` to have one imported"
-                ));
-            }
-            (Source::Existing { .. }, ..) => return Ok(None),
-            (Source::Copy { uuid, folder, pool, datastore, compute_cluster, .. }, ..) => {
-                (uuid, folder, pool, datastore, compute_cluster)
-            }
+                )),
+                _ => Ok(None),
+            };
         };
-        let path = format!("{folder}/{name}");
-        let Some(State::Machine { uuid: found, tagged, .. }) = own else {
-            if goal == Goal::Absent {
-                return Ok(None);
-            }
-            let sentence = format!("copy the template to `{name}` in {folder}, datastore {datastore}");
-            let mut step = step(id, Action::CopyTemplate, "copy template", sentence);
-            step.needs = vec![
-                need(folder, "VirtualMachine.Inventory.CreateFromExisting"),
-                need(folder, "VirtualMachine.Provisioning.CloneTemplate"),
-                need(folder, "VirtualMachine.Config.AdvancedConfig"),
-                need(datastore, "Datastore.AllocateSpace"),
-                need(pool, "Resource.AssignVMToPool"),
-            ];
-            step.costs = vec![
-                Cost { budget: "tasks".into(), units: 1 },
-                Cost { budget: compute_cluster.as_str().into(), units: CLONE_UNITS },
-            ];
-            step.mark = Some(*uuid);
-            step.undo = Some("`slipway destroy cluster` removes it".to_owned());
-            step.limit = COPY_LIMIT;
-            return Ok(Some(step));
+        let path = format!("{}/{name}", place.folder);
+        let Some(State::Machine { uuid: found, tagged, template, .. }) = own else {
+            return Ok((goal == Goal::Present).then(|| self.make_step(id, place)));
         };
-        if *found != uuid.to_string() {
+        if *found != place.uuid.to_string() {
             return match goal {
                 Goal::Present => {
                     Err(format!("there is a machine {path} already, and it is not of this cluster"))
@@ -94,10 +106,56 @@ impl Template {
             };
         }
         Ok(match goal {
+            // An import that was cut off: its disks are not whole, and cannot be made so.
+            Goal::Present if !template => {
+                Some(destroy_step(id, &path, &format!("unfinished import of the template `{name}`")))
+            }
             Goal::Present if !tagged => Some(tag_step(id, &path, name)),
             Goal::Present => None,
             Goal::Absent => Some(destroy_step(id, &path, &format!("template `{name}`"))),
         })
+    }
+
+    fn make_step(&self, id: &Id, place: &Place) -> Step<Action> {
+        let Place { folder, pool, datastore, compute_cluster, .. } = place;
+        let name = &self.name;
+        let on_folder = |privilege: &str| need(folder, &format!("VirtualMachine.{privilege}"));
+        let mut step = if let Source::Import { image, networks, .. } = &self.source {
+            let file =
+                image.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+            let sentence =
+                format!("import {file} as the template `{name}` into {folder}, datastore {datastore}");
+            let mut step = step(id, Action::Import, "import template", sentence);
+            step.needs = vec![
+                need(pool, "VApp.Import"),
+                need(folder, "VApp.Import"),
+                on_folder("Config.AddNewDisk"),
+                on_folder("Config.AdvancedConfig"),
+                on_folder("Provisioning.MarkAsTemplate"),
+                on_folder("Inventory.Delete"),
+            ];
+            step.needs.extend(networks.iter().map(|network| need(network, "Network.Assign")));
+            step
+        } else {
+            let sentence = format!("copy the template to `{name}` in {folder}, datastore {datastore}");
+            let mut step = step(id, Action::CopyTemplate, "copy template", sentence);
+            step.needs = vec![
+                on_folder("Inventory.CreateFromExisting"),
+                on_folder("Provisioning.CloneTemplate"),
+                on_folder("Config.AdvancedConfig"),
+            ];
+            step
+        };
+        step.needs.push(need(datastore, "Datastore.AllocateSpace"));
+        step.needs.push(need(pool, "Resource.AssignVMToPool"));
+        step.costs = vec![
+            Cost { budget: "tasks".into(), units: 1 },
+            Cost { budget: compute_cluster.as_str().into(), units: CLONE_UNITS },
+        ];
+        step.mark = Some(place.uuid);
+        step.undo = Some("`slipway destroy cluster` removes it".to_owned());
+        step.limit = MAKE_LIMIT;
+        step
     }
 
     pub(super) async fn perform(
@@ -106,35 +164,70 @@ impl Template {
         seen: &Seen<State>,
         action: Action,
     ) -> Result<Option<State>, KindError> {
-        match (action, &seen.own, &self.source) {
-            (Action::CopyTemplate, _, Source::Copy { uuid, infra_id, pool, datastore, .. }) => {
-                let Some(State::Machine { moref: original, .. }) = seen.need("template") else {
-                    return Err(absent("template"));
-                };
-                let Some(State::Folder { moref: folder, .. }) = seen.need("folder") else {
-                    return Err(absent("folder"));
-                };
-                let marks = [(CLUSTER_MARK, infra_id.clone()), (OBJECT_MARK, uuid.to_string())];
-                let spec = CloneSpec {
-                    name: self.name.clone(),
-                    folder: vcenter.moref(folder),
-                    pool: Some(vcenter.places.object("resource pool", pool).await?),
-                    datastore: Some(vcenter.places.object("datastore", datastore).await?),
-                    host: None,
-                    disks: DiskMove::Full,
-                    template: true,
-                    config: ConfigSpec {
-                        instance_uuid: Some(uuid.to_string()),
-                        extra_config: marks.into_iter().map(|(key, value)| (key.to_owned(), value)).collect(),
-                        ..ConfigSpec::default()
-                    },
-                };
-                let task = vcenter.client.clone_machine(&vcenter.moref(original), &spec).await?;
-                let made = vcenter.client.finish(&task, COPY_LIMIT).await?.ok_or_else(|| absent("copy"))?;
-                Ok(Some(self.made(made.reference.to_string())))
+        let made = match (action, &self.source, &seen.own) {
+            (Action::Import, Source::Import { image, place, networks }, _) => {
+                self.import(vcenter, seen, image, place, networks).await?
             }
-            (_, Some(own), _) => change(vcenter, seen, own, action, &[]).await,
-            _ => Err(absent("template")),
-        }
+            (Action::CopyTemplate, Source::Copy { place }, _) => self.copy(vcenter, seen, place).await?,
+            (_, _, Some(own)) => return change(vcenter, seen, own, action, &[]).await,
+            _ => return Err(absent("template")),
+        };
+        Ok(Some(self.made(made.reference.to_string())))
+    }
+
+    async fn import(
+        &self,
+        vcenter: &VCenter,
+        seen: &Seen<State>,
+        image: &Image,
+        place: &Place,
+        networks: &[String],
+    ) -> Result<MoRef, KindError> {
+        let ova = Ova::open(&image.path)?;
+        let Some(State::Folder { moref: folder, .. }) = seen.need("folder") else {
+            return Err(absent("folder"));
+        };
+        let network = networks.first().ok_or_else(|| absent("network"))?;
+        let network = vcenter.places.network_object(network).await?;
+        let spec = ImportSpec {
+            name: self.name.clone(),
+            folder: vcenter.moref(folder),
+            pool: vcenter.places.object("resource pool", &place.pool).await?,
+            datastore: vcenter.places.object("datastore", &place.datastore).await?,
+            host: None,
+            // Machines get cards of their own: any network will do for the template.
+            networks: ova.networks().iter().map(|name| (name.clone(), network.clone())).collect(),
+            provisioning: image.provisioning,
+            instance_uuid: Some(place.uuid.to_string()),
+            extra_config: place.marks(),
+        };
+        let machine = vcenter.client.import(&ova, &spec, MAKE_LIMIT, |_| {}).await?;
+        vcenter.client.mark_as_template(&machine).await?;
+        Ok(machine)
+    }
+
+    async fn copy(&self, vcenter: &VCenter, seen: &Seen<State>, place: &Place) -> Result<MoRef, KindError> {
+        let Some(State::Machine { moref: original, .. }) = seen.need("template") else {
+            return Err(absent("template"));
+        };
+        let Some(State::Folder { moref: folder, .. }) = seen.need("folder") else {
+            return Err(absent("folder"));
+        };
+        let spec = CloneSpec {
+            name: self.name.clone(),
+            folder: vcenter.moref(folder),
+            pool: Some(vcenter.places.object("resource pool", &place.pool).await?),
+            datastore: Some(vcenter.places.object("datastore", &place.datastore).await?),
+            host: None,
+            disks: DiskMove::Full,
+            template: true,
+            config: ConfigSpec {
+                instance_uuid: Some(place.uuid.to_string()),
+                extra_config: place.marks(),
+                ..ConfigSpec::default()
+            },
+        };
+        let task = vcenter.client.clone_machine(&vcenter.moref(original), &spec).await?;
+        vcenter.client.finish(&task, MAKE_LIMIT).await?.ok_or_else(|| absent("copy"))
     }
 }
