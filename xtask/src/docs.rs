@@ -12,10 +12,15 @@ use slipway_config::shape::{Object, Shape, json_schema, paragraph};
 
 use crate::command::root;
 
-/// Writes the files, or says which are out of date.
+/// Writes the reference, or says what of it is out of date.
 pub(crate) fn run(check: bool) -> anyhow::Result<()> {
+    write(files()?, check, "docs")
+}
+
+/// Writes files, or says which are out of date and which task writes them.
+pub(crate) fn write(files: BTreeMap<PathBuf, String>, check: bool, task: &str) -> anyhow::Result<()> {
     let mut stale = Vec::new();
-    for (path, content) in files()? {
+    for (path, content) in files {
         let full = root().join(&path);
         if fs_err::read_to_string(&full).ok().as_deref() == Some(&content) {
             continue;
@@ -29,7 +34,7 @@ pub(crate) fn run(check: bool) -> anyhow::Result<()> {
         }
     }
     if !stale.is_empty() {
-        bail!("out of date, run `cargo xtask docs`: {}", stale.join(", "));
+        bail!("out of date, run `cargo xtask {task}`: {}", stale.join(", "));
     }
     Ok(())
 }

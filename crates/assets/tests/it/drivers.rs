@@ -1,0 +1,3 @@
+//! The drivers: our own kinds, and the objects that are made from them.
+
+mod kinds;
