@@ -8,6 +8,7 @@ use anyhow::bail;
 use clap::CommandFactory;
 use slipway_config::findings::Rule;
 use slipway_config::install_config::InstallConfig;
+use slipway_config::matrix::Matrix;
 use slipway_config::shape::{Object, Shape, json_schema, paragraph};
 
 use crate::command::root;
@@ -45,6 +46,8 @@ fn files() -> anyhow::Result<BTreeMap<PathBuf, String>> {
     let schema = json_schema(&InstallConfig::shape(), "Slipway install-config");
     files.insert(reference.join("install-config.schema.json"), serde_json::to_string_pretty(&schema)? + "\n");
     files.insert(reference.join("install-config.md"), install_config());
+    let schema = json_schema(&Matrix::shape(), "Slipway compatibility matrix");
+    files.insert(reference.join("matrix.schema.json"), serde_json::to_string_pretty(&schema)? + "\n");
     files.insert(reference.join("rules.md"), rules());
     man_pages(&slipway_cli::Args::command(), &reference.join("man"), &mut files)?;
     Ok(files)

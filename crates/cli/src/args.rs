@@ -1,6 +1,7 @@
 //! What can be typed. No logic here.
 
 mod create;
+mod drivers;
 
 use std::path::PathBuf;
 
@@ -8,6 +9,7 @@ use clap::{Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 
 pub use create::{Assets, Create, InstallConfig, Platform};
+pub use drivers::{Driver, Drivers, Matrix, Policy, ShowMatrix};
 
 /// Launches Kubernetes and OpenShift clusters on vSphere, oVirt and KubeVirt, and keeps them afloat.
 #[derive(Debug, Parser)]
@@ -77,6 +79,10 @@ pub enum Command {
     /// Judge and convert the configuration of the vSphere cloud provider
     #[command(subcommand)]
     CloudConfig(CloudConfig),
+
+    /// The vSphere drivers of a cluster: cloud provider and storage
+    #[command(subcommand)]
+    Drivers(Drivers),
 
     /// Explain a field of the install-config, and the fields below it
     #[command(

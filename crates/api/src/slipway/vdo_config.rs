@@ -1,7 +1,6 @@
 //! `VDOConfig`: which drivers a cluster has, and how they are set up.
 
 #![expect(unreachable_pub, reason = "the derive copies types into functions of its own")]
-#![expect(clippy::duplicated_attributes, reason = "columns are alike")]
 
 use kube::{CustomResource, KubeSchema};
 use schemars::JsonSchema;
@@ -57,8 +56,8 @@ use super::vdo_status::VDOConfigStatus;
 ).message("a pinned version switches automatic upgrades off, and every driver is pinned: \
            leave updatePolicy out, or write disabled"))]
 pub struct VDOConfigSpec {
-    /// The cloud provider: it labels nodes, gives them their addresses, and removes those whose machine is gone.
-    /// Without it none is installed, for example because another one is there.
+    /// The cloud provider: it gives nodes their id, addresses, zones and instance type. As it is installed here it never
+    /// deletes a node. Without it none is installed, for example because another one is there.
     pub cloud_provider: Option<CloudProvider>,
     /// The storage driver: it makes, attaches and resizes volumes. Without it none is installed.
     pub storage_provider: Option<StorageProvider>,
