@@ -23,7 +23,7 @@ enum Task {
         #[arg(long)]
         check: bool,
     },
-    /// Write the definitions of our own kinds to deploy/crds
+    /// Write the definitions of our own kinds, and the operator's rights, to deploy
     Crds {
         /// Only say what is out of date
         #[arg(long)]

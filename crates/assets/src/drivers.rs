@@ -4,11 +4,13 @@
 //! |---|---|
 //! | [`settings`] | what the objects are made from |
 //! | [`cloud`](mod@cloud), [`storage`] | the objects of each driver, in the order they are to be applied |
+//! | [`operator`] | who the operator is, and what it may do |
 //! | [`object`] | an object of any kind |
 //! | `pods` | what pods, roles and bindings are made of |
 
 pub mod cloud;
 pub mod object;
+pub mod operator;
 mod pods;
 pub mod settings;
 pub mod storage;

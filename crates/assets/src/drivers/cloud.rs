@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::apps::v1::{DaemonSet, DaemonSetSpec, DaemonSetUpdateStrategy};
 use k8s_openapi::api::core::v1::{PodSecurityContext, PodSpec, ResourceRequirements, Toleration};
+use k8s_openapi::api::rbac::v1::PolicyRule;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use slipway_api::slipway::vdo_config::{CloudProvider, NodeAddresses};
 use slipway_config::driver_config::cloud;
@@ -44,20 +45,9 @@ pub fn objects(settings: &DriverSettings<'_>, spec: &CloudProvider) -> Result<Ve
 
     let mut objects = Objects::new(settings.row);
     objects.add(service_account(NAMESPACE, ACCOUNT))?;
-    objects.add(cluster_role(
-        CLUSTER_ROLE,
-        vec![
-            rule("", &["events"], &["create", "patch", "update"]),
-            // No deletion: a node that no vCenter knows may be a machine of another kind.
-            rule("", &["nodes"], &["get", "list", "watch", "patch", "update"]),
-            rule("", &["nodes/status"], &["patch"]),
-            rule("", &["services"], &["list", "patch", "update", "watch"]),
-            rule("", &["services/status"], &["patch"]),
-            rule("coordination.k8s.io", &["leases"], &["create", "get", "list", "watch", "update"]),
-        ],
-    ))?;
+    objects.add(cluster_role(CLUSTER_ROLE, cluster_rules()))?;
     objects.add(cluster_role_binding(CLUSTER_ROLE, CLUSTER_ROLE, NAMESPACE, ACCOUNT))?;
-    objects.add(role(NAMESPACE, SECRET_ROLE, vec![rule("", &["secrets"], &["get", "list", "watch"])]))?;
+    objects.add(role(NAMESPACE, SECRET_ROLE, secret_rules()))?;
     objects.add(role_binding(NAMESPACE, SECRET_ROLE, SECRET_ROLE, ACCOUNT))?;
     objects.add(role_binding(
         NAMESPACE,
@@ -69,6 +59,24 @@ pub fn objects(settings: &DriverSettings<'_>, spec: &CloudProvider) -> Result<Ve
     objects.add(config_map(within(NAMESPACE, CONFIG_MAP), files))?;
     objects.add(daemon_set(settings, hash)?)?;
     Ok(objects.finish())
+}
+
+/// What the driver may do in the whole cluster.
+pub(super) fn cluster_rules() -> Vec<PolicyRule> {
+    vec![
+        rule("", &["events"], &["create", "patch", "update"]),
+        // No deletion: a node that no vCenter knows may be a machine of another kind.
+        rule("", &["nodes"], &["get", "list", "watch", "patch", "update"]),
+        rule("", &["nodes/status"], &["patch"]),
+        rule("", &["services"], &["list", "patch", "update", "watch"]),
+        rule("", &["services/status"], &["patch"]),
+        rule("coordination.k8s.io", &["leases"], &["create", "get", "list", "watch", "update"]),
+    ]
+}
+
+/// What it may do in its namespace.
+pub(super) fn secret_rules() -> Vec<PolicyRule> {
+    vec![rule("", &["secrets"], &["get", "list", "watch"])]
 }
 
 /// The driver's configuration, with the names of the Secret but nothing from it.

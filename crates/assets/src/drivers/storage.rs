@@ -2,8 +2,8 @@
 
 mod controller;
 mod node;
-mod rights;
-mod webhook;
+pub(super) mod rights;
+pub(super) mod webhook;
 
 use std::collections::BTreeMap;
 

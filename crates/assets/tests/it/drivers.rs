@@ -7,3 +7,4 @@ mod estate;
 mod kinds;
 mod manager;
 mod objects;
+mod operator;

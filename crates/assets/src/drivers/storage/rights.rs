@@ -1,5 +1,7 @@
 //! Who of the storage driver may do what in the cluster.
 
+use k8s_openapi::api::rbac::v1::PolicyRule;
+
 use super::{CONTROLLER, NAMESPACE, NODE};
 use crate::drivers::object::Objects;
 use crate::drivers::pods::{cluster_role, cluster_role_binding, role, role_binding, rule, service_account};
@@ -12,6 +14,29 @@ const SNAPSHOTS: &str = "snapshot.storage.k8s.io";
 
 pub(super) fn add(snapshots: bool, objects: &mut Objects) -> Result<(), DriverError> {
     objects.add(service_account(NAMESPACE, CONTROLLER))?;
+    objects.add(cluster_role("vsphere-csi-controller-role", controller_rules(snapshots)))?;
+    objects.add(cluster_role_binding(
+        "vsphere-csi-controller-binding",
+        "vsphere-csi-controller-role",
+        NAMESPACE,
+        CONTROLLER,
+    ))?;
+
+    objects.add(service_account(NAMESPACE, NODE))?;
+    objects.add(cluster_role("vsphere-csi-node-cluster-role", node_rules()))?;
+    objects.add(cluster_role_binding(
+        "vsphere-csi-node-cluster-role-binding",
+        "vsphere-csi-node-cluster-role",
+        NAMESPACE,
+        NODE,
+    ))?;
+    objects.add(role(NAMESPACE, "vsphere-csi-node-role", vec![rule("", &["configmaps"], READ)]))?;
+    objects.add(role_binding(NAMESPACE, "vsphere-csi-node-binding", "vsphere-csi-node-role", NODE))?;
+    Ok(())
+}
+
+/// What the controller may do in the whole cluster.
+pub(in crate::drivers) fn controller_rules(snapshots: bool) -> Vec<PolicyRule> {
     let mut rules = vec![
         rule("", &["nodes", "pods"], READ),
         rule("", &["configmaps"], &["get", "list", "watch", "create"]),
@@ -42,29 +67,13 @@ pub(super) fn add(snapshots: bool, objects: &mut Objects) -> Result<(), DriverEr
             rule(SNAPSHOTS, &["volumesnapshotcontents/status"], &["update", "patch"]),
         ]);
     }
-    objects.add(cluster_role("vsphere-csi-controller-role", rules))?;
-    objects.add(cluster_role_binding(
-        "vsphere-csi-controller-binding",
-        "vsphere-csi-controller-role",
-        NAMESPACE,
-        CONTROLLER,
-    ))?;
+    rules
+}
 
-    objects.add(service_account(NAMESPACE, NODE))?;
-    objects.add(cluster_role(
-        "vsphere-csi-node-cluster-role",
-        vec![
-            rule(CNS, &["csinodetopologies"], &["create", "watch", "get", "patch"]),
-            rule("", &["nodes"], &["get"]),
-        ],
-    ))?;
-    objects.add(cluster_role_binding(
-        "vsphere-csi-node-cluster-role-binding",
-        "vsphere-csi-node-cluster-role",
-        NAMESPACE,
-        NODE,
-    ))?;
-    objects.add(role(NAMESPACE, "vsphere-csi-node-role", vec![rule("", &["configmaps"], READ)]))?;
-    objects.add(role_binding(NAMESPACE, "vsphere-csi-node-binding", "vsphere-csi-node-role", NODE))?;
-    Ok(())
+/// What the part on the nodes may do in the whole cluster.
+pub(in crate::drivers) fn node_rules() -> Vec<PolicyRule> {
+    vec![
+        rule(CNS, &["csinodetopologies"], &["create", "watch", "get", "patch"]),
+        rule("", &["nodes"], &["get"]),
+    ]
 }

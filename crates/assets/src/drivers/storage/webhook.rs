@@ -7,6 +7,7 @@ use k8s_openapi::api::admissionregistration::v1::{
 };
 use k8s_openapi::api::apps::v1::{Deployment, DeploymentSpec};
 use k8s_openapi::api::core::v1::{PodSpec, Service, ServicePort, ServiceSpec};
+use k8s_openapi::api::rbac::v1::PolicyRule;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use slipway_config::matrix::Component;
@@ -35,13 +36,7 @@ pub(super) fn add(
     objects: &mut Objects,
 ) -> Result<(), DriverError> {
     objects.add(service_account(NAMESPACE, WEBHOOK))?;
-    objects.add(cluster_role(
-        "vsphere-csi-webhook-cluster-role",
-        vec![
-            rule("snapshot.storage.k8s.io", &["volumesnapshots"], &["get", "list"]),
-            rule("", &["persistentvolumes"], &["get"]),
-        ],
-    ))?;
+    objects.add(cluster_role("vsphere-csi-webhook-cluster-role", cluster_rules()))?;
     objects.add(cluster_role_binding(
         "vsphere-csi-webhook-cluster-role-binding",
         "vsphere-csi-webhook-cluster-role",
@@ -71,6 +66,14 @@ pub(super) fn add(
     // Last: before anybody answers, it would refuse every claim.
     objects.add(registration(certificate))?;
     Ok(())
+}
+
+/// What the webhook may do in the whole cluster.
+pub(in crate::drivers) fn cluster_rules() -> Vec<PolicyRule> {
+    vec![
+        rule("snapshot.storage.k8s.io", &["volumesnapshots"], &["get", "list"]),
+        rule("", &["persistentvolumes"], &["get"]),
+    ]
 }
 
 fn service() -> Service {

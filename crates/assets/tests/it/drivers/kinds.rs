@@ -111,7 +111,7 @@ fn the_api_server_serves_our_kinds() {
 }
 
 /// Installs the definitions as they are in the repository.
-fn install(plane: &ControlPlane) {
+pub(super) fn install(plane: &ControlPlane) {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/crds");
     let mut found = 0;
     for entry in fs_err::read_dir(folder).unwrap() {
