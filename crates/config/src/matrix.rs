@@ -5,7 +5,7 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`choose`] | which version is the right one, and why the others are not |
+//! | [`choose`](mod@choose) | which version is the right one, and why the others are not |
 //! | [`release`] | versions of Kubernetes and vCenters, and ranges of them |
 //! | [`written`] | the format |
 

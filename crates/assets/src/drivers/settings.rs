@@ -1,10 +1,12 @@
 //! What the objects of the drivers are made from.
 
 use aws_lc_rs::hmac;
+use slipway_api::slipway::connection::{self, VSphereConnectionSpec};
+use slipway_api::slipway::vdo_config::UpdatePolicy;
 use slipway_config::driver_config::{cloud, csi};
 use slipway_config::gcfg::WriteError;
 use slipway_config::install_config::vsphere::Tls;
-use slipway_config::matrix::{Component, Line, Row, Source};
+use slipway_config::matrix::{Component, Line, Policy, Row, Source};
 use slipway_config::secret::Secret;
 use thiserror::Error;
 
@@ -22,6 +24,39 @@ pub struct Connection {
 }
 
 impl Connection {
+    /// From what a VSphereConnection says, and what was read from the objects it names.
+    pub fn new(
+        name: &str,
+        spec: &VSphereConnectionSpec,
+        authorities: Option<String>,
+        user: &str,
+        password: &Secret,
+    ) -> Result<Self, DriverError> {
+        let bad = |problem: &'static str| DriverError::Connection { name: name.to_owned(), problem };
+        let tls = match &spec.tls {
+            None => Tls::System,
+            Some(tls) if tls.insecure == Some(true) => Tls::Insecure,
+            Some(connection::Tls { thumbprint: Some(text), .. }) => {
+                let bytes: Option<Vec<u8>> =
+                    text.split(':').map(|byte| u8::from_str_radix(byte, 16).ok()).collect();
+                let bytes = bytes.filter(|bytes| matches!(bytes.len(), 20 | 32));
+                Tls::Thumbprint(bytes.ok_or_else(|| bad("its thumbprint is not 20 or 32 bytes"))?)
+            }
+            // Whatever cannot be understood must not mean that anything is trusted.
+            Some(_) => Tls::CaBundle(authorities.ok_or_else(|| bad("its authorities have not been read"))?),
+        };
+        Ok(Connection {
+            name: name.to_owned(),
+            server: spec.server.clone(),
+            port: spec.port,
+            datacenters: spec.datacenters.clone(),
+            tls,
+            // Tools that make Secrets from files leave a line break at the end.
+            user: user.trim_end_matches(['\r', '\n']).to_owned(),
+            password: password.expose().trim_end_matches(['\r', '\n']).into(),
+        })
+    }
+
     /// The key of its authorities in a ConfigMap or Secret, and the name of the file they are in.
     pub(super) fn ca_key(&self) -> Option<(String, &str)> {
         match &self.tls {
@@ -78,6 +113,8 @@ pub struct DriverSettings<'a> {
 /// Why objects cannot be made.
 #[derive(Debug, Error)]
 pub enum DriverError {
+    #[error("the connection `{name}` cannot be used: {problem}")]
+    Connection { name: String, problem: &'static str },
     #[error("{0} comes with manifests of its own, which this program does not make")]
     NoLine(semver::Version),
     #[error("the row of {version} names no image for `{}`", component.key())]
@@ -144,6 +181,15 @@ impl DriverSettings<'_> {
     }
 }
 
+/// What an update policy means for the choice of a version.
+pub fn policy(written: Option<UpdatePolicy>) -> Policy {
+    match written.unwrap_or_default() {
+        UpdatePolicy::Latest => Policy::Latest,
+        UpdatePolicy::Lts => Policy::Lts,
+        UpdatePolicy::Disabled => Policy::Disabled,
+    }
+}
+
 /// The same image in another registry.
 pub fn relocate(image: &str, registry: Option<&str>) -> String {
     match (registry, image.split_once('/')) {
@@ -195,8 +241,45 @@ fn ca_file(connection: &Connection, directory: &str) -> String {
 #[cfg(test)]
 mod tests {
     use rstest::rstest;
+    use serde_json::{Value, json};
+    use slipway_config::install_config::vsphere::Tls;
 
-    use super::relocate;
+    use super::{Connection, relocate};
+
+    fn read(tls: Value, authorities: Option<&str>) -> Result<Connection, String> {
+        let spec = json!({"server": "vc.example.com", "credentialsSecret": {"name": "login"}, "tls": tls});
+        let spec = serde_json::from_value(spec).unwrap();
+        Connection::new(
+            "north",
+            &spec,
+            authorities.map(str::to_owned),
+            "me@vsphere.local\n",
+            &"hunter2\r\n".into(),
+        )
+        .map_err(|error| error.to_string())
+    }
+
+    #[rstest]
+    #[case(Value::Null, Tls::System)]
+    #[case(json!({"insecure": true}), Tls::Insecure)]
+    #[case(json!({"caBundle": {"name": "ca"}}), Tls::CaBundle("PEM".to_owned()))]
+    #[case(json!({"thumbprint": (["aB"; 20].join(":"))}), Tls::Thumbprint(vec![0xab; 20]))]
+    #[case(json!({"thumbprint": (["01"; 32].join(":"))}), Tls::Thumbprint(vec![1; 32]))]
+    fn connections_say_what_is_trusted(#[case] tls: Value, #[case] expected: Tls) {
+        let connection = read(tls, Some("PEM")).unwrap();
+        assert_eq!((connection.tls, connection.port), (expected, 443));
+        assert_eq!((&*connection.user, connection.password.expose()), ("me@vsphere.local", "hunter2"));
+    }
+
+    #[rstest]
+    #[case(json!({}))]
+    #[case(json!({"insecure": false}))]
+    #[case(json!({"caBundle": {"name": "ca"}}))]
+    #[case(json!({"thumbprint": "AB:CD"}))]
+    fn what_is_unclear_is_not_trusted(#[case] tls: Value) {
+        let error = read(tls, None).unwrap_err();
+        assert!(error.starts_with("the connection `north` cannot be used"), "{error}");
+    }
 
     #[rstest]
     #[case(None, "registry.k8s.io/a/b:v1", "registry.k8s.io/a/b:v1")]
