@@ -246,7 +246,7 @@ mod tests {
 
     use super::{Connection, relocate};
 
-    fn read(tls: Value, authorities: Option<&str>) -> Result<Connection, String> {
+    fn read(tls: &Value, authorities: Option<&str>) -> Result<Connection, String> {
         let spec = json!({"server": "vc.example.com", "credentialsSecret": {"name": "login"}, "tls": tls});
         let spec = serde_json::from_value(spec).unwrap();
         Connection::new(
@@ -266,7 +266,7 @@ mod tests {
     #[case(json!({"thumbprint": (["aB"; 20].join(":"))}), Tls::Thumbprint(vec![0xab; 20]))]
     #[case(json!({"thumbprint": (["01"; 32].join(":"))}), Tls::Thumbprint(vec![1; 32]))]
     fn connections_say_what_is_trusted(#[case] tls: Value, #[case] expected: Tls) {
-        let connection = read(tls, Some("PEM")).unwrap();
+        let connection = read(&tls, Some("PEM")).unwrap();
         assert_eq!((connection.tls, connection.port), (expected, 443));
         assert_eq!((&*connection.user, connection.password.expose()), ("me@vsphere.local", "hunter2"));
     }
@@ -277,7 +277,7 @@ mod tests {
     #[case(json!({"caBundle": {"name": "ca"}}))]
     #[case(json!({"thumbprint": "AB:CD"}))]
     fn what_is_unclear_is_not_trusted(#[case] tls: Value) {
-        let error = read(tls, None).unwrap_err();
+        let error = read(&tls, None).unwrap_err();
         assert!(error.starts_with("the connection `north` cannot be used"), "{error}");
     }
 
