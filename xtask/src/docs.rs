@@ -8,14 +8,20 @@ use anyhow::bail;
 use clap::CommandFactory;
 use slipway_config::findings::Rule;
 use slipway_config::install_config::InstallConfig;
+use slipway_config::matrix::Matrix;
 use slipway_config::shape::{Object, Shape, json_schema, paragraph};
 
 use crate::command::root;
 
-/// Writes the files, or says which are out of date.
+/// Writes the reference, or says what of it is out of date.
 pub(crate) fn run(check: bool) -> anyhow::Result<()> {
+    write(files()?, check, "docs")
+}
+
+/// Writes files, or says which are out of date and which task writes them.
+pub(crate) fn write(files: BTreeMap<PathBuf, String>, check: bool, task: &str) -> anyhow::Result<()> {
     let mut stale = Vec::new();
-    for (path, content) in files()? {
+    for (path, content) in files {
         let full = root().join(&path);
         if fs_err::read_to_string(&full).ok().as_deref() == Some(&content) {
             continue;
@@ -29,7 +35,7 @@ pub(crate) fn run(check: bool) -> anyhow::Result<()> {
         }
     }
     if !stale.is_empty() {
-        bail!("out of date, run `cargo xtask docs`: {}", stale.join(", "));
+        bail!("out of date, run `cargo xtask {task}`: {}", stale.join(", "));
     }
     Ok(())
 }
@@ -40,6 +46,8 @@ fn files() -> anyhow::Result<BTreeMap<PathBuf, String>> {
     let schema = json_schema(&InstallConfig::shape(), "Slipway install-config");
     files.insert(reference.join("install-config.schema.json"), serde_json::to_string_pretty(&schema)? + "\n");
     files.insert(reference.join("install-config.md"), install_config());
+    let schema = json_schema(&Matrix::shape(), "Slipway compatibility matrix");
+    files.insert(reference.join("matrix.schema.json"), serde_json::to_string_pretty(&schema)? + "\n");
     files.insert(reference.join("rules.md"), rules());
     man_pages(&slipway_cli::Args::command(), &reference.join("man"), &mut files)?;
     Ok(files)

@@ -2,6 +2,7 @@
 
 mod bench;
 mod command;
+mod crds;
 mod docs;
 mod fuzz;
 mod packages;
@@ -18,6 +19,12 @@ enum Task {
     Test,
     /// Write the generated reference documentation and manual pages
     Docs {
+        /// Only say what is out of date
+        #[arg(long)]
+        check: bool,
+    },
+    /// Write the definitions of our own kinds, and the operator's rights, to deploy
+    Crds {
         /// Only say what is out of date
         #[arg(long)]
         check: bool,
@@ -65,6 +72,7 @@ fn main() -> anyhow::Result<()> {
     match Task::parse() {
         Task::Test => test::run(),
         Task::Docs { check } => docs::run(check),
+        Task::Crds { check } => crds::run(check),
         Task::Peers { names, list } => peers::run(&names, list),
         Task::Differential { cases } => peers::differential(cases),
         Task::Bench(Bench::Config) => bench::config(),

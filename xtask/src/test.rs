@@ -9,7 +9,7 @@ use anyhow::{Context, bail};
 use slipway_testkit::python;
 
 use crate::command::{self, cargo, exists, root};
-use crate::{docs, packages, peers};
+use crate::{crds, docs, packages, peers};
 
 /// What has been run so far.
 #[derive(Debug, Default, Clone, Copy)]
@@ -45,7 +45,7 @@ pub(crate) fn run() -> anyhow::Result<()> {
         let mut doc = cargo(&["doc", "--workspace", "--no-deps", "--locked", "--quiet"]);
         command::run(doc.env("RUSTDOCFLAGS", "--deny warnings"))
     });
-    check(&mut tally, "generated files", || docs::run(true));
+    check(&mut tally, "generated files", || docs::run(true).and_then(|()| crds::run(true)));
     check(&mut tally, "fuzz targets", || {
         let mut types = cargo(&["check", "--manifest-path", "fuzz/Cargo.toml", "--locked", "--quiet"]);
         // Only the types are checked: the fuzzer itself, a minute of C++, is neither built nor linked.

@@ -5,6 +5,7 @@
 //!
 //! | module | kinds |
 //! |---|---|
+//! | [`slipway`] | our own kinds: connections to vCenters, and the drivers |
 //! | [`openshift`] | what the installer of an OpenShift cluster writes |
 //! | [`provider_spec`] | what a Machine says about its platform |
 //! | [`cluster_api`] | Cluster API and its addresses |
@@ -15,6 +16,7 @@ pub mod cluster_api;
 pub mod kubevirt;
 pub mod openshift;
 pub mod provider_spec;
+pub mod slipway;
 pub mod vsphere_machines;
 
 use serde::{Deserialize, Serialize};

@@ -1,8 +1,28 @@
-//! The configuration files of the vSphere cloud and storage drivers, for the cluster.
+//! The vSphere cloud and storage drivers: their configuration files for a new cluster, and their objects.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`settings`] | what the objects are made from |
+//! | [`cloud`](mod@cloud), [`storage`] | the objects of each driver, in the order they are to be applied |
+//! | [`operator`] | who the operator is, and what it may do |
+//! | [`object`] | an object of any kind |
+//! | `pods` | what pods, roles and bindings are made of |
 
-use slipway_config::driver_config::{ServerPort, cloud, csi};
+pub mod cloud;
+pub mod object;
+pub mod operator;
+mod pods;
+pub mod settings;
+pub mod storage;
+
+use slipway_config::driver_config::cloud::{CloudConfig, Nodes, VCenter};
+use slipway_config::driver_config::{ServerPort, csi};
 use slipway_config::install_config::Platform;
 use slipway_config::install_config::vsphere::{self, Tls};
+
+pub use object::Object;
+pub use settings::{Connection, DriverError, DriverSettings, NodeMark, WebhookCertificate};
+pub use storage::StorageSettings;
 
 use crate::vsphere::{REGION_CATEGORY, ZONE_CATEGORY};
 use crate::{Cluster, Credentials};
@@ -12,19 +32,19 @@ pub(crate) const CREDENTIALS_NAME: &str = "vsphere-creds";
 pub(crate) const CREDENTIALS_NAMESPACE: &str = "kube-system";
 
 /// The cloud provider's configuration; credentials are in the Secret it names.
-pub fn cloud_config(cluster: &Cluster) -> Option<cloud::CloudConfig> {
+pub fn cloud_config(cluster: &Cluster) -> Option<CloudConfig> {
     let Platform::VSphere(platform) = &cluster.config.platform else { return None };
-    let mut config = cloud::CloudConfig::default();
+    let mut config = CloudConfig::default();
     CREDENTIALS_NAME.clone_into(&mut config.global.secret_name);
     CREDENTIALS_NAMESPACE.clone_into(&mut config.global.secret_namespace);
     for vcenter in &platform.vcenters {
-        let section = cloud::VCenter {
+        let section = VCenter {
             server: vcenter.server.to_string(),
             port: vcenter.port.get().into(),
             insecure_flag: vcenter.tls == Tls::Insecure,
             datacenters: vcenter.datacenters.clone(),
             thumbprint: thumbprint(&vcenter.tls),
-            ..cloud::VCenter::default()
+            ..VCenter::default()
         };
         config.vcenters.insert(vcenter.server.to_string(), section);
     }
@@ -38,12 +58,12 @@ pub fn cloud_config(cluster: &Cluster) -> Option<cloud::CloudConfig> {
 }
 
 /// Only what the user said; without it the driver takes the first address that fits.
-fn nodes(networking: &vsphere::NodeNetworking) -> cloud::Nodes {
+fn nodes(networking: &vsphere::NodeNetworking) -> Nodes {
     let cidrs = |list: &[slipway_config::net::Cidr]| -> String {
         list.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
     };
     let vsphere::NodeNetworking { external, internal } = networking;
-    cloud::Nodes {
+    Nodes {
         internal_network_subnet_cidr: cidrs(&internal.subnets),
         external_network_subnet_cidr: cidrs(&external.subnets),
         internal_vm_network_name: internal.network.clone().unwrap_or_default(),

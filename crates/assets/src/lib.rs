@@ -12,7 +12,7 @@
 //! | `machines` | Machines, their sets and addresses, in `openshift/` |
 //! | `cluster_api` | `cluster-api/` |
 //! | [`ignition`](mod@ignition) | what machines boot from, `auth/` and `metadata.json` |
-//! | [`drivers`] | the configuration of the vSphere drivers |
+//! | [`drivers`] | the vSphere drivers: their configuration and their objects |
 //! | [`vsphere`], [`ovirt`], [`kubevirt`] | names and objects on the platforms |
 //! | [`names`], `objects` | what files agree on, and what they are made of |
 

@@ -2,6 +2,7 @@
 
 mod cluster;
 mod create;
+mod drivers;
 mod preflight;
 
 use std::path::PathBuf;
@@ -11,6 +12,7 @@ use clap_complete::Shell;
 
 pub use cluster::{CreateCluster, Destroy, DestroyBootstrap, DestroyCluster, Plan, Planned, Reach};
 pub use create::{Assets, Create, InstallConfig, Platform};
+pub use drivers::{Driver, Drivers, Matrix, Policy, ShowMatrix};
 pub use preflight::Preflight;
 
 /// Launches Kubernetes and OpenShift clusters on vSphere, oVirt and KubeVirt, and keeps them afloat.
@@ -108,6 +110,10 @@ pub enum Command {
     /// Judge and convert the configuration of the vSphere cloud provider
     #[command(subcommand)]
     CloudConfig(CloudConfig),
+
+    /// The vSphere drivers of a cluster: cloud provider and storage
+    #[command(subcommand)]
+    Drivers(Drivers),
 
     /// Explain a field of the install-config, and the fields below it
     #[command(

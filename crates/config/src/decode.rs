@@ -282,6 +282,7 @@ impl<'a> Decoder<'a> {
         self.findings.conceal(self.document.value_span(entry.at));
         let key = &*entry.key;
         let whose = match self.document.path(parent) {
+            path if path.as_str().is_empty() && object.name == "WrittenMatrix" => "the matrix".to_owned(),
             path if path.as_str().is_empty() => "the install-config".to_owned(),
             path => format!("`{path}`"),
         };

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`install_config`] | the install-config, one module per section and platform |
 //! | [`driver_config`] | the cloud provider's and the storage driver's configuration files |
+//! | [`matrix`] | which versions of the drivers go with which Kubernetes and vCenters |
 //! | [`placement`] | which machine goes to which failure domain |
 //! | [`gcfg`] | the INI dialect of the vSphere drivers |
 //! | [`features`] | feature sets and gates |
@@ -21,6 +22,7 @@ pub mod gcfg;
 pub mod ids;
 pub mod install_config;
 pub mod inventory;
+pub mod matrix;
 pub mod names;
 pub mod net;
 pub mod placement;

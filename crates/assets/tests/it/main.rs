@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 mod certificates;
+mod drivers;
 mod fixtures;
 mod golden;
 mod growth;

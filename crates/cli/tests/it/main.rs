@@ -4,6 +4,7 @@
 
 mod cloud_config;
 mod create;
+mod drivers;
 mod explain;
 mod files;
 mod preflight;

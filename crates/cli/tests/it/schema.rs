@@ -76,3 +76,22 @@ fn is_the_one_in_the_reference() {
     let reference = include_str!("../../../../docs/reference/install-config.schema.json");
     assert_eq!(schema(), serde_json::from_str::<Value>(reference).expect("JSON"));
 }
+
+/// The schema of compatibility matrices takes the one that is built in, and no other fields.
+#[test]
+fn of_matrices() {
+    let schema: Value =
+        serde_json::from_str(include_str!("../../../../docs/reference/matrix.schema.json")).expect("JSON");
+    jsonschema::draft7::meta::validate(&schema).expect("a draft 7 schema");
+    let validator = jsonschema::draft7::new(&schema).expect("a validator");
+    let matrix = slipway_config::matrix::EMBEDDED;
+    let errors: Vec<String> = validator.iter_errors(&read(matrix)).map(|error| error.to_string()).collect();
+    assert!(errors.is_empty(), "{errors:#?}");
+    for (from, to) in [
+        ("mostVCenters", "vcenters"),
+        ("version: 3.7.0", "version: new"),
+        ("  line: \"3.7\"\n", "  line: 7\n"),
+    ] {
+        assert!(!validator.is_valid(&read(&matrix.replace(from, to))), "{from}");
+    }
+}

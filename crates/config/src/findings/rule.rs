@@ -153,5 +153,6 @@ rules! {
     CloudConfigLabels = "cloud-config-labels": "Zone and region go together.",
     CloudConfigPassword = "cloud-config-password": "Passwords are kept in Secrets.",
     CsiConfig = "csi-config": "The storage driver starts with its configuration.",
+    MatrixRow = "matrix-row": "A row of a compatibility matrix is complete, makes sense, and is the only one of its version.",
     BootstrapInPlace = "bootstrap-in-place": "Only a single machine without a platform installs itself.",
 }

@@ -5,6 +5,7 @@
 mod estate;
 mod judge;
 mod limits;
+mod matrix;
 mod mutations;
 mod resolved;
 mod rules;

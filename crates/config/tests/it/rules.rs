@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use slipway_config::driver_config::{cloud, csi};
 use slipway_config::findings::{Report, Rule, Severity};
 use slipway_config::install_config::load;
+use slipway_config::matrix;
 
 use crate::judge::{KUBERNETES, KUBEVIRT, NONE, OLD_FORM, OVIRT, SEED, VSPHERE, edit, judge, lines};
 
@@ -26,7 +27,8 @@ fn case(block: &'static str) -> Case {
     let name = lines.next().expect("a name");
     let source = lines.next().expect("a source");
     let base = match source.split_once(' ').unwrap_or((source, "")) {
-        ("text" | "cloud" | "csi", text) => unescape(text),
+        ("text" | "cloud" | "csi" | "matrix", text) => unescape(text),
+        ("of", "matrix") => matrix::EMBEDDED.to_owned(),
         ("in", example) => base(example).to_owned(),
         other => panic!("{name}: {other:?}"),
     };
@@ -43,6 +45,7 @@ fn case(block: &'static str) -> Case {
     let judge = match source.split(' ').next() {
         Some("cloud") => |text: &str| cloud::read(text).report,
         Some("csi") => |text: &str| csi::read(text).report,
+        Some("matrix" | "of") => |text: &str| matrix::read(text).report,
         _ => |text: &str| load(text).report,
     };
     Case { name, judge, text: edit(&base, &edits), expected }

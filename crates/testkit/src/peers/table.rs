@@ -73,6 +73,12 @@ pub const PEERS: &[Peer] = &[
         proves: "the real custom resource definitions of KubeVirt",
     },
     Peer {
+        name: "driver-manifests",
+        programs: &[program("driver-manifests", ".")],
+        files: Some("driver-manifest-files"),
+        proves: "the objects the vSphere drivers consist of",
+    },
+    Peer {
         name: "etcd",
         programs: &[program("etcd", "go.etcd.io/etcd/server/v3")],
         files: None,

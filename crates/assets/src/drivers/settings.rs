@@ -1,0 +1,299 @@
+//! What the objects of the drivers are made from.
+
+use aws_lc_rs::hmac;
+use slipway_api::slipway::connection::{self, VSphereConnectionSpec};
+use slipway_api::slipway::vdo_config::UpdatePolicy;
+use slipway_config::driver_config::{cloud, csi};
+use slipway_config::gcfg::WriteError;
+use slipway_config::install_config::vsphere::Tls;
+use slipway_config::matrix::{Component, Line, Policy, Row, Source};
+use slipway_config::secret::Secret;
+use thiserror::Error;
+
+/// A vCenter as the drivers use it.
+#[derive(Debug, Clone)]
+pub struct Connection {
+    /// Name of the VSphereConnection.
+    pub name: String,
+    pub server: String,
+    pub port: u16,
+    pub datacenters: Vec<String>,
+    pub tls: Tls,
+    pub user: String,
+    pub password: Secret,
+}
+
+impl Connection {
+    /// From what a VSphereConnection says, and what was read from the objects it names.
+    pub fn new(
+        name: &str,
+        spec: &VSphereConnectionSpec,
+        authorities: Option<String>,
+        user: &str,
+        password: &Secret,
+    ) -> Result<Self, DriverError> {
+        let bad = |problem: &'static str| DriverError::Connection { name: name.to_owned(), problem };
+        let tls = match &spec.tls {
+            None => Tls::System,
+            Some(tls) if tls.insecure == Some(true) => Tls::Insecure,
+            Some(connection::Tls { thumbprint: Some(text), .. }) => {
+                let bytes: Option<Vec<u8>> =
+                    text.split(':').map(|byte| u8::from_str_radix(byte, 16).ok()).collect();
+                let bytes = bytes.filter(|bytes| matches!(bytes.len(), 20 | 32));
+                Tls::Thumbprint(bytes.ok_or_else(|| bad("its thumbprint is not 20 or 32 bytes"))?)
+            }
+            // Whatever cannot be understood must not mean that anything is trusted.
+            Some(_) => Tls::CaBundle(authorities.ok_or_else(|| bad("its authorities have not been read"))?),
+        };
+        Ok(Connection {
+            name: name.to_owned(),
+            server: spec.server.clone(),
+            port: spec.port,
+            datacenters: spec.datacenters.clone(),
+            tls,
+            // Tools that make Secrets from files leave a line break at the end.
+            user: user.trim_end_matches(['\r', '\n']).to_owned(),
+            password: password.expose().trim_end_matches(['\r', '\n']).into(),
+        })
+    }
+
+    /// The key of its authorities in a ConfigMap or Secret, and the name of the file they are in.
+    pub(super) fn ca_key(&self) -> Option<(String, &str)> {
+        match &self.tls {
+            Tls::CaBundle(pem) => Some((format!("ca-{}.crt", self.name), pem)),
+            Tls::System | Tls::Thumbprint(_) | Tls::Insecure => None,
+        }
+    }
+}
+
+/// How a node of a vCenter is told from others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NodeMark {
+    /// By the label that the cloud provider sets once it has found the machine.
+    InstanceType,
+    /// By a label of ours, where there is no cloud provider that would.
+    Slipway,
+}
+
+impl NodeMark {
+    pub fn label(self) -> &'static str {
+        match self {
+            NodeMark::InstanceType => "node.kubernetes.io/instance-type",
+            NodeMark::Slipway => "slipway.dev/vsphere-node",
+        }
+    }
+}
+
+/// The certificate of the storage driver's webhook, for the name in [`super::storage::WEBHOOK_HOST`].
+#[derive(Debug, Clone)]
+pub struct WebhookCertificate {
+    /// The authority, in PEM.
+    pub authority: String,
+    pub certificate: String,
+    pub key: Secret,
+}
+
+/// A version of a driver, and what is the same for both.
+#[derive(Debug, Clone)]
+pub struct DriverSettings<'a> {
+    /// The version to install.
+    pub row: &'a Row,
+    /// The vCenters it uses.
+    pub connections: &'a [Connection],
+    /// Takes the place of the registry in every image.
+    pub registry: Option<&'a str>,
+    /// Secrets for pulling images, in the namespace of the driver.
+    pub pull_secrets: &'a [String],
+    /// How many machines the control plane has.
+    pub control_plane_nodes: u32,
+    /// Random, and the same from run to run. It keeps passwords from being guessed by the hash of a configuration.
+    pub hash_key: &'a Secret,
+}
+
+/// Why objects cannot be made.
+#[derive(Debug, Error)]
+pub enum DriverError {
+    #[error("the connection `{name}` cannot be used: {problem}")]
+    Connection { name: String, problem: &'static str },
+    #[error("{0} comes with manifests of its own, which this program does not make")]
+    NoLine(semver::Version),
+    #[error("the row of {version} names no image for `{}`", component.key())]
+    NoImage { version: semver::Version, component: Component },
+    #[error(
+        "two connections lead to `{server}`, `{first}` and `{second}`: name the ones to use in `connections`"
+    )]
+    SameServer { server: String, first: String, second: String },
+    #[error("the cloud provider cannot store credentials of `{server}`, an IPv6 address: use its DNS name")]
+    ServerName { server: String },
+    #[error("the driver would not start with this configuration: {}", problems.join("; "))]
+    Refused { problems: Vec<String> },
+    #[error("the configuration cannot be written")]
+    Unwritable(#[from] WriteError),
+    #[error("an object cannot be written as JSON")]
+    Json(#[from] serde_json::Error),
+}
+
+impl DriverSettings<'_> {
+    pub(super) fn line(&self) -> Result<Line, DriverError> {
+        match &self.row.source {
+            Source::Line { line, .. } => Ok(*line),
+            Source::Manifests(_) => Err(DriverError::NoLine(self.row.version.clone())),
+        }
+    }
+
+    /// An image, from the registry that is wanted.
+    pub(super) fn image(&self, component: Component) -> Result<String, DriverError> {
+        let missing = || DriverError::NoImage { version: self.row.version.clone(), component };
+        match &self.row.source {
+            Source::Line { images, .. } => {
+                let image = images.get(&component).ok_or_else(missing)?;
+                Ok(relocate(image.as_str(), self.registry))
+            }
+            Source::Manifests(_) => Err(DriverError::NoLine(self.row.version.clone())),
+        }
+    }
+
+    /// No two connections to one server: the drivers know vCenters by it.
+    pub(super) fn check_servers(&self) -> Result<(), DriverError> {
+        for (index, second) in self.connections.iter().enumerate() {
+            if let Some(first) = self.connections[..index].iter().find(|first| first.server == second.server)
+            {
+                return Err(DriverError::SameServer {
+                    server: second.server.clone(),
+                    first: first.name.clone(),
+                    second: second.name.clone(),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// A value for an annotation that changes with any of the texts, and says nothing about them.
+    pub(super) fn hash<'t>(&self, texts: impl IntoIterator<Item = (&'t str, &'t str)>) -> String {
+        let key = hmac::Key::new(hmac::HMAC_SHA256, self.hash_key.expose().as_bytes());
+        let mut context = hmac::Context::with_key(&key);
+        for text in texts.into_iter().flat_map(|(name, text)| [name, text]) {
+            // The length first, so that no text can run into the next.
+            context.update(&(text.len() as u64).to_be_bytes());
+            context.update(text.as_bytes());
+        }
+        context.sign().as_ref().iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
+/// What an update policy means for the choice of a version.
+pub fn policy(written: Option<UpdatePolicy>) -> Policy {
+    match written.unwrap_or_default() {
+        UpdatePolicy::Latest => Policy::Latest,
+        UpdatePolicy::Lts => Policy::Lts,
+        UpdatePolicy::Disabled => Policy::Disabled,
+    }
+}
+
+/// The same image in another registry.
+pub fn relocate(image: &str, registry: Option<&str>) -> String {
+    match (registry, image.split_once('/')) {
+        (Some(registry), Some((_, path))) => format!("{}/{path}", registry.trim_end_matches('/')),
+        _ => image.to_owned(),
+    }
+}
+
+/// The images of a version, where they are to be pulled from: what has to be mirrored.
+pub fn images(row: &Row, registry: Option<&str>) -> Vec<String> {
+    match &row.source {
+        Source::Line { images, .. } => {
+            images.values().map(|image| relocate(image.as_str(), registry)).collect()
+        }
+        Source::Manifests(_) => Vec::new(),
+    }
+}
+
+/// The part of a vCenter that both files spell alike.
+pub(super) fn cloud_vcenter(connection: &Connection, directory: &str) -> cloud::VCenter {
+    cloud::VCenter {
+        server: connection.server.clone(),
+        port: connection.port.into(),
+        insecure_flag: connection.tls == Tls::Insecure,
+        datacenters: connection.datacenters.clone(),
+        thumbprint: super::thumbprint(&connection.tls),
+        ca_file: ca_file(connection, directory),
+        ..cloud::VCenter::default()
+    }
+}
+
+pub(super) fn csi_vcenter(connection: &Connection, directory: &str) -> csi::VCenter {
+    csi::VCenter {
+        user: connection.user.clone(),
+        password: connection.password.clone(),
+        port: connection.port.into(),
+        insecure_flag: connection.tls == Tls::Insecure,
+        datacenters: connection.datacenters.clone(),
+        thumbprint: super::thumbprint(&connection.tls),
+        ca_file: ca_file(connection, directory),
+        ..csi::VCenter::default()
+    }
+}
+
+fn ca_file(connection: &Connection, directory: &str) -> String {
+    connection.ca_key().map(|(key, _)| format!("{directory}/{key}")).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+    use serde_json::{Value, json};
+    use slipway_config::install_config::vsphere::Tls;
+
+    use super::{Connection, relocate};
+
+    fn read(tls: &Value, authorities: Option<&str>) -> Result<Connection, String> {
+        let spec = json!({"server": "vc.example.com", "credentialsSecret": {"name": "login"}, "tls": tls});
+        let spec = serde_json::from_value(spec).unwrap();
+        Connection::new(
+            "north",
+            &spec,
+            authorities.map(str::to_owned),
+            "me@vsphere.local\n",
+            &"hunter2\r\n".into(),
+        )
+        .map_err(|error| error.to_string())
+    }
+
+    #[rstest]
+    #[case(Value::Null, Tls::System)]
+    #[case(json!({"insecure": true}), Tls::Insecure)]
+    #[case(json!({"caBundle": {"name": "ca"}}), Tls::CaBundle("PEM".to_owned()))]
+    #[case(json!({"thumbprint": (["aB"; 20].join(":"))}), Tls::Thumbprint(vec![0xab; 20]))]
+    #[case(json!({"thumbprint": (["01"; 32].join(":"))}), Tls::Thumbprint(vec![1; 32]))]
+    fn connections_say_what_is_trusted(#[case] tls: Value, #[case] expected: Tls) {
+        let connection = read(&tls, Some("PEM")).unwrap();
+        assert_eq!((connection.tls, connection.port), (expected, 443));
+        assert_eq!((&*connection.user, connection.password.expose()), ("me@vsphere.local", "hunter2"));
+    }
+
+    #[rstest]
+    #[case(json!({}))]
+    #[case(json!({"insecure": false}))]
+    #[case(json!({"caBundle": {"name": "ca"}}))]
+    #[case(json!({"thumbprint": "AB:CD"}))]
+    fn what_is_unclear_is_not_trusted(#[case] tls: Value) {
+        let error = read(&tls, None).unwrap_err();
+        assert!(error.starts_with("the connection `north` cannot be used"), "{error}");
+    }
+
+    #[rstest]
+    #[case(None, "registry.k8s.io/a/b:v1", "registry.k8s.io/a/b:v1")]
+    #[case(Some("mirror.example.com:5000"), "registry.k8s.io/a/b:v1", "mirror.example.com:5000/a/b:v1")]
+    #[case(
+        Some("mirror.example.com/vsphere/"),
+        "gcr.io/a/b@sha256:12",
+        "mirror.example.com/vsphere/a/b@sha256:12"
+    )]
+    fn images_move_to_other_registries(
+        #[case] registry: Option<&str>,
+        #[case] image: &str,
+        #[case] expected: &str,
+    ) {
+        assert_eq!(relocate(image, registry), expected);
+    }
+}
