@@ -59,6 +59,16 @@ pub fn plan<P: Platform>(
     world: &World<P::State>,
     doubt: impl Fn(&Resource<P::Wanted>, &Sight<P::State>) -> Option<String>,
 ) -> Plan<P::Action> {
+    foresee(platform, graph, world, doubt).0
+}
+
+/// A plan, and the world as it will be then.
+pub fn foresee<P: Platform>(
+    platform: &P,
+    graph: &Graph<P::Wanted>,
+    world: &World<P::State>,
+    doubt: impl Fn(&Resource<P::Wanted>, &Sight<P::State>) -> Option<String>,
+) -> (Plan<P::Action>, World<P::State>) {
     let mut plan = Plan {
         version: VERSION,
         steps: Vec::new(),
@@ -118,7 +128,7 @@ pub fn plan<P: Platform>(
             last.insert(id.clone(), after);
         }
     }
-    plan
+    (plan, world)
 }
 
 impl<A: PartialEq> Plan<A> {

@@ -4,10 +4,16 @@
 //! |---|---|
 //! | `blueprint` | the machines, as the files in `cluster-api/` say |
 //! | `wanted` | from there to resources of the engine |
+//! | `image` | the image templates are made from |
+//! | `needs` | which privileges the steps need |
+//! | `rules` | rules that may be left out |
 //! | `scan` | what a cluster has left on its vCenters, to be removed |
 
 mod blueprint;
 mod error;
+mod image;
+pub(crate) mod needs;
+mod rules;
 mod scan;
 mod wanted;
 
@@ -15,7 +21,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use slipway_assets::{Credentials, Login};
+use slipway_assets::{Cluster, Credentials, Identity, Login, Pki};
 use slipway_config::ids::InfraId;
 use slipway_config::install_config::vsphere::VCenter;
 use slipway_config::install_config::{InstallConfig, Platform as AnyPlatform};
@@ -25,12 +31,13 @@ use slipway_engine::progress::Listener;
 use slipway_engine::{
     Endpoint, FileJournal, Graph, Journal, Options, Outcome, Plan, World, apply, observe, plan,
 };
-use slipway_providers::vsphere::kinds::{Action, State, VSphere, Wanted};
+use slipway_providers::vsphere::kinds::{Action, Image, State, VSphere, Wanted};
 use slipway_providers::vsphere::{self, Client};
 
-use self::blueprint::Blueprint;
 pub use self::blueprint::BrokenFile;
+use self::blueprint::{Blueprint, Files};
 pub use self::error::Error;
+pub use self::image::ImageError;
 use crate::create::{self, Loaded, Request};
 use crate::store::Store;
 
@@ -56,6 +63,7 @@ pub struct Project {
     blueprint: Blueprint,
     platform: Arc<VSphere>,
     journal: FileJournal,
+    image: Option<Arc<Image>>,
 }
 
 /// What would be done, and everything it was decided from.
@@ -63,6 +71,8 @@ pub struct Project {
 pub struct Prospect {
     pub plan: Plan<Action>,
     pub world: World<State>,
+    /// What should be known about it.
+    pub notes: Vec<String>,
     graph: Graph<Wanted>,
     budgets: Budgets,
 }
@@ -96,8 +106,19 @@ impl Project {
         let store = Store::open(request.directory, request.command, request.now)?;
         let state =
             store.state()?.ok_or_else(|| Error::NoFiles { directory: request.directory.to_owned() })?;
-        let blueprint = Blueprint::read(request.directory, &config, &state.identity)?;
-        Self::assemble(config, credentials, state.identity.infra_id, blueprint, Some(store), None, patience)
+        let blueprint =
+            Blueprint::read(Files::On(request.directory), &bare(&config, state.identity.clone()))?;
+        let mut project = Self::assemble(
+            config,
+            credentials,
+            state.identity.infra_id,
+            blueprint,
+            Some(store),
+            None,
+            patience,
+        )?;
+        project.image = image::plan(&project.config, request.environment)?;
+        Ok(project)
     }
 
     /// A cluster that is to go. Its directory may be lost: the install-config and its id are enough.
@@ -123,7 +144,8 @@ impl Project {
         let state =
             store.state()?.ok_or_else(|| Error::Unknown { directory: request.directory.to_owned() })?;
         // What is on disk may be broken or gone: what is on the vCenters counts.
-        let blueprint = Blueprint::read(request.directory, &config, &state.identity).unwrap_or_default();
+        let cluster = bare(&config, state.identity.clone());
+        let blueprint = Blueprint::read(Files::On(request.directory), &cluster).unwrap_or_default();
         Self::assemble(config, credentials, state.identity.infra_id, blueprint, Some(store), None, patience)
     }
 
@@ -159,13 +181,18 @@ impl Project {
             blueprint,
             platform: Arc::new(vsphere),
             journal: FileJournal::open(&path)?,
+            image: None,
         })
     }
 
     /// Looks at everything and says what would be done.
     pub async fn survey(&self, purpose: Purpose, recreate: &[String]) -> Result<Prospect, Error> {
+        let mut notes = Vec::new();
         let resources = match purpose {
-            Purpose::Create => wanted::resources(&self.blueprint, &self.infra_id),
+            Purpose::Create => {
+                let resources = wanted::resources(&self.blueprint, &self.infra_id, self.image.as_ref());
+                rules::without_forbidden(&self.platform, resources, &mut notes).await
+            }
             Purpose::DestroyBootstrap => wanted::bootstrap(&self.blueprint),
             Purpose::Destroy => {
                 scan::resources(&self.platform, &self.config, &self.infra_id, &self.blueprint).await?
@@ -178,7 +205,25 @@ impl Project {
             doubt(resource, sight, self.journal.made(&resource.id), &options.recreate)
         });
         let budgets = self.platform.budgets(&graph).await;
-        Ok(Prospect { plan, world, graph, budgets })
+        Ok(Prospect { plan, world, notes, graph, budgets })
+    }
+
+    /// The image that a plan needs and that is not on this machine yet, by its URL.
+    pub fn missing_image(&self, prospect: &Prospect) -> Option<&str> {
+        let imports = prospect.plan.steps.iter().any(|planned| planned.step.action == Action::Import);
+        let missing = self.image.as_ref().is_some_and(|image| !image.path.exists());
+        if !imports || !missing {
+            return None;
+        }
+        image::url(&self.config)
+    }
+
+    /// Downloads the image, and verifies it.
+    pub async fn fetch_image(&self) -> Result<(), Error> {
+        match &self.image {
+            Some(image) => Ok(image::fetch(&self.config, &image.path).await?),
+            None => Ok(()),
+        }
     }
 
     /// Does it. Whatever happens, running it again goes on from there.
@@ -200,6 +245,11 @@ impl Project {
         self.platform.logout().await;
         drop(self.store);
     }
+}
+
+/// A cluster without its keys, for what needs none.
+fn bare(config: &InstallConfig, identity: Identity) -> Cluster {
+    Cluster { config: config.clone(), identity, pki: Pki::unmade(), credentials: Credentials::None }
 }
 
 fn options(graph: &Graph<Wanted>, recreate: &[String], budgets: Budgets) -> Options {

@@ -38,7 +38,6 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tracing::debug;
 
-use self::needs::Need;
 use self::network::Probe;
 use self::observe::reason;
 use self::report::{Check, Finding, Report};
@@ -84,9 +83,6 @@ impl Subject {
 /// What says the time.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
-/// What the steps need of a vCenter.
-pub type NeedsOf = Arc<dyn Fn(&Wanted) -> Vec<Need> + Send + Sync>;
-
 /// How it is examined.
 #[derive(Clone)]
 pub struct Options {
@@ -96,7 +92,6 @@ pub struct Options {
     pub whole: Duration,
     pub proxy: Proxy,
     pub clock: Clock,
-    pub needs: NeedsOf,
 }
 
 impl Default for Options {
@@ -106,7 +101,6 @@ impl Default for Options {
             whole: Duration::from_mins(2),
             proxy: Proxy::FromEnvironment,
             clock: Arc::new(Timestamp::now),
-            needs: Arc::new(needs::provisional),
         }
     }
 }
@@ -261,9 +255,10 @@ async fn ask(
     let Some(expected) = Wanted::of(&subject.config, identity, position) else { return Ok(Vec::new()) };
     let mut estate = observe::observe(client, &expected, &options.clock, options.whole / 2).await?;
     let (config, mut findings) = lookup::resolve(&subject.text, &expected.server, &estate);
-    let wanted = config.and_then(|config| Wanted::of(&config, identity, position)).unwrap_or(expected);
-    let needs: Vec<Need> =
-        (options.needs)(&wanted).into_iter().filter(|need| need.endpoint == wanted.server).collect();
+    let config = config.unwrap_or_else(|| subject.config.clone());
+    let wanted = Wanted::of(&config, identity, position).unwrap_or(expected);
+    let identity = identity.cloned().unwrap_or_else(|| wanted::undrawn(&config));
+    let needs = needs::of(&config, identity, &wanted, &|path| estate.at(path).is_some());
 
     let entities = judge::entities(&needs, &estate).into_iter().map(|id| client.moref(id));
     let held = client.privileges(&estate.user, &entities.collect::<Vec<_>>()).await;

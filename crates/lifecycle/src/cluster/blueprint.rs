@@ -8,25 +8,38 @@ use secrecy::SecretString;
 use serde::de::DeserializeOwned;
 use slipway_api::cluster_api::Machine as CapiMachine;
 use slipway_api::vsphere_machines::{VSphereFailureDomain, VSphereMachine, VSphereMachineSpec};
-use slipway_assets::Identity;
 use slipway_assets::ignition::encoded_for;
+use slipway_assets::{Cluster, Tree};
+use slipway_config::install_config::vsphere::FailureDomain;
 use slipway_config::install_config::{InstallConfig, Platform};
 use slipway_config::yaml::from_yaml;
 use slipway_engine::Endpoint;
-use slipway_providers::vsphere::kinds::Ignition;
+use slipway_providers::vsphere::kinds::{Ignition, Place};
 use uuid::Uuid;
 
+use super::wanted::compute_cluster;
 use super::{Error, endpoint_of};
 use crate::regular;
 
 const FOLDER: &str = "cluster-api";
 const LARGEST_FILE: u64 = 16 << 20;
 
-/// Machines, and the groups of hosts they are bound to.
+/// Machines, the groups of hosts they are bound to, and templates that are not there yet.
 #[derive(Debug, Default)]
 pub(super) struct Blueprint {
     pub(super) machines: Vec<Planned>,
     pub(super) zones: Vec<VSphereFailureDomain>,
+    pub(super) templates: Vec<Imported>,
+}
+
+/// A template that is made from an image, one in every failure domain that has none.
+#[derive(Debug)]
+pub(super) struct Imported {
+    pub(super) endpoint: Endpoint,
+    pub(super) name: String,
+    pub(super) datacenter: String,
+    pub(super) networks: Vec<String>,
+    pub(super) place: Place,
 }
 
 /// A machine.
@@ -55,9 +68,10 @@ impl fmt::Display for BrokenFile {
 
 impl Blueprint {
     /// Reads everything, and names every file that cannot be used.
-    pub(super) fn read(directory: &Path, config: &InstallConfig, identity: &Identity) -> Result<Self, Error> {
-        let mut reader = Reader { directory, broken: Vec::new() };
-        let mut blueprint = Blueprint::default();
+    pub(super) fn read(files: Files<'_>, cluster: &Cluster) -> Result<Self, Error> {
+        let Cluster { config, identity, .. } = cluster;
+        let mut reader = Reader { files, broken: Vec::new() };
+        let mut blueprint = Blueprint { templates: imported(cluster), ..Blueprint::default() };
         let infra_id = identity.infra_id.as_str();
         for path in reader.list(&format!("{FOLDER}/machines"), "10_inframachine_") {
             let Some(infra) = reader.object::<VSphereMachine>(&path) else { continue };
@@ -81,7 +95,7 @@ impl Blueprint {
                 reader.complain(&path, format!("`{server}` is no vCenter of the install-config"));
                 continue;
             };
-            let Some(bytes) = reader.bytes(file) else { continue };
+            let Some(bytes) = reader.ignition(file) else { continue };
             let encoded = encoded_for(&config.platform, &bytes);
             let Ok(data) = String::from_utf8(encoded.data) else { continue };
             blueprint.machines.push(Planned {
@@ -110,8 +124,47 @@ fn endpoint(config: &InstallConfig, server: &str) -> Option<Endpoint> {
     known.into_iter().find(|endpoint| endpoint.as_str().eq_ignore_ascii_case(server))
 }
 
+/// The templates that are to be made: machines of later days are cloned from them too, so every failure domain gets one.
+fn imported(cluster: &Cluster) -> Vec<Imported> {
+    let Platform::VSphere(platform) = &cluster.config.platform else { return Vec::new() };
+    if platform.os_image.is_none() {
+        return Vec::new();
+    }
+    let template = |(position, domain): (usize, &FailureDomain)| {
+        let site = cluster.site(platform, position)?;
+        if domain.topology.template.is_some() {
+            return None;
+        }
+        let pool = site.resource_pool.to_string();
+        Some(Imported {
+            endpoint: endpoint_of(site.vcenter),
+            datacenter: domain.topology.datacenter.clone(),
+            networks: site.network_paths(),
+            place: Place {
+                uuid: cluster.identity.object_id(&format!("template/{}", site.template)),
+                infra_id: cluster.identity.infra_id.to_string(),
+                folder: site.folder.to_string(),
+                compute_cluster: compute_cluster(&pool).to_owned(),
+                pool,
+                datastore: domain.topology.datastore.to_string(),
+            },
+            name: site.template,
+        })
+    };
+    platform.failure_domains.iter().enumerate().filter_map(template).collect()
+}
+
+/// Where the files are.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Files<'a> {
+    /// In the asset directory, with edits.
+    On(&'a Path),
+    /// Not written yet. There is no Ignition among them.
+    Made(&'a Tree),
+}
+
 struct Reader<'a> {
-    directory: &'a Path,
+    files: Files<'a>,
     broken: Vec<BrokenFile>,
 }
 
@@ -122,35 +175,53 @@ impl Reader<'_> {
 
     /// Files of a folder that begin so, sorted.
     fn list(&mut self, folder: &str, prefix: &str) -> Vec<String> {
-        let entries = match fs_err::read_dir(self.directory.join(folder)) {
-            Ok(entries) => entries,
-            Err(error) => {
-                self.complain(folder, error.to_string());
-                return Vec::new();
+        let names: Vec<String> = match self.files {
+            Files::Made(tree) => {
+                let names = tree.iter().filter_map(|(path, _)| path.strip_prefix(folder)?.strip_prefix('/'));
+                names.map(str::to_owned).collect()
             }
+            Files::On(directory) => match fs_err::read_dir(directory.join(folder)) {
+                Ok(entries) => {
+                    entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect()
+                }
+                Err(error) => {
+                    self.complain(folder, error.to_string());
+                    return Vec::new();
+                }
+            },
         };
-        let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-        let mut paths: Vec<String> = names
-            .filter(|name| {
-                name.strip_prefix(prefix)
-                    .is_some_and(|rest| rest.rsplit_once('.').is_some_and(|(_, end)| end == "yaml"))
-            })
-            .map(|name| format!("{folder}/{name}"))
-            .collect();
+        let chosen =
+            |name: &String| name.starts_with(prefix) && Path::new(name).extension() == Some("yaml".as_ref());
+        let mut paths: Vec<String> =
+            names.into_iter().filter(chosen).map(|name| format!("{folder}/{name}")).collect();
         paths.sort();
         paths
     }
 
+    fn ignition(&mut self, path: &str) -> Option<Vec<u8>> {
+        match self.files {
+            Files::Made(_) => Some(Vec::new()),
+            Files::On(_) => self.bytes(path),
+        }
+    }
+
     fn bytes(&mut self, path: &str) -> Option<Vec<u8>> {
         let mut bytes = Vec::new();
-        let read = regular::open(&self.directory.join(path))
-            .and_then(|file| file.take(LARGEST_FILE + 1).read_to_end(&mut bytes));
+        let read = match self.files {
+            Files::Made(tree) => {
+                let missing = || std::io::Error::from(std::io::ErrorKind::NotFound);
+                tree.get(path).map(|file| bytes.clone_from(&file.contents)).ok_or_else(missing)
+            }
+            Files::On(directory) => regular::open(&directory.join(path))
+                .and_then(|file| file.take(LARGEST_FILE + 1).read_to_end(&mut bytes))
+                .map(drop),
+        };
         match read {
-            Ok(_) if bytes.len() as u64 > LARGEST_FILE => {
+            Ok(()) if bytes.len() as u64 > LARGEST_FILE => {
                 self.complain(path, format!("it has more than {} MiB", LARGEST_FILE >> 20));
                 None
             }
-            Ok(_) => Some(bytes),
+            Ok(()) => Some(bytes),
             Err(error) => {
                 self.complain(path, error.to_string());
                 None

@@ -9,6 +9,7 @@ use slipway_providers::vsphere::kinds::KindError;
 use thiserror::Error;
 
 use super::blueprint::BrokenFile;
+use super::image::ImageError;
 use crate::{create, store};
 
 /// Why a cluster cannot be worked on.
@@ -34,6 +35,8 @@ pub enum Error {
     VCenter(#[from] vsphere::Error),
     #[error(transparent)]
     Kind(#[from] KindError),
+    #[error(transparent)]
+    Image(#[from] ImageError),
     #[error("{} could not be looked at, so nothing was removed", vcenters.join(", "))]
     Blind { vcenters: Vec<String> },
 }
@@ -57,6 +60,7 @@ impl Error {
                 "nothing was done; restore the journal from a backup, or move it away to start without"
             }
             Error::Blind { .. } => "try again when it answers",
+            Error::Image(_) => "check `clusterOSImage`, or use a template that is there: `topology.template`",
             Error::Platform(_) | Error::Graph(_) | Error::Kind(_) => return None,
         };
         Some(hint.to_owned())

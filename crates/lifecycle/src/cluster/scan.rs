@@ -8,7 +8,8 @@ use slipway_config::install_config::{InstallConfig, Platform as AnyPlatform};
 use slipway_config::inventory::{Branch, InventoryPath};
 use slipway_engine::{Endpoint, Goal, Id, Resource};
 use slipway_providers::vsphere::kinds::{
-    Apart, CLUSTER_MARK, Folder, Machine, Power, Source, Template, VSphere, Wanted, Zone,
+    Apart, CLUSTER_MARK, Folder, Machine, Place, Policy, Power, Source, Template, VSphere, Volumes, Wanted,
+    Zone,
 };
 use slipway_providers::vsphere::paths::unescape;
 use slipway_providers::vsphere::properties::{Object, Wanted as Properties};
@@ -126,7 +127,8 @@ async fn scan(
         let infra_id = infra_id.to_string();
         if template {
             let (pool, datastore, compute_cluster) = (String::new(), String::new(), String::new());
-            let source = Source::Copy { uuid, infra_id, folder, pool, datastore, compute_cluster };
+            let place = Place { uuid, infra_id, folder, pool, datastore, compute_cluster };
+            let source = Source::Copy { place };
             let wanted = Wanted::Template(Template { name, source });
             resources.push(gone(ids::template(endpoint, "", &path), wanted, needs));
             continue;
@@ -154,6 +156,16 @@ async fn scan(
         for resource in resources.iter_mut().filter(|resource| machine_ids.contains(&resource.id)) {
             resource.needs.push(id.clone());
         }
+    }
+    // Volumes go when no machine has them any more, the policy when no volume has it.
+    let policy_name = format!("openshift-storage-policy-{infra_id}");
+    let policy = Id::new(endpoint, "policy", &policy_name);
+    resources.push(gone(policy.clone(), Wanted::Policy(Policy { name: policy_name }), vec![tag.id.clone()]));
+    let volumes = Id::new(endpoint, "volumes", infra_id.as_str());
+    let wanted = Wanted::Volumes(Volumes { cluster_id: infra_id.to_string() });
+    resources.push(gone(volumes.clone(), wanted, vec![tag.id.clone(), policy]));
+    for resource in resources.iter_mut().filter(|resource| machine_ids.contains(&resource.id)) {
+        resource.needs.push(volumes.clone());
     }
     resources.push(tag);
     Ok(resources)

@@ -1,16 +1,18 @@
 //! From the machines in the files to everything that has to be there for them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use slipway_api::DataDisk as DiskFile;
+use slipway_api::vsphere_machines::VSphereMachineSpec;
 use slipway_config::ids::InfraId;
 use slipway_engine::{Endpoint, Goal, Id, Resource};
 use slipway_providers::vsphere::kinds::{
-    Apart, DataDisk, Folder, Machine, Power, Shape, Source, Tag, Template, Wanted, Zone,
+    Apart, DataDisk, Folder, Image, Machine, Power, Shape, Source, Tag, Template, Wanted, Zone,
 };
 use slipway_providers::vsphere::machines::Provisioning;
 
-use super::blueprint::{Blueprint, Planned};
+use super::blueprint::{Blueprint, Imported, Planned};
 
 /// Of what could start, the control plane goes first.
 const FIRST: u8 = 1;
@@ -58,11 +60,27 @@ pub(super) fn tag(endpoint: &Endpoint, infra_id: &InfraId, goal: Goal) -> Resour
 }
 
 /// Everything that has to be there, on all vCenters.
-pub(super) fn resources(blueprint: &Blueprint, infra_id: &InfraId) -> Vec<Resource<Wanted>> {
+pub(super) fn resources(
+    blueprint: &Blueprint,
+    infra_id: &InfraId,
+    image: Option<&Arc<Image>>,
+) -> Vec<Resource<Wanted>> {
     let mut resources: BTreeMap<Id, Resource<Wanted>> = BTreeMap::new();
     let mut add = |resource: Resource<Wanted>| {
         resources.entry(resource.id.clone()).or_insert(resource);
     };
+    for template in imports(blueprint, infra_id, image) {
+        let endpoint = &template.id.endpoint;
+        add(tag(endpoint, infra_id, Goal::Present));
+        if let Wanted::Template(Template {
+            source: Source::Import { place, .. } | Source::Copy { place },
+            ..
+        }) = &template.wanted
+        {
+            folders(endpoint, &place.folder, infra_id).into_iter().for_each(&mut add);
+        }
+        add(template);
+    }
     for machine in &blueprint.machines {
         let endpoint = &machine.endpoint;
         add(tag(endpoint, infra_id, Goal::Present));
@@ -120,12 +138,44 @@ pub(super) fn folders(endpoint: &Endpoint, path: &str, infra_id: &InfraId) -> Ve
     rest.split('/').filter(|name| !name.is_empty()).map(level).collect()
 }
 
+/// Templates that are made: the first of a vCenter from the image, the others as copies of it.
+fn imports(blueprint: &Blueprint, infra_id: &InfraId, image: Option<&Arc<Image>>) -> Vec<Resource<Wanted>> {
+    let Some(image) = image else { return Vec::new() };
+    let mut first: BTreeMap<&Endpoint, Id> = BTreeMap::new();
+    let mut resources = Vec::new();
+    for template in &blueprint.templates {
+        let Imported { endpoint, name, datacenter, networks, place } = template;
+        let id = ids::template(endpoint, datacenter, name);
+        let mut needs = vec![ids::tag(endpoint, infra_id.as_str()), ids::folder(endpoint, &place.folder)];
+        let (name, networks, place) = (name.clone(), networks.clone(), place.clone());
+        let source = match first.get(endpoint) {
+            Some(original) => {
+                needs.push(original.clone());
+                Source::Copy { place }
+            }
+            None => {
+                first.insert(endpoint, id.clone());
+                Source::Import { image: image.clone(), place, networks }
+            }
+        };
+        let wanted = Wanted::Template(Template { name, source });
+        resources.push(Resource { id, goal: Goal::Present, wanted, needs, rank: FIRST });
+    }
+    resources
+}
+
 fn template(machine: &Planned) -> Resource<Wanted> {
     let spec = &machine.spec;
     let source = Source::Existing { datacenter: format!("/{}", spec.datacenter.trim_start_matches('/')) };
     let wanted = Wanted::Template(Template { name: spec.template.clone(), source });
     let id = template_id(machine);
     Resource { id, goal: Goal::Present, wanted, needs: Vec::new(), rank: FIRST }
+}
+
+/// Where the template is, as far as one can tell.
+fn template_path(machine: &Planned) -> String {
+    let VSphereMachineSpec { template, datacenter, .. } = &machine.spec;
+    if template.starts_with('/') { template.clone() } else { format!("/{datacenter}/vm/{template}") }
 }
 
 fn template_id(machine: &Planned) -> Id {
@@ -159,6 +209,7 @@ fn machine(blueprint: &Blueprint, planned: &Planned, infra_id: &InfraId) -> Reso
         _ => None,
     };
     let shape = Shape {
+        template: template_path(planned),
         pool: spec.resource_pool.clone(),
         datastore: spec.datastore.clone(),
         networks: spec.network.devices.iter().map(|device| device.network_name.clone()).collect(),

@@ -111,7 +111,7 @@ impl Wanted {
 }
 
 /// Stands in for what `create manifests` will draw: of the same length, and of no use to anybody.
-fn undrawn(config: &InstallConfig) -> Identity {
+pub(super) fn undrawn(config: &InstallConfig) -> Identity {
     Identity {
         infra_id: InfraId::new(&config.name, |_| 0),
         cluster_id: Uuid::nil(),

@@ -47,6 +47,8 @@ pub struct Machine {
 /// How a machine should look.
 #[derive(Debug, Clone)]
 pub struct Shape {
+    /// Path of what it is cloned from, for who may do that.
+    pub template: String,
     pub pool: String,
     pub datastore: String,
     pub networks: Vec<String>,
@@ -154,7 +156,6 @@ impl Machine {
         let on_folder = |privilege: &str| need(folder, &format!("VirtualMachine.{privilege}"));
         step.needs = [
             "Inventory.CreateFromExisting",
-            "Provisioning.DeployTemplate",
             "Config.AddNewDisk",
             "Config.AddRemoveDevice",
             "Config.AdvancedConfig",
@@ -167,6 +168,7 @@ impl Machine {
         ]
         .map(on_folder)
         .to_vec();
+        step.needs.push(need(&shape.template, "VirtualMachine.Provisioning.DeployTemplate"));
         step.needs.push(need(pool, "Resource.AssignVMToPool"));
         step.needs.push(need(datastore, "Datastore.AllocateSpace"));
         step.needs.extend(networks.iter().map(|network| need(network, "Network.Assign")));
