@@ -46,6 +46,13 @@ const importSpec = `<importSpec xsi:type="VirtualMachineImportSpec"><configSpec>
 	`<resPoolEntity type="ResourcePool">resgroup-8</resPoolEntity></importSpec>` +
 	`<fileItem><deviceId>/template/VirtualLsiLogicController0:0</deviceId><path>disk.vmdk</path><size>4</size><cimType>17</cimType><create>false</create></fileItem>`
 
+// The lease of an import. Files go to the host that the asterisk stands for.
+const lease = `<version>1</version><filterSet><filter type="PropertyFilter">f</filter><objectSet><kind>enter</kind><obj type="HttpNfcLease">lease-1</obj>` +
+	`<changeSet><name>state</name><op>assign</op><val xsi:type="HttpNfcLeaseState">ready</val></changeSet><changeSet><name>info</name><op>assign</op>` +
+	`<val xsi:type="HttpNfcLeaseInfo"><lease type="HttpNfcLease">lease-1</lease><entity type="VirtualMachine">vm-7</entity><deviceUrl><key>k</key>` +
+	`<importKey>/template/VirtualLsiLogicController0:0</importKey><url>https://*:%s/nfc/disk.vmdk</url><sslThumbprint>%s</sslThumbprint></deviceUrl>` +
+	`<totalDiskCapacityInKB>1</totalDiskCapacityInKB><leaseTimeout>300</leaseTimeout></val></changeSet></objectSet></filterSet>`
+
 const assertion = `<saml2:Assertion xmlns:saml2="urn:oasis:names:tc:SAML:2.0:assertion" ID="_a" Version="2.0"><saml2:Subject>u</saml2:Subject></saml2:Assertion>`
 
 func service(kind, field, id string) string {
@@ -53,7 +60,7 @@ func service(kind, field, id string) string {
 }
 
 // answer is the content of a response's body.
-func answer(method, space, body string) string {
+func answer(method, space, body, lease string) string {
 	inner := ""
 	switch {
 	case method == "RequestSecurityToken":
@@ -73,6 +80,10 @@ func answer(method, space, body string) string {
 		inner = "<objects>" + machine + "</objects>"
 	case method == "CreateImportSpec":
 		inner = importSpec
+	case method == "WaitForUpdatesEx":
+		inner = lease
+	case method == "CreatePropertyCollector":
+		return fmt.Sprintf(`<%[1]sResponse xmlns="%[2]s"><returnval type="PropertyCollector">session[1]</returnval></%[1]sResponse>`, method, space)
 	case method == "SsoAdminServiceInstance":
 		for _, s := range []string{
 			"SsoSessionManager sessionManager", "SsoAdminConfigurationManagementService configurationManagementService",

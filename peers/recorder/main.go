@@ -4,11 +4,13 @@
 //
 //	POST /recorder/govmomi   lets govmomi make its calls
 //	GET  /recorder/requests  what was asked so far: [{agent, path, action, method, body}]
+//	POST /recorder/host      the body is the fingerprint that leases give for the host's certificate
 //
 // The port is printed when it serves; it ends when its input does.
 package main
 
 import (
+	"crypto/sha1"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -32,6 +34,7 @@ type recorder struct {
 	mu       sync.Mutex
 	requests []request
 	address  string
+	host     string // the fingerprint of the host's certificate, as leases have it
 }
 
 var methodOf = regexp.MustCompile(`(?s)<(?:\w+:)?Body[^>]*>\s*<(?:\w+:)?(\w+)`)
@@ -53,6 +56,18 @@ func (rec *recorder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		defer rec.mu.Unlock()
 		_ = json.NewEncoder(w).Encode(rec.requests)
 		return
+	case "/recorder/host":
+		rec.mu.Lock()
+		defer rec.mu.Unlock()
+		rec.host = string(body)
+		return
+	case "/nfc/disk.vmdk":
+		rec.mu.Lock()
+		defer rec.mu.Unlock()
+		rec.requests = append(rec.requests, request{
+			r.UserAgent(), r.URL.Path, fmt.Sprint(r.Header.Get("Content-Type"), " ", r.ContentLength), "upload", string(body),
+		})
+		return
 	case "/sdk/vsanServiceVersions.xml":
 		fmt.Fprint(w, `<namespaces version="1.0"><namespace><name>urn:vsan</name><version>8.0.3</version></namespace></namespaces>`)
 		return
@@ -68,18 +83,23 @@ func (rec *recorder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	rec.requests = append(rec.requests, request{
 		r.UserAgent(), r.URL.Path, r.Header.Get("SOAPAction"), method, string(body),
 	})
+	lease := fmt.Sprintf(lease, rec.address[strings.LastIndex(rec.address, ":")+1:], rec.host)
 	rec.mu.Unlock()
 	if strings.HasPrefix(method, "Login") {
 		w.Header().Set("Set-Cookie", `vmware_soap_session="0123"; Path=/; HttpOnly; Secure`)
 	}
 	w.Header().Set("Content-Type", "text/xml; charset=utf-8")
-	fmt.Fprintf(w, envelope, answer(method, space, string(body)))
+	fmt.Fprintf(w, envelope, answer(method, space, string(body), lease))
 }
 
 func main() {
 	rec := new(recorder)
 	server := httptest.NewTLSServer(rec)
 	rec.address = server.Listener.Addr().String()
+	for _, b := range sha1.Sum(server.Certificate().Raw) {
+		rec.host += fmt.Sprintf(":%02X", b)
+	}
+	rec.host = rec.host[1:]
 	fmt.Println(rec.address[strings.LastIndex(rec.address, ":")+1:])
 	_, _ = io.Copy(io.Discard, os.Stdin)
 	server.CloseClientConnections()

@@ -9,7 +9,8 @@ use std::time::Duration;
 use secrecy::SecretString;
 use serde::Deserialize;
 use slipway_providers::vsphere::authorization::Permission;
-use slipway_providers::vsphere::import::ImportSpec;
+use slipway_providers::vsphere::error::Cause;
+use slipway_providers::vsphere::import::{ImportError, ImportSpec};
 use slipway_providers::vsphere::machines::{
     CloneSpec, ConfigSpec, Devices, DiskMove, DiskSpec, Network, Provisioning,
 };
@@ -23,7 +24,7 @@ use slipway_testkit::scratch::Scratch;
 use crate::login;
 
 /// What both clients ask on the way and what is not compared: how each gets at its objects is its own affair.
-const HOUSEKEEPING: [&str; 8] = [
+const HOUSEKEEPING: [&str; 9] = [
     "RetrieveServiceContent",
     "RetrieveProperties",
     "RetrievePropertiesEx",
@@ -31,6 +32,7 @@ const HOUSEKEEPING: [&str; 8] = [
     "SsoGroupcheckServiceInstance",
     "CreatePropertyCollector",
     "HttpNfcLeaseAbort",
+    "upload",
     "CreateFilter",
 ];
 
@@ -55,6 +57,7 @@ impl Recorder {
         let mut child = Command::new(peers::find("recorder").unwrap())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
+            .stderr(Stdio::null())
             .spawn()
             .unwrap();
         let mut line = String::new();
@@ -64,12 +67,27 @@ impl Recorder {
         Recorder { child, port: line.trim().parse().unwrap(), http }
     }
 
-    async fn ask(&self, method: reqwest::Method, path: &str) -> String {
+    async fn ask(&self, method: reqwest::Method, path: &str, body: &str) -> String {
         let url = format!("https://127.0.0.1:{}/recorder/{path}", self.port);
-        let response = self.http.request(method, url).send().await.unwrap();
+        let response = self.http.request(method, url).body(body.to_owned()).send().await.unwrap();
         let (status, text) = (response.status(), response.text().await.unwrap());
         assert!(status.is_success(), "{path}: {text}");
         text
+    }
+
+    async fn requests(&self) -> Vec<Request> {
+        serde_json::from_str(&self.ask(reqwest::Method::GET, "requests", "").await).unwrap()
+    }
+
+    fn client(&self) -> Client {
+        let endpoint = Endpoint {
+            server: "127.0.0.1".into(),
+            port: self.port,
+            trust: Trust::Anything,
+            proxy: Proxy::None,
+            timeout: Duration::from_secs(10),
+        };
+        Client::new(endpoint, login("ops@vsphere.local", "p&<w>")).unwrap()
     }
 }
 
@@ -154,7 +172,7 @@ async fn make_calls(client: &Client, scratch: &Scratch) {
     client.rename(&source, "x<y").await.unwrap();
     client.destroy(&source).await.unwrap();
     placement(client, &both, &host).await;
-    import(client, scratch, &[folder, pool, datastore.clone(), host, network]).await;
+    import(client, scratch, &[folder, pool, datastore.clone(), host, network]).await.unwrap();
     let privileges = ["Datastore.Browse", "System.View"].map(str::to_owned).into();
     client.create_role("r & s", &privileges).await.unwrap();
     let principal = "VSPHERE.LOCAL\\node".to_owned();
@@ -196,7 +214,7 @@ async fn placement(client: &Client, machines: &[MoRef], host: &MoRef) {
     client.change_placement(&cluster, &edits).await.unwrap();
 }
 
-async fn import(client: &Client, scratch: &Scratch, objects: &[MoRef; 5]) {
+async fn import(client: &Client, scratch: &Scratch, objects: &[MoRef; 5]) -> Result<MoRef, ImportError> {
     let descriptor = br#"<Envelope xmlns:ovf="o"><NetworkSection><Network ovf:name="VM &amp; Network"/></NetworkSection></Envelope>"#;
     let mut archive = tar::Builder::new(Vec::new());
     for (name, content) in [("a.ovf", &descriptor[..]), ("disk.vmdk", b"disk")] {
@@ -215,8 +233,7 @@ async fn import(client: &Client, scratch: &Scratch, objects: &[MoRef; 5]) {
         networks: BTreeMap::from([("VM & Network".to_owned(), network)]),
         provisioning: Provisioning::Thin,
     };
-    // The lease never becomes ready here.
-    client.import(&ova, &spec, Duration::from_secs(5), |_| {}).await.unwrap_err();
+    client.import(&ova, &spec, Duration::from_secs(10), |_| {}).await
 }
 
 /// One line per element, in order: name, type, text. What is drawn or read from a clock is left out.
@@ -250,20 +267,12 @@ fn written(request: &Request) -> String {
 async fn requests_are_those_of_govmomi() {
     let scratch = Scratch::new("recorder").unwrap();
     let recorder = Recorder::start();
-    let endpoint = Endpoint {
-        server: "127.0.0.1".into(),
-        port: recorder.port,
-        trust: Trust::Anything,
-        proxy: Proxy::None,
-        timeout: Duration::from_secs(10),
-    };
-    let client = Client::new(endpoint, login("ops@vsphere.local", "p&<w>")).unwrap();
+    let client = recorder.client();
     make_calls(&client, &scratch).await;
-    recorder.ask(reqwest::Method::POST, "govmomi").await;
-    let requests = recorder.ask(reqwest::Method::GET, "requests").await;
-    let requests: Vec<Request> = serde_json::from_str(&requests).unwrap();
-    let (mut ours, mut theirs): (BTreeMap<&str, Vec<String>>, BTreeMap<&str, Vec<String>>) =
-        Default::default();
+    recorder.ask(reqwest::Method::POST, "govmomi", "").await;
+    let requests = recorder.requests().await;
+    let mut ours: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    let mut theirs = ours.clone();
     for request in requests.iter().filter(|request| !HOUSEKEEPING.contains(&&*request.method)) {
         let side = if request.agent.starts_with("slipway/") { &mut ours } else { &mut theirs };
         let requests = side.entry(&request.method).or_default();
@@ -295,4 +304,34 @@ fn difference(method: &str, ours: &str, theirs: &str) -> Option<String> {
         }
     }
     Some(shown)
+}
+
+/// Disks go to a host whose certificate only the vCenter knows; its word is taken, and nobody else's.
+#[tokio::test]
+async fn a_host_is_trusted_as_the_vcenter_says() {
+    let scratch = Scratch::new("recorder").unwrap();
+    let recorder = Recorder::start();
+    let client = recorder.client();
+    let at = |kind, id| client.moref(Reference::new(kind, id));
+    let objects = [
+        at("Folder", "group-v3"),
+        at("ResourcePool", "resgroup-8"),
+        at("Datastore", "datastore-11"),
+        at("HostSystem", "host-9"),
+        at("Network", "network-1"),
+    ];
+    let machine = import(&client, &scratch, &objects).await.unwrap();
+    assert_eq!(machine, at("VirtualMachine", "vm-7"));
+    let requests = recorder.requests().await;
+    let upload = requests.iter().find(|request| request.method == "upload").unwrap();
+    assert_eq!((&*upload.body, &*upload.action), ("disk", "application/x-vnd.vmware-streamVmdk 4"));
+    recorder.ask(reqwest::Method::POST, "host", &["AB"; 20].join(":")).await;
+    match import(&client, &scratch, &objects).await {
+        Err(ImportError::Call(error)) => assert!(matches!(error.source, Cause::Untrusted(_)), "{error:?}"),
+        other => panic!("{other:?}"),
+    }
+    let requests = recorder.requests().await;
+    let count = |method: &str| requests.iter().filter(|request| request.method == method).count();
+    assert_eq!((count("upload"), count("HttpNfcLeaseComplete"), count("HttpNfcLeaseAbort")), (1, 1, 1));
+    scratch.settle();
 }
