@@ -257,7 +257,6 @@ async fn ask(
     let (config, mut findings) = lookup::resolve(&subject.text, &expected.server, &estate);
     let config = config.unwrap_or_else(|| subject.config.clone());
     let wanted = Wanted::of(&config, identity, position).unwrap_or(expected);
-    let identity = identity.cloned().unwrap_or_else(|| wanted::undrawn(&config));
     let needs = needs::of(&config, identity, &wanted, &|path| estate.at(path).is_some());
 
     let entities = judge::entities(&needs, &estate).into_iter().map(|id| client.moref(id));

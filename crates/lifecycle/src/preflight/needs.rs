@@ -6,7 +6,7 @@
 use slipway_assets::Identity;
 use slipway_config::install_config::InstallConfig;
 
-use super::wanted::{Site, Wanted};
+use super::wanted::{Site, Wanted, undrawn};
 use crate::cluster;
 
 /// A privilege that a step needs on an object.
@@ -56,10 +56,11 @@ const COMPONENTS: [Component; 2] = [
 /// already.
 pub fn of(
     config: &InstallConfig,
-    identity: Identity,
+    identity: Option<&Identity>,
     wanted: &Wanted,
     exists: &dyn Fn(&str) -> bool,
 ) -> Vec<Need> {
+    let identity = identity.cloned().unwrap_or_else(|| undrawn(config));
     let mut needs = cluster::needs::of(config, identity, exists);
     needs.retain(|need| need.endpoint == wanted.server);
     for site in wanted.sites.iter().filter(|site| !site.folder.is_empty()) {

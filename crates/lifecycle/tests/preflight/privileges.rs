@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 use slipway_config::install_config::load;
-use slipway_lifecycle::preflight::needs::{Need, provisional};
+use slipway_lifecycle::preflight::needs::{self, Need};
 use slipway_lifecycle::preflight::report::{Check, Outcome};
 use slipway_lifecycle::preflight::wanted::Wanted;
 
@@ -56,15 +56,22 @@ fn users(lacks: &[(String, String)], all: &BTreeSet<String>) -> Value {
 #[tokio::test]
 async fn each_missing_privilege_is_named_where_it_is_missing() {
     let given = |text: String| text;
-    let imported = |text: String| text.replace("        template: /dc1/vm/templates/rhcos\n", "");
+    let imported = |text: String| {
+        let text = text.replace("        template: /dc1/vm/templates/rhcos\n", "");
+        text.replace(
+            "  vsphere:\n    apiVIPs",
+            "  vsphere:\n    clusterOSImage: http://127.0.0.1/rhcos.ova\n    apiVIPs",
+        )
+    };
     each_in_turn(given).await;
     each_in_turn(imported).await;
 }
 
 async fn each_in_turn(edit: fn(String) -> String) {
     let vcenters = [start("127.0.0.1", &inventory(0), &[])];
-    let wanted = Wanted::of(&load(&edit(config(&vcenters))).config.unwrap(), None, 0).unwrap();
-    let needs = provisional(&wanted);
+    let config_of = |vcenters: &[_]| load(&edit(config(vcenters))).config.unwrap();
+    let wanted = Wanted::of(&config_of(&vcenters), None, 0).unwrap();
+    let needs = needs::of(&config_of(&vcenters), None, &wanted, &|_| false);
     let lacks: BTreeSet<(String, String)> =
         needs.iter().map(|need| (place(need).to_owned(), need.privilege.clone())).collect();
     let lacks: Vec<(String, String)> = lacks.into_iter().collect();

@@ -46,7 +46,7 @@ pub enum FaultKind {
 
 impl Fault {
     /// From the `Fault` element of a message.
-    pub(crate) fn of_message(fault: &Element) -> Self {
+    pub fn of_message(fault: &Element) -> Self {
         let detail = fault.child("detail").and_then(|detail| detail.children.first());
         let message = fault.text_of("faultstring");
         match detail {

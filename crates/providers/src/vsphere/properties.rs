@@ -1,6 +1,7 @@
 //! Reading many objects in one call, page by page.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::client::Client;
 use super::error::{Error, Retry};
@@ -60,7 +61,7 @@ impl Client {
                 body.object("objectSet", &Body::new().reference("obj", &object.reference))
             })
             .text("reportMissingObjectsInResults", true);
-        self.pages(spec).await
+        self.whole(|| self.pages(&spec)).await
     }
 
     /// One property of one object; none if it is not set.
@@ -88,6 +89,10 @@ impl Client {
 
     /// Properties of all objects of the wanted kinds at or below `root`, however many there are.
     pub async fn retrieve_below(&self, root: &MoRef, wanted: &[Wanted<'_>]) -> Result<Vec<Object>, Error> {
+        self.whole(|| self.below(root, wanted)).await
+    }
+
+    async fn below(&self, root: &MoRef, wanted: &[Wanted<'_>]) -> Result<Vec<Object>, Error> {
         let views = self.manager("viewManager").await?;
         let body = Body::new()
             .reference("container", &root.reference)
@@ -106,17 +111,30 @@ impl Client {
             "TraversalSpec",
             &traversal,
         );
-        let result = self.pages(property_sets(wanted).object("objectSet", &set)).await;
+        let result = self.pages(&property_sets(wanted).object("objectSet", &set)).await;
         // The view dies with the session; one that cannot be destroyed is no reason to fail.
         let _ = self.call(&view, "DestroyView", &Body::new()).await;
         result
     }
 
-    async fn pages(&self, spec: Body) -> Result<Vec<Object>, Error> {
+    /// A read that breaks starts over: a page that was sent is not sent again, and what is on the server for it
+    /// goes with the session.
+    async fn whole<T, F: Future<Output = Result<T, Error>>>(
+        &self,
+        attempt: impl Fn() -> F,
+    ) -> Result<T, Error> {
+        let session = self.session();
+        match self.with_retries(&attempt).await {
+            Err(_) if !Arc::ptr_eq(&session, &self.session()) => self.with_retries(attempt).await,
+            done => done,
+        }
+    }
+
+    async fn pages(&self, spec: &Body) -> Result<Vec<Object>, Error> {
         let collector = self.manager("propertyCollector").await?;
         let options = Body::new().text("maxObjects", PAGE);
-        let body = Body::new().object("specSet", &spec).object("options", &options);
-        let mut reply = self.read(&collector, "RetrievePropertiesEx", &body).await?;
+        let body = Body::new().object("specSet", spec).object("options", &options);
+        let mut reply = self.call(&collector, "RetrievePropertiesEx", &body).await?;
         let mut objects = Vec::new();
         loop {
             let Some(page) = reply.child("returnval") else { return Ok(objects) };
@@ -126,7 +144,6 @@ impl Client {
                 return Ok(objects);
             }
             let body = Body::new().text("token", token);
-            // A page that was sent is not sent again: what breaks here starts over above.
             reply = self.call(&collector, "ContinueRetrievePropertiesEx", &body).await?;
         }
     }

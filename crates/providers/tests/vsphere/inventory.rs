@@ -31,14 +31,18 @@ async fn many_machines_come_in_pages() {
 /// The largest inventories people have are read in seconds, a page at a time.
 #[tokio::test]
 async fn ten_thousand_machines_are_read_in_time() {
-    let vcenter = VCenter::start(&estate(10_000)).unwrap();
+    let mut estate = estate(10_000);
+    // What is off and has no network is made in half the time.
+    estate["datacenters"][0]["vms"][0]["power"] = json!("off");
+    estate["datacenters"][0]["vms"][0]["networks"] = json!([]);
+    let vcenter = VCenter::start(&estate).unwrap();
     let client = client(&vcenter);
     let root = client.manager("rootFolder").await.unwrap();
     let begin = std::time::Instant::now();
     let machines = client.retrieve_below(&root, &MACHINES).await.unwrap();
     let taken = begin.elapsed();
     assert_eq!(machines.len(), 10_000);
-    assert!(taken < Duration::from_secs(30), "{taken:?}");
+    assert!(taken < Duration::from_secs(15), "{taken:?}");
     let names: std::collections::BTreeSet<&str> =
         machines.iter().map(|machine| machine.text("name")).collect();
     assert_eq!(names.len(), 10_000, "none came twice");
@@ -58,6 +62,22 @@ async fn a_fault_in_the_middle_is_a_fault() {
     vcenter.control("POST", "/faults", &rule).unwrap();
     let error = client.retrieve_below(&root, &MACHINES).await.unwrap_err();
     assert!(matches!(error.fault().unwrap().kind, FaultKind::NoPermission { .. }), "{error:?}");
+}
+
+/// Pages and views go with their session, so the read starts over.
+#[tokio::test]
+async fn a_session_lost_between_pages_costs_nothing_but_time() {
+    let vcenter = VCenter::start(&estate(1203)).unwrap();
+    let client = client(&vcenter);
+    let root = client.manager("rootFolder").await.unwrap();
+    for fault in [json!({"type": "NotAuthenticated", "message": "no"}), json!({"drop": "after"})] {
+        let rule =
+            json!({"on": {"method": "ContinueRetrievePropertiesEx"}, "skip": 1, "count": 1, "fault": fault});
+        vcenter.control("POST", "/faults", &rule).unwrap();
+        let machines = client.retrieve_below(&root, &MACHINES).await.unwrap();
+        assert_eq!(machines.len(), 1203, "{fault}");
+        vcenter.control("DELETE", "/faults", &serde_json::Value::Null).unwrap();
+    }
 }
 
 #[tokio::test]

@@ -7,6 +7,7 @@ mod inventory;
 mod machines;
 mod placement;
 mod proxy;
+mod recorded;
 mod secrets;
 mod services;
 mod sessions;

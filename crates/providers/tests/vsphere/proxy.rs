@@ -22,13 +22,13 @@ fn proxy() -> (u16, Arc<AtomicUsize>) {
     thread::spawn(move || {
         for client in listener.incoming() {
             let (client, count) = (client.unwrap(), count.clone());
-            thread::spawn(move || tunnel(client, &count));
+            thread::spawn(move || tunnel(&client, &count));
         }
     });
     (port, tunnels)
 }
 
-fn tunnel(client: TcpStream, count: &AtomicUsize) -> Option<()> {
+fn tunnel(client: &TcpStream, count: &AtomicUsize) -> Option<()> {
     let mut reader = BufReader::new(client.try_clone().ok()?);
     let mut head = String::new();
     while reader.read_line(&mut head).ok()? > 2 {}

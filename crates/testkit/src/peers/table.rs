@@ -51,6 +51,12 @@ pub const PEERS: &[Peer] = &[
     },
     Peer { name: "vcsim", programs: &[program("vcsim", ".")], files: None, proves: "what a vCenter answers" },
     Peer {
+        name: "recorder",
+        programs: &[program("recorder", ".")],
+        files: None,
+        proves: "how govmomi writes the requests that vcsim does not check",
+    },
+    Peer {
         name: "ignition-validate",
         programs: &[Program {
             name: "ignition-validate",

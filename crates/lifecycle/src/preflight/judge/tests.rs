@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use super::{entities, judge};
 use crate::preflight::estate::{Clocks, Cluster, Datastore, Estate, Facts, Host, Item, Machine, Tags};
-use crate::preflight::needs::provisional;
+use crate::preflight::needs::{self, Need};
 use crate::preflight::report::{Finding, Outcome, Report};
 use crate::preflight::wanted::Wanted;
 
@@ -72,6 +72,11 @@ fn identity() -> Identity {
 
 fn wanted() -> Wanted {
     Wanted::of(&config(), Some(&identity()), 0).unwrap()
+}
+
+/// What the steps need of the first vCenter.
+fn needs(wanted: &Wanted) -> Vec<Need> {
+    needs::of(&config(), Some(&identity()), wanted, &|path| path == "/dc1/vm/templates")
 }
 
 fn id(kind: &str, id: &str) -> Reference {
@@ -141,7 +146,7 @@ fn estate() -> Estate {
         clock: Some(Clocks { theirs: jiff::Timestamp::UNIX_EPOCH, ours: jiff::Timestamp::UNIX_EPOCH }),
         items,
         tags: Ok(Tags { attached, ids: BTreeSet::new() }),
-        known_privileges: provisional(&wanted()).into_iter().map(|need| need.privilege).collect(),
+        known_privileges: needs(&wanted()).into_iter().map(|need| need.privilege).collect(),
         privileges: Ok(BTreeMap::new()),
     };
     let all = estate.items.iter().map(|item| (item.id.clone(), estate.known_privileges.clone())).collect();
@@ -201,7 +206,7 @@ impl Estate {
 }
 
 fn report(wanted: &Wanted, estate: &Estate) -> Report {
-    Report::new("harbour", judge(wanted, &provisional(wanted), estate))
+    Report::new("harbour", judge(wanted, &needs(wanted), estate))
 }
 
 /// What is not fine, each with a cure.

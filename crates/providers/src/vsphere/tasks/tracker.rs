@@ -277,6 +277,9 @@ async fn round(client: &Client) -> Result<(), Error> {
     // Taken, so that a round that fails or is dropped leaves nothing half-read behind.
     let (taken, renew) = {
         let mut state = tracker.lock();
+        if state.tasks.is_empty() {
+            return Ok(());
+        }
         (state.feed.take(), state.renew)
     };
     let mut feed = match taken {

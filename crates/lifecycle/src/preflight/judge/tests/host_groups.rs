@@ -1,9 +1,12 @@
 //! Zones that are groups of hosts.
 
+use slipway_config::install_config::load;
 use slipway_config::install_config::vsphere::{RegionKind, ZoneKind};
 
-use super::{Break, brief, estate, id, problems, wanted};
+use super::{Break, CONFIG, brief, estate, id, identity, judge, problems, wanted};
 use crate::preflight::estate::Estate;
+use crate::preflight::needs;
+use crate::preflight::report::{Outcome, Report};
 use crate::preflight::wanted::Wanted;
 
 fn zone_of_hosts() -> (Wanted, Estate) {
@@ -55,6 +58,14 @@ fn the_binding_rule_needs_its_privilege() {
     let (wanted, mut estate) = zone_of_hosts();
     let held = estate.privileges.as_mut().unwrap();
     held.get_mut(&id("ClusterComputeResource", "domain-c1")).unwrap().remove("Host.Inventory.EditCluster");
-    let lines: Vec<String> = problems(&wanted, &estate).iter().map(brief).collect();
+    let zoned = CONFIG.replacen(
+        "      server: a.example.com\n      topology:\n",
+        "      server: a.example.com\n      regionType: ComputeCluster\n      zoneType: HostGroup\n      topology:\n        hostGroup: rack\n",
+        1,
+    );
+    let needs = needs::of(&load(&zoned).config.unwrap(), Some(&identity()), &wanted, &|_| false);
+    let report = Report::new("harbour", judge(&wanted, &needs, &estate));
+    let found = report.findings.iter().filter(|finding| finding.outcome != Outcome::Pass);
+    let lines: Vec<String> = found.map(brief).collect();
     assert_eq!(lines, ["Failure privileges /dc1/host/compute"]);
 }

@@ -1,27 +1,15 @@
 //! What the user may do.
 
 use rstest::rstest;
-use uuid::Uuid;
 
-use super::{brief, entities, estate, id, problems, report, wanted};
-use crate::preflight::needs::{Need, provisional};
-use crate::preflight::wanted::{Template, Wanted};
+use super::{brief, entities, estate, id, needs, problems, report, wanted};
+use crate::preflight::needs::Need;
 
 /// Every privilege on every object, one at a time.
 #[test]
 fn each_missing_privilege_is_named_alone() {
-    each_in_turn(&wanted());
-    // Two templates that are imported: one is a copy of the other.
-    let mut imported = wanted();
-    imported.sites.push(imported.sites[0].clone());
-    for (site, name) in imported.sites.iter_mut().zip(["one", "two"]) {
-        site.template = Template::Imported { path: format!("{}/{name}", site.folder), mark: Uuid::nil() };
-    }
-    each_in_turn(&imported);
-}
-
-fn each_in_turn(wanted: &Wanted) {
-    let needs = provisional(wanted);
+    let wanted = &wanted();
+    let needs = needs(wanted);
     let mut estate = estate();
     estate.known_privileges = needs.iter().map(|need| need.privilege.clone()).collect();
     for held in estate.privileges.as_mut().unwrap().values_mut() {
