@@ -68,7 +68,9 @@ func (e *estate) props(obj mo.Entity) map[string]any {
 		}
 		if c, ok := x.ConfigurationEx.(*types.ClusterConfigInfoEx); ok {
 			p["drs"], p["das"] = c.DrsConfig, c.DasConfig
-			p["group"], p["rule"] = c.Group, c.Rule
+			// None is none, whether there have been any or not.
+			p["group"] = append([]types.BaseClusterGroupInfo{}, c.Group...)
+			p["rule"] = append([]types.BaseClusterRuleInfo{}, c.Rule...)
 		}
 		return p
 	case *mo.ComputeResource:

@@ -3,11 +3,14 @@
 mod bench;
 mod command;
 mod crds;
+mod demo;
 mod docs;
 mod fuzz;
 mod packages;
 mod peers;
 mod test;
+
+use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 
@@ -17,6 +20,12 @@ use clap::{Parser, Subcommand};
 enum Task {
     /// Install what is missing, then check format, lints and generated files and run all tests
     Test,
+    /// The main job: a cluster on two simulated vCenters, from preflight to destroy, checked by VMware's own client
+    Demo {
+        /// Also draw a picture of the terminal
+        #[arg(long, value_name = "FILE")]
+        picture: Option<PathBuf>,
+    },
     /// Write the generated reference documentation and manual pages
     Docs {
         /// Only say what is out of date
@@ -71,6 +80,7 @@ enum Bench {
 fn main() -> anyhow::Result<()> {
     match Task::parse() {
         Task::Test => test::run(),
+        Task::Demo { picture } => demo::run(picture.as_deref()),
         Task::Docs { check } => docs::run(check),
         Task::Crds { check } => crds::run(check),
         Task::Peers { names, list } => peers::run(&names, list),

@@ -102,10 +102,11 @@ fn purpose(action: Action, kind: &str) -> &'static str {
         Action::PowerOff => "stop machines",
         Action::DetachVolumes | Action::Destroy => "remove machines",
         Action::DeleteVolumes | Action::DeletePolicy => "remove what the storage driver made",
-        Action::JoinGroup => "bind machines to a group of hosts",
         Action::AddRule | Action::EditRule | Action::RemoveRule if kind == "apart" => {
             "keep control-plane machines on different hosts"
         }
-        Action::AddRule | Action::EditRule | Action::RemoveRule => "bind machines to a group of hosts",
+        Action::JoinGroup | Action::AddRule | Action::EditRule | Action::RemoveRule => {
+            "bind machines to a group of hosts"
+        }
     }
 }

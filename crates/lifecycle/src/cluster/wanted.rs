@@ -148,15 +148,12 @@ fn imports(blueprint: &Blueprint, infra_id: &InfraId, image: Option<&Arc<Image>>
         let id = ids::template(endpoint, datacenter, name);
         let mut needs = vec![ids::tag(endpoint, infra_id.as_str()), ids::folder(endpoint, &place.folder)];
         let (name, networks, place) = (name.clone(), networks.clone(), place.clone());
-        let source = match first.get(endpoint) {
-            Some(original) => {
-                needs.push(original.clone());
-                Source::Copy { place }
-            }
-            None => {
-                first.insert(endpoint, id.clone());
-                Source::Import { image: image.clone(), place, networks }
-            }
+        let source = if let Some(original) = first.get(endpoint) {
+            needs.push(original.clone());
+            Source::Copy { place }
+        } else {
+            first.insert(endpoint, id.clone());
+            Source::Import { image: image.clone(), place, networks }
         };
         let wanted = Wanted::Template(Template { name, source });
         resources.push(Resource { id, goal: Goal::Present, wanted, needs, rank: FIRST });

@@ -9,11 +9,12 @@ use anyhow::Context;
 use serde::Serialize;
 use slipway_engine::apply::Performed;
 use slipway_engine::{Endpoint, Outcome, Plan};
-use slipway_lifecycle::cluster::{Project, Purpose};
+use slipway_lifecycle::cluster::{Patience, Project, Purpose};
 use slipway_lifecycle::create::create_ignition;
 use slipway_lifecycle::environment::Environment;
 use slipway_lifecycle::preflight;
 use slipway_providers::vsphere::kinds::{Action, State};
+use tokio::runtime::Runtime;
 
 use super::{carry_out, ends_json, exit_of, patience, plan_text, refuse, runtime, survey, tally, troubles};
 use crate::args::{CreateCluster, Output};
@@ -31,27 +32,6 @@ pub(crate) fn run(args: &CreateCluster, printer: &Printer) -> anyhow::Result<Exi
         return files::refuse(error, printer);
     }
     let runtime = runtime()?;
-    if !skip_preflight {
-        let subject = match preflight::open(&reach.dir, &Environment::of_process()) {
-            Ok(opened) => opened.subject,
-            Err(error) => return files::refuse(error, printer),
-        };
-        printer.say(&format!("{FAINT}looking at the vCenters{FAINT:#}\n"));
-        let options = preflight::Options { call: patience.call, ..preflight::Options::default() };
-        let report = runtime.block_on(preflight::examine(subject, options, preflight::network::ThisMachine));
-        if printer.output == Output::Text {
-            printer.say(&checks::text(&report, false));
-        }
-        if !report.is_clear() {
-            if printer.output == Output::Json {
-                printer.json(
-                    &serde_json::json!({"error": {"message": "not ready"}, "findings": report.findings}),
-                )?;
-            }
-            printer.hint("nothing was done. `--skip-preflight` goes on all the same");
-            return Ok(Exit::Infrastructure);
-        }
-    }
     let project = match with_request(&reach.dir, false, |request| Project::open(request, patience)) {
         Ok(project) => project,
         Err(error) => return refuse(error, printer),
@@ -69,7 +49,14 @@ pub(crate) fn run(args: &CreateCluster, printer: &Printer) -> anyhow::Result<Exi
         printer.hint("nothing was done. Make a new plan with `slipway plan --save`, and look at it");
         return Ok(Exit::Infrastructure);
     }
-    let nothing = prospect.plan.steps.is_empty() && prospect.plan.stops.is_empty();
+    let nothing = prospect.plan.is_empty();
+    if !nothing
+        && !skip_preflight
+        && let Some(exit) = preflight(&reach.dir, patience, &runtime, printer)?
+    {
+        runtime.block_on(project.close());
+        return Ok(exit);
+    }
     if printer.output == Output::Text && !nothing {
         printer.say(&format!(
             "{HEADING}creating{HEADING:#} {NAME}{cluster}{NAME:#}, infrastructure {infra_id}: {}\n{}\n",
@@ -77,12 +64,49 @@ pub(crate) fn run(args: &CreateCluster, printer: &Printer) -> anyhow::Result<Exi
             plan_text(&prospect.plan)
         ));
     }
+    for note in &prospect.notes {
+        printer.warning(note);
+    }
+    if let Some(url) = project.missing_image(&prospect) {
+        printer.say(&format!("{FAINT}downloading {url}{FAINT:#}\n"));
+        if let Err(error) = runtime.block_on(project.fetch_image()) {
+            runtime.block_on(project.close());
+            return refuse(error, printer);
+        }
+    }
     let outcome = match carry_out(project, prospect, recreate, patience, &runtime, printer) {
         Ok(outcome) => outcome,
         Err(error) => return refuse(error, printer),
     };
     tell(&outcome, &cluster, &infra_id, nothing, printer)?;
     Ok(exit_of(&outcome))
+}
+
+/// Looks for problems; with an exit code if there are any.
+fn preflight(
+    dir: &Path,
+    patience: Patience,
+    runtime: &Runtime,
+    printer: &Printer,
+) -> anyhow::Result<Option<Exit>> {
+    let subject = match preflight::open(dir, &Environment::of_process()) {
+        Ok(opened) => opened.subject,
+        Err(error) => return files::refuse(error, printer).map(Some),
+    };
+    printer.say(&format!("{FAINT}looking at the vCenters{FAINT:#}\n"));
+    let options = preflight::Options { call: patience.call, ..preflight::Options::default() };
+    let report = runtime.block_on(preflight::examine(subject, options, preflight::network::ThisMachine));
+    if printer.output == Output::Text {
+        printer.say(&checks::text(&report, false));
+    }
+    if report.is_clear() {
+        return Ok(None);
+    }
+    if printer.output == Output::Json {
+        printer.json(&serde_json::json!({"error": {"message": "not ready"}, "findings": report.findings}))?;
+    }
+    printer.hint("nothing was done. `--skip-preflight` goes on all the same");
+    Ok(Some(Exit::Infrastructure))
 }
 
 fn read_plan(path: &Path) -> anyhow::Result<Plan<Action>> {

@@ -1,0 +1,198 @@
+//! `cargo xtask demo`: the main job, from an install-config to machines on two vCenters and back.
+
+mod picture;
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use anyhow::{Context, bail};
+use serde_json::{Value, json};
+use slipway_testkit::peers::Peer;
+use slipway_testkit::python;
+use slipway_testkit::scratch::Scratch;
+use slipway_testkit::vcenter::{ADMINISTRATOR, VCenter};
+
+use self::picture::Picture;
+use crate::command::{cargo, root, run as run_command};
+
+/// Names of the datacenters, and the last byte of their vCenters' addresses.
+const SITES: [(&str, u8); 2] = [("north", 1), ("south", 2)];
+
+/// A vCenter with what a cluster needs and nothing else.
+fn estate(name: &str) -> Value {
+    json!({
+        "vcenter": {"name": name},
+        "dhcp": "10.20.0.0/16",
+        "datacenters": [{
+            "name": name,
+            "clusters": [{
+                "name": "compute", "rules": [],
+                "hosts": [{"name": "esx", "count": 3, "cores": 32, "memory_mb": 524_288}],
+            }],
+            "datastores": [{"name": "vsan", "capacity_gb": 8000, "free_gb": 6000}],
+            "networks": [{"name": "cluster-net"}],
+            "vms": [{
+                "name": "rhcos-4.20", "template": true, "cluster": "compute", "datastore": "vsan", "disks_gb": [16],
+                "networks": ["cluster-net"], "hardware_version": "vmx-19",
+                "product": {"name": "Red Hat Enterprise Linux CoreOS", "version": "420.94.202510010000-0"},
+            }],
+        }],
+        "categories": [
+            {"name": "openshift-region", "cardinality": "SINGLE", "tags": [{"name": "europe", "attach": [format!("/{name}")]}]},
+            {"name": "openshift-zone", "cardinality": "SINGLE",
+             "tags": [{"name": name, "attach": [format!("/{name}/host/compute")]}]},
+        ],
+    })
+}
+
+/// Addresses are all of this machine: nothing leaves it.
+fn install_config(vcenters: &[VCenter]) -> String {
+    let mut text = "apiVersion: v1\nbaseDomain: example.com\nmetadata: {name: harbour}\n\
+        controlPlane: {name: master, replicas: 3}\ncompute: [{name: worker, replicas: 2}]\n\
+        networking: {machineNetwork: [{cidr: 127.20.0.0/16}]}\n\
+        pullSecret: '{\"auths\":{\"registry.example.com\":{\"auth\":\"dXNlcjpwYXNzd29yZA==\"}}}'\n\
+        payload: {releaseImage: 'quay.io/openshift-release-dev/ocp-release:4.20.3-x86_64'}\n\
+        platform:\n  vsphere:\n    apiVIPs: [127.20.0.10]\n    ingressVIPs: [127.20.0.11]\n    vcenters:\n"
+        .to_owned();
+    for ((name, _), vcenter) in SITES.iter().zip(vcenters) {
+        let (host, port, thumbprint) = (vcenter.host(), vcenter.port(), vcenter.thumbprint_sha256());
+        text.push_str(&format!(
+            "    - server: {host}\n      port: {port}\n      user: {}\n      passwordEnv: VCENTER_PASSWORD\n      \
+             datacenters: [{name}]\n      tls: {{thumbprint: '{thumbprint}'}}\n",
+            ADMINISTRATOR.0
+        ));
+    }
+    text.push_str("    failureDomains:\n");
+    for ((name, _), vcenter) in SITES.iter().zip(vcenters) {
+        text.push_str(&format!(
+            "    - name: {name}\n      region: europe\n      zone: {name}\n      server: {}\n      topology:\n        \
+             datacenter: {name}\n        computeCluster: /{name}/host/compute\n        datastore: /{name}/datastore/vsan\n        \
+             networks: [cluster-net]\n        template: /{name}/vm/rhcos-4.20\n",
+            vcenter.host()
+        ));
+    }
+    text
+}
+
+/// Runs it all, and with a path draws a picture of it.
+pub(crate) fn run(picture: Option<&Path>) -> anyhow::Result<()> {
+    let began = Instant::now();
+    println!(
+        "building what the demo needs: the simulator of vCenters, a Python with VMware's client, slipway"
+    );
+    Peer::named("vcsim")?.build()?;
+    python::build()?;
+    run_command(&mut cargo(&["build", "--quiet", "--package", "slipway-cli", "--bin", "slipway"]))?;
+    let scratch = Scratch::new("demo")?;
+    let start = |(name, last): &(&str, u8)| {
+        let address = Ipv4Addr::new(127, 0, 0, *last);
+        VCenter::start_at(IpAddr::V4(address), &estate(name), &["--tls-name", &address.to_string()])
+    };
+    let vcenters: Vec<VCenter> = SITES.iter().map(start).collect::<anyhow::Result<_>>()?;
+    let before = inventories(&vcenters)?;
+    fs_err::create_dir(scratch.join("harbour"))?;
+    scratch.write("harbour/install-config.yaml", install_config(&vcenters))?;
+    let mut stage = Stage { folder: scratch.join("."), picture: picture.map(|_| Picture::default()) };
+
+    stage.say(
+        "Two vCenters, an install-config, and nothing else. Is everything there that the cluster needs?",
+    );
+    stage.slipway(&["preflight", "--dir", "harbour"])?;
+    stage.say("What would be done?");
+    stage.slipway(&["plan", "--dir", "harbour"])?;
+    stage.say("Do it.");
+    stage.slipway(&["create", "cluster", "--dir", "harbour"])?;
+    stage.say("What VMware's own client sees on the vCenters:");
+    let machines = read_back(&vcenters)?;
+    for line in &machines {
+        stage.line(line);
+    }
+    if machines.len() != 4 {
+        bail!("VMware's client sees {} machines, not 4", machines.len());
+    }
+    stage.say("Once more: there is nothing left to do.");
+    stage.slipway(&["create", "cluster", "--dir", "harbour"])?;
+    stage.say("And away with it.");
+    stage.slipway(&["destroy", "cluster", "--dir", "harbour", "--yes"])?;
+    if inventories(&vcenters)? != before {
+        bail!("the vCenters are not as they were before");
+    }
+    stage.say("Both vCenters are exactly as they were before.");
+    if let (Some(path), Some(picture)) = (picture, stage.picture) {
+        fs_err::write(path, picture.svg())?;
+        println!("the picture is in {}", path.display());
+    }
+    println!("\nthe demo took {:.0} s", began.elapsed().as_secs_f32());
+    Ok(())
+}
+
+/// Everything on the vCenters, as they are asked past their API.
+fn inventories(vcenters: &[VCenter]) -> anyhow::Result<Vec<Vec<Value>>> {
+    vcenters.iter().map(VCenter::objects).collect()
+}
+
+/// The machines that are no templates, read by pyVmomi.
+fn read_back(vcenters: &[VCenter]) -> anyhow::Result<Vec<String>> {
+    let mut lines = Vec::new();
+    for vcenter in vcenters {
+        let output = Command::new(python::find()?)
+            .arg(root().join("peers/vcsim/testdata/readback.py"))
+            .args([&format!("https://{}/sdk", vcenter.address()), ADMINISTRATOR.0, ADMINISTRATOR.1])
+            .arg(vcenter.ca_file())
+            .output()?;
+        if !output.status.success() {
+            bail!("VMware's client: {}", String::from_utf8_lossy(&output.stderr));
+        }
+        let estate: Value = serde_json::from_slice(&output.stdout)?;
+        let machines = estate["vms"].as_array().context("no list of machines")?;
+        for machine in machines.iter().filter(|machine| machine["template"] != true) {
+            let text = |key: &str| machine[key].as_str().unwrap_or_default().to_owned();
+            lines.push(format!("  {:<14} {:<48} {:<10}", vcenter.host(), text("path"), text("power")));
+        }
+    }
+    Ok(lines)
+}
+
+/// Where the play is: a folder, and whoever draws it.
+struct Stage {
+    folder: PathBuf,
+    picture: Option<Picture>,
+}
+
+impl Stage {
+    fn line(&mut self, text: &str) {
+        println!("{text}");
+        if let Some(picture) = &mut self.picture {
+            picture.add(text);
+        }
+    }
+
+    fn say(&mut self, text: &str) {
+        self.line(&format!("\n\u{1b}[1m# {text}\u{1b}[0m"));
+    }
+
+    fn slipway(&mut self, arguments: &[&str]) -> anyhow::Result<()> {
+        self.line(&format!("\u{1b}[32m$\u{1b}[0m slipway {}", arguments.join(" ")));
+        let mut command = Command::new(root().join("target/debug/slipway"));
+        command.args(arguments).current_dir(&self.folder).env("VCENTER_PASSWORD", ADMINISTRATOR.1);
+        command.stdin(Stdio::null());
+        let Some(picture) = &mut self.picture else { return run_command(&mut command) };
+        // One after the other, as a terminal would show them.
+        let shown = command.args(["--color", "always"]);
+        let shell = format!("{shown:?} 2>&1").replace("\"slipway\"", "slipway");
+        let output = Command::new("sh")
+            .args(["-c", &shell])
+            .current_dir(&self.folder)
+            .env("VCENTER_PASSWORD", ADMINISTRATOR.1)
+            .output()?;
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        print!("{text}");
+        text.lines().for_each(|line| picture.add(line));
+        if !output.status.success() {
+            bail!("slipway {} ended with {}", arguments.join(" "), output.status);
+        }
+        Ok(())
+    }
+}
