@@ -124,6 +124,7 @@ pub(crate) fn run(picture: Option<&Path>) -> anyhow::Result<()> {
         fs_err::write(path, picture.svg())?;
         println!("the picture is in {}", path.display());
     }
+    scratch.settle();
     println!("\nthe demo took {:.0} s", began.elapsed().as_secs_f32());
     Ok(())
 }

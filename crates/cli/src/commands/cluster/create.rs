@@ -226,7 +226,7 @@ fn stages(performed: &[Performed]) -> Vec<Stage> {
         name: name.into(),
         count,
         began,
-        took: end - began,
+        took: end.saturating_sub(began),
     };
     let mut stages: Vec<Stage> = stages.into_iter().map(stage).collect();
     stages.sort_by_key(|stage| stage.began);
