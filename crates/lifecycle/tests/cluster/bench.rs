@@ -75,6 +75,7 @@ pub(crate) struct Bench {
     pub(crate) vcenters: Arc<Vec<VCenter>>,
     pub(crate) directory: TempDir,
     pub(crate) infra_id: String,
+    pub(crate) patience: Patience,
 }
 
 /// Always the same letters, so that ids can be foretold.
@@ -111,7 +112,7 @@ impl Bench {
     /// Another cluster on vCenters that are there.
     pub(crate) fn on(vcenters: Arc<Vec<VCenter>>, name: &str) -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let bench = Bench { vcenters, directory, infra_id: String::new() };
+        let bench = Bench { vcenters, directory, infra_id: String::new(), patience: PATIENCE };
         bench.write_config(name, "administrator@vsphere.local", "PW");
         let make = |request: &Request<'_>| {
             let pki =
@@ -186,22 +187,26 @@ platform:
 
     pub(crate) fn open(&self, purpose: Purpose) -> Result<Project, Error> {
         self.request(|request| match purpose {
-            Purpose::Create => Project::open(request, PATIENCE),
-            _ => Project::open_to_destroy(request, None, PATIENCE),
+            Purpose::Create => Project::open(request, self.patience),
+            _ => Project::open_to_destroy(request, None, self.patience),
         })
     }
 
     /// The directory is lost; the id is known.
     pub(crate) fn open_by_id(&self, infra_id: &str) -> Result<Project, Error> {
         let infra_id = InfraId::try_from(infra_id.to_owned()).unwrap();
-        self.request(|request| Project::open_to_destroy(request, Some(infra_id), PATIENCE))
+        self.request(|request| Project::open_to_destroy(request, Some(infra_id), self.patience))
     }
 
     /// What would be done.
     pub(crate) fn plan(&self, purpose: Purpose) -> Result<Prospect, Error> {
+        self.plan_with(purpose, &[])
+    }
+
+    pub(crate) fn plan_with(&self, purpose: Purpose, recreate: &[String]) -> Result<Prospect, Error> {
         process(async {
             let project = self.open(purpose)?;
-            let prospect = project.survey(purpose, &[]).await;
+            let prospect = project.survey(purpose, recreate).await;
             project.close().await;
             prospect
         })
@@ -221,7 +226,7 @@ platform:
         process(async {
             let mut project = self.open(purpose)?;
             let prospect = project.survey(purpose, recreate).await?;
-            let mut options = Options { pauses: PAUSES, ..prospect.options(recreate, PATIENCE) };
+            let mut options = Options { pauses: PAUSES, ..prospect.options(recreate, self.patience) };
             tune(&mut options);
             let outcome = project.apply_with(prospect, &options, &Nobody, std::future::pending()).await?;
             // A process that dies does not log out.

@@ -5,6 +5,7 @@
 mod bench;
 mod contract;
 mod crash;
+mod dice;
 mod doubt;
 mod faults;
 mod isolation;
