@@ -17,6 +17,7 @@ use crate::journal::{Journal, JournalError};
 use crate::platform::{Platform, Query};
 use crate::progress::Listener;
 use crate::resource::{Endpoint, Goal, Graph, Id, Resource};
+use crate::retry::Pauses;
 use crate::world::{Sight, World};
 
 /// A moment at which a test ends the run as if the process had died.
@@ -37,6 +38,7 @@ pub struct Options {
     pub budgets: Budgets,
     /// How often a step is tried before its resource fails.
     pub attempts: u32,
+    pub pauses: Pauses,
     /// How long an endpoint may be silent before what is left there fails.
     pub patience: Duration,
     /// How long running steps may go on after the run was cancelled.
@@ -52,6 +54,7 @@ impl Default for Options {
         Options {
             budgets: Budgets::default(),
             attempts: 5,
+            pauses: Pauses::default(),
             patience: Duration::from_mins(10),
             grace: Duration::from_secs(10),
             recreate: BTreeSet::new(),
@@ -62,10 +65,11 @@ impl Default for Options {
 
 impl std::fmt::Debug for Options {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Options { budgets, attempts, patience, grace, recreate, fate: _ } = self;
+        let Options { budgets, attempts, pauses, patience, grace, recreate, fate: _ } = self;
         f.debug_struct("Options")
             .field("budgets", budgets)
             .field("attempts", attempts)
+            .field("pauses", pauses)
             .field("patience", patience)
             .field("grace", grace)
             .field("recreate", recreate)

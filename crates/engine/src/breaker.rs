@@ -4,14 +4,15 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use crate::retry::Pauses;
+
 /// Failures in a row that open it.
 const THRESHOLD: u32 = 3;
-const FIRST_PAUSE: Duration = Duration::from_secs(1);
-const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 /// One endpoint's breaker. After some failures in a row nothing is sent for a while; then one probe decides.
 #[derive(Debug)]
 pub(crate) struct Breaker {
+    pauses: Pauses,
     failures: u32,
     pause: Duration,
     rests_until: Option<Instant>,
@@ -19,21 +20,20 @@ pub(crate) struct Breaker {
     pub(crate) reason: String,
 }
 
-impl Default for Breaker {
-    fn default() -> Self {
+impl Breaker {
+    pub(crate) fn new(pauses: Pauses) -> Self {
         Breaker {
+            pauses,
             failures: 0,
-            pause: FIRST_PAUSE,
+            pause: pauses.rest,
             rests_until: None,
             silent_since: None,
             reason: String::new(),
         }
     }
-}
 
-impl Breaker {
     pub(crate) fn succeeded(&mut self) {
-        *self = Breaker::default();
+        *self = Breaker::new(self.pauses);
     }
 
     /// Whether this failure opened it.
@@ -47,7 +47,7 @@ impl Breaker {
         }
         let first = self.rests_until.is_none();
         self.rests_until = Some(now + self.pause);
-        self.pause = (self.pause * 2).min(LONGEST_PAUSE);
+        self.pause = (self.pause * 2).min(self.pauses.longest);
         first
     }
 
@@ -72,10 +72,11 @@ mod tests {
     use std::time::Duration;
 
     use super::Breaker;
+    use crate::retry::Pauses;
 
     #[tokio::test(start_paused = true)]
     async fn opens_after_failures_in_a_row_and_pauses_longer_each_time() {
-        let mut breaker = Breaker::default();
+        let mut breaker = Breaker::new(Pauses::default());
         assert!(!breaker.failed("no route".into()));
         breaker.succeeded();
         assert!(!breaker.failed("a".into()) && !breaker.failed("b".into()));

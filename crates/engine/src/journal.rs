@@ -1,6 +1,6 @@
 //! What was intended, and what became of it: written before it happens.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -12,7 +12,7 @@ use serde_json::Value;
 use thiserror::Error;
 use uuid::Uuid;
 
-use crate::resource::Id;
+use crate::resource::{Endpoint, Id};
 
 /// One line of a journal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -118,6 +118,19 @@ impl FileJournal {
 
     pub fn entries(&self) -> &[Entry] {
         &self.memory.entries
+    }
+
+    /// Nothing is left of what was made on some endpoints.
+    pub async fn forget(&mut self, endpoints: &BTreeSet<Endpoint>) -> Result<(), JournalError> {
+        let gone = self.memory.made.keys().filter(|id| endpoints.contains(&id.endpoint));
+        let entry = |id: &Id| Entry {
+            at: Timestamp::now(),
+            resource: id.clone(),
+            verb: "forget".into(),
+            event: Event::Done { state: None },
+        };
+        let entries: Vec<Entry> = gone.map(entry).collect();
+        if entries.is_empty() { Ok(()) } else { self.append(entries).await }
     }
 }
 

@@ -14,6 +14,7 @@
 //! | [`apply`] | the executor |
 //! | [`journal`] | what was intended and what became of it, on disk before it happens |
 //! | [`budget`], [`breaker`] | how much at once, and when to leave an endpoint alone |
+//! | [`retry`] | how long to wait before trying again |
 //! | [`progress`] | what listeners are told |
 
 pub mod apply;
@@ -24,7 +25,7 @@ pub mod plan;
 pub mod platform;
 pub mod progress;
 pub mod resource;
-mod retry;
+pub mod retry;
 pub mod step;
 pub mod world;
 

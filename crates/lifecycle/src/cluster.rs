@@ -73,8 +73,16 @@ pub struct Prospect {
     pub world: World<State>,
     /// What should be known about it.
     pub notes: Vec<String>,
+    purpose: Purpose,
     graph: Graph<Wanted>,
     budgets: Budgets,
+}
+
+impl Prospect {
+    /// How it is applied.
+    pub fn options(&self, recreate: &[String], patience: Patience) -> Options {
+        Options { patience: patience.silence, ..options(&self.graph, recreate, self.budgets.clone()) }
+    }
 }
 
 /// What may be asked of vCenters.
@@ -200,12 +208,15 @@ impl Project {
         };
         let graph = Graph::new(resources)?;
         let world = observe(&self.platform, &graph, &self.journal).await;
+        if purpose == Purpose::Destroy {
+            scan::check_seen(&world)?;
+        }
         let options = options(&graph, recreate, Budgets::default());
         let plan = plan(&*self.platform, &graph, &world, |resource, sight| {
             doubt(resource, sight, self.journal.made(&resource.id), &options.recreate)
         });
         let budgets = self.platform.budgets(&graph).await;
-        Ok(Prospect { plan, world, notes, graph, budgets })
+        Ok(Prospect { plan, world, notes, purpose, graph, budgets })
     }
 
     /// The image that a plan needs and that is not on this machine yet, by its URL.
@@ -235,9 +246,26 @@ impl Project {
         listener: &impl Listener,
         cancelled: impl Future<Output = ()> + Send,
     ) -> Result<Outcome<State>, Error> {
-        let Prospect { world, graph, budgets, .. } = prospect;
-        let options = Options { patience: patience.silence, ..options(&graph, recreate, budgets) };
-        Ok(apply(&self.platform, &graph, world, &mut self.journal, listener, &options, cancelled).await?)
+        let options = prospect.options(recreate, patience);
+        self.apply_with(prospect, &options, listener, cancelled).await
+    }
+
+    /// [`Self::apply`] with other options than it would have taken.
+    pub async fn apply_with(
+        &mut self,
+        prospect: Prospect,
+        options: &Options,
+        listener: &impl Listener,
+        cancelled: impl Future<Output = ()> + Send,
+    ) -> Result<Outcome<State>, Error> {
+        let Prospect { world, graph, purpose, .. } = prospect;
+        let outcome =
+            apply(&self.platform, &graph, world, &mut self.journal, listener, options, cancelled).await?;
+        if purpose == Purpose::Destroy && outcome.is_done() {
+            // What went before a crash, or by another hand, would be missed when the cluster is made again.
+            self.journal.forget(&graph.endpoints()).await?;
+        }
+        Ok(outcome)
     }
 
     /// Ends the sessions on all vCenters.

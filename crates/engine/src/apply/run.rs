@@ -347,22 +347,26 @@ impl<'a, P: Platform, J: Journal, L: Listener> Run<'a, P, J, L> {
     fn failed(&mut self, step: &Step<P::Action>, error: &str, severity: Severity, remedy: Option<String>) {
         let id = &step.resource;
         let give_up = End::Failed { verb: step.verb.clone(), error: error.to_owned(), remedy };
+        let (verb, count) = self.attempts.entry(id.clone()).or_insert_with(|| (step.verb.clone(), 0));
+        if *verb != step.verb {
+            (*verb, *count) = (step.verb.clone(), 0);
+        }
+        // Nothing is tried before a look has succeeded: an endpoint that is away for long costs one attempt, one that
+        // answers everything but this call costs them all.
+        *count += 1;
+        let count = *count;
         let pause = match severity {
             Severity::Lasting => return self.settle(id, give_up),
-            Severity::Unreachable => match self.silent(&id.endpoint, error) {
-                Some(pause) => pause,
-                None => return self.settle(id, give_up),
-            },
+            _ if count >= self.options.attempts => return self.settle(id, give_up),
+            Severity::Unreachable => {
+                let Some(pause) = self.silent(&id.endpoint, error) else {
+                    self.settle(id, give_up);
+                    return self.abandon(&id.endpoint, error);
+                };
+                pause
+            }
             Severity::Passing { after } => {
-                let (verb, count) = self.attempts.entry(id.clone()).or_insert_with(|| (step.verb.clone(), 0));
-                if *verb != step.verb {
-                    (*verb, *count) = (step.verb.clone(), 0);
-                }
-                *count += 1;
-                if *count >= self.options.attempts {
-                    return self.settle(id, give_up);
-                }
-                after.unwrap_or_else(|| retry::pause(*count, id))
+                after.unwrap_or_else(|| retry::pause(&self.options.pauses, count, id))
             }
         };
         self.listener.tell(&Event::Retrying { resource: id, verb: &step.verb, error, pause });
@@ -371,13 +375,14 @@ impl<'a, P: Platform, J: Journal, L: Listener> Run<'a, P, J, L> {
 
     /// An endpoint did not answer. How long to leave it alone; `None` when that has lasted too long.
     fn silent(&mut self, endpoint: &Endpoint, error: &str) -> Option<Duration> {
-        let breaker = self.breakers.entry(endpoint.clone()).or_default();
+        let pauses = self.options.pauses;
+        let breaker = self.breakers.entry(endpoint.clone()).or_insert_with(|| Breaker::new(pauses));
         let opened = breaker.failed(error.to_owned());
         if breaker.silent_for() > self.options.patience {
             return None;
         }
         let until = breaker.open_until();
-        let pause = until.map_or_else(|| retry::pause(1, endpoint), |until| until - Instant::now());
+        let pause = until.map_or_else(|| retry::pause(&pauses, 1, endpoint), |until| until - Instant::now());
         if opened {
             self.listener.tell(&Event::Silent { endpoint, error, pause });
         }

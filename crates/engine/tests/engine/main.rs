@@ -236,6 +236,19 @@ fn what_fails_for_good_holds_up_only_what_needs_it() {
     });
 }
 
+/// The endpoint answers everything but one call: that one is given up, however patient one is with silence.
+#[test]
+fn a_call_that_never_gets_through_is_given_up() {
+    virtual_time(async {
+        let toy = Arc::new(Toy::default());
+        toy.server().troubles = vec![Some(Trouble::Before); 50];
+        let wanted = graph(&[vec![]], Goal::Present);
+        let outcome = run(&toy, &wanted, &mut MemoryJournal::default(), &Options::default()).await;
+        assert!(matches!(outcome.ends[&id("vc1", 0)], End::Failed { .. }), "{:?}", outcome.ends);
+        assert_eq!(toy.server().troubles.len(), 45, "five attempts");
+    });
+}
+
 /// An endpoint that answers and shows nothing: nothing of what was made is made again.
 #[test]
 fn an_empty_inventory_is_not_believed() {

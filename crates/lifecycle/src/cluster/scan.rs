@@ -6,10 +6,10 @@ use slipway_config::ids::InfraId;
 use slipway_config::install_config::vsphere::{FailureDomain, Platform, ZoneKind};
 use slipway_config::install_config::{InstallConfig, Platform as AnyPlatform};
 use slipway_config::inventory::{Branch, InventoryPath};
-use slipway_engine::{Endpoint, Goal, Id, Resource};
+use slipway_engine::{Endpoint, Goal, Id, Resource, Sight, World};
 use slipway_providers::vsphere::kinds::{
-    Apart, CLUSTER_MARK, Folder, Machine, Place, Policy, Power, Source, Template, VSphere, Volumes, Wanted,
-    Zone,
+    Apart, CLUSTER_MARK, Folder, Machine, OBJECT_MARK, Place, Policy, Power, Source, State, Template,
+    VSphere, Volumes, Wanted, Zone,
 };
 use slipway_providers::vsphere::paths::unescape;
 use slipway_providers::vsphere::properties::{Object, Wanted as Properties};
@@ -67,6 +67,17 @@ pub(super) async fn resources(
     }
     blind.sort();
     if blind.is_empty() { Ok(resources) } else { Err(Error::Blind { vcenters: blind }) }
+}
+
+/// The same goes for what was found and cannot be looked at, and for another vCenter than the cluster was made on.
+pub(super) fn check_seen(world: &World<State>) -> Result<(), Error> {
+    let mut blind = BTreeSet::new();
+    for (id, sight) in world.iter() {
+        if let Sight::Unknown(reason) = sight {
+            blind.insert(format!("{} ({reason})", id.endpoint));
+        }
+    }
+    if blind.is_empty() { Ok(()) } else { Err(Error::Blind { vcenters: blind.into_iter().collect() }) }
 }
 
 fn haunts(platform: &Platform, infra_id: &InfraId, blueprint: &Blueprint) -> BTreeMap<Endpoint, Haunts> {
@@ -203,16 +214,18 @@ async fn objects(
     };
     let mut machines = client.retrieve(&of_kind("VirtualMachine"), &wanted).await?;
     let mut folders: BTreeSet<String> = client.paths(&of_kind("Folder")).await?.into_iter().collect();
-    let mut unmarked = Vec::new();
+    // Folders may be in each other.
+    let mut unmarked = BTreeMap::new();
     for path in &haunts.folders {
         let Some(folder) = client.find(path).await? else { continue };
         if path.rsplit('/').next() == Some(infra_id.as_str()) {
             folders.insert(path.clone());
         }
         let inside = client.retrieve_below(&folder, &wanted).await?;
-        unmarked.extend(inside.into_iter().filter(|machine| !tagged.contains(&machine.moref)));
+        let untagged = inside.into_iter().filter(|machine| !tagged.contains(&machine.moref));
+        unmarked.extend(untagged.map(|machine| (machine.moref.clone(), machine)));
     }
-    machines.extend(marked(client, infra_id, unmarked).await?);
+    machines.extend(marked(client, infra_id, unmarked.into_values().collect()).await?);
     let morefs: Vec<MoRef> = machines.iter().map(|machine| machine.moref.clone()).collect();
     let paths = client.paths(&morefs).await?;
     let remains = machines.iter().zip(paths).filter_map(|(machine, path)| {
@@ -226,7 +239,8 @@ async fn objects(
     Ok((remains.collect(), folders))
 }
 
-/// Those that say themselves that they are of this cluster: a crash may have kept the tag off them.
+/// Those that say themselves that they are of this cluster: a crash may have kept the tag off them. A copy that somebody
+/// has made of one says so too, but has another id than it says.
 async fn marked(
     client: &Client,
     infra_id: &InfraId,
@@ -235,14 +249,19 @@ async fn marked(
     let morefs: Vec<MoRef> = machines.iter().map(|machine| machine.moref.clone()).collect();
     let wanted = [Properties { kind: "VirtualMachine", properties: &["config.extraConfig"] }];
     let configs = client.retrieve(&morefs, &wanted).await?;
-    let is_ours = |object: &Object| {
+    let marks = |object: &Object| {
         let options = object.properties.get("config.extraConfig").map(|config| config.children.as_slice());
-        let mark = |option: &slipway_providers::vsphere::soap::Element| {
-            option.text_of("key") == CLUSTER_MARK && option.text_of("value") == infra_id.as_str()
+        let value = |key: &str| {
+            let option = options.unwrap_or_default().iter().find(|option| option.text_of("key") == key)?;
+            Some(option.text_of("value").to_owned())
         };
-        options.unwrap_or_default().iter().any(mark)
+        Some((object.moref.clone(), (value(CLUSTER_MARK)?, value(OBJECT_MARK)?)))
     };
-    let ours: BTreeSet<MoRef> =
-        configs.iter().filter(|object| is_ours(object)).map(|object| object.moref.clone()).collect();
-    Ok(machines.into_iter().filter(|machine| ours.contains(&machine.moref)).collect())
+    let marks: BTreeMap<MoRef, (String, String)> = configs.iter().filter_map(marks).collect();
+    let is_ours = |machine: &Object| {
+        marks.get(&machine.moref).is_some_and(|(cluster, id)| {
+            cluster == infra_id.as_str() && id == machine.text("config.instanceUuid")
+        })
+    };
+    Ok(machines.into_iter().filter(is_ours).collect())
 }

@@ -95,6 +95,7 @@ pub enum State {
         volumes: Vec<String>,
     },
     Rule {
+        /// The machines it keeps apart, or the group of hosts it binds to.
         members: Vec<String>,
         /// Whether everything that belongs to it is there.
         whole: bool,
@@ -281,7 +282,7 @@ impl Platform for VSphere {
             Wanted::Folder(folder) => folder.next(id, *goal, own),
             Wanted::Template(template) => template.next(id, *goal, own),
             Wanted::Machine(machine) => machine.next(id, *goal, own),
-            Wanted::Apart(apart) => Ok(apart.next(id, *goal, own)),
+            Wanted::Apart(apart) => Ok(apart.next(id, *goal, seen)),
             Wanted::Zone(zone) => Ok(zone.next(id, *goal, own)),
             Wanted::Power(power) => Ok(power.next(id, *goal, own, self.address_limit)),
             Wanted::Volumes(volumes) => Ok(volumes.next(id, *goal, own)),
@@ -323,7 +324,7 @@ impl Platform for VSphere {
                 }
                 Some(own)
             }
-            (Action::AddRule | Action::EditRule, Wanted::Apart(apart), _) => Some(apart.made()),
+            (Action::AddRule | Action::EditRule, Wanted::Apart(_), _) => Some(Apart::made(seen)),
             (Action::AddRule | Action::EditRule, Wanted::Zone(zone), _) => Some(zone.made()),
             (Action::PowerOn, ..) => {
                 Some(State::Power { moref: String::new(), on: true, addresses: Vec::new() })

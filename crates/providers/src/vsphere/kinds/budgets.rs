@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use slipway_engine::budget::Budgets;
 use slipway_engine::{Endpoint, Graph};
+use tokio::task::JoinSet;
 
 use super::{VCenter, VSphere, Wanted};
 use crate::vsphere::properties::Wanted as Properties;
@@ -19,13 +20,21 @@ impl VSphere {
     /// Budgets for what a graph wants. A cluster whose hosts cannot be counted gets that of one host.
     pub async fn budgets(&self, graph: &Graph<Wanted>) -> Budgets {
         let mut budgets = Budgets::default();
+        // All at once: one that does not answer delays the others only once.
+        let mut counts = JoinSet::new();
         for (endpoint, vcenter) in &self.vcenters {
             budgets.limit(endpoint, "tasks", TASKS);
             for cluster in clusters(graph, endpoint) {
-                let hosts = vcenter.hosts_of(cluster).await.unwrap_or(1);
-                budgets.limit(endpoint, cluster, hosts.max(1) * UNITS_PER_HOST);
-                budgets.limit(endpoint, &format!("rules of {cluster}"), 1);
+                let (endpoint, vcenter, cluster) = (endpoint.clone(), vcenter.clone(), cluster.to_owned());
+                counts.spawn(async move {
+                    let hosts = vcenter.hosts_of(&cluster).await.unwrap_or(1);
+                    (endpoint, cluster, hosts)
+                });
             }
+        }
+        for (endpoint, cluster, hosts) in counts.join_all().await {
+            budgets.limit(&endpoint, &cluster, hosts.max(1) * UNITS_PER_HOST);
+            budgets.limit(&endpoint, &format!("rules of {cluster}"), 1);
         }
         budgets
     }

@@ -75,12 +75,21 @@ const LASTING: [&str; 9] = [
     "InvalidName",
 ];
 
+/// Whether nobody answered: at once, or when a task was followed.
+fn is_silence(cause: &Cause) -> bool {
+    match cause {
+        Cause::Connect(_) | Cause::Timeout(_) | Cause::Broken(_) => true,
+        Cause::Unheard(error) => is_silence(&error.source),
+        _ => false,
+    }
+}
+
 impl Failure for KindError {
     fn severity(&self) -> Severity {
         let passing = Severity::Passing { after: None };
         match self {
             KindError::Call(error) => match (&error.source, error.retry()) {
-                (Cause::Connect(_) | Cause::Timeout(_) | Cause::Broken(_), _) => Severity::Unreachable,
+                (cause, _) if is_silence(cause) => Severity::Unreachable,
                 (Cause::Untrusted(_) | Cause::Stranger { .. }, _) => Severity::Lasting,
                 (_, Retry::Later(after)) => Severity::Passing { after },
                 (Cause::Fault(fault), _) => match fault.kind {

@@ -330,14 +330,7 @@ impl Found {
     fn apart(&self, cluster: &str, name: &str) -> Option<State> {
         let rule = self.placements.get(cluster)?.rules.iter().find(|rule| rule.name == name)?;
         let RuleKind::Apart(machines) = &rule.kind else { return None };
-        let name = |moref: &MoRef| {
-            let found = self.machines.iter().find(|machine| machine.moref == *moref);
-            found.map_or_else(
-                || moref.reference.to_string(),
-                |machine| unescape(machine.text("name")).into_owned(),
-            )
-        };
-        let mut members: Vec<String> = machines.iter().map(name).collect();
+        let mut members: Vec<String> = machines.iter().map(|moref| moref.reference.to_string()).collect();
         members.sort();
         Some(State::Rule { members, whole: true })
     }

@@ -5,7 +5,6 @@ use std::time::Duration;
 use slipway_engine::{Goal, Id, Seen, Step};
 
 use super::{Action, KindError, State, VCenter, absent, need, step};
-use crate::vsphere::MoRef;
 use crate::vsphere::placement::{Edit, Group, Members, Rule, RuleKind};
 
 const LIMIT: Duration = Duration::from_mins(2);
@@ -44,14 +43,25 @@ pub(super) fn rule_step(
     step
 }
 
+/// The machines a rule is about, as the vCenter knows them: their names are anybody's to change.
+fn members(seen: &Seen<State>) -> Vec<String> {
+    let machine = |(id, state): (&Id, &State)| match state {
+        State::Machine { moref, .. } if &*id.kind == "machine" => Some(moref.clone()),
+        _ => None,
+    };
+    let mut members: Vec<String> = seen.needs.iter().filter_map(machine).collect();
+    members.sort();
+    members
+}
+
 impl Apart {
-    pub(super) fn made(&self) -> State {
-        State::Rule { members: self.machines.clone(), whole: true }
+    pub(super) fn made(seen: &Seen<State>) -> State {
+        State::Rule { members: members(seen), whole: true }
     }
 
-    pub(super) fn next(&self, id: &Id, goal: Goal, own: Option<&State>) -> Option<Step<Action>> {
+    pub(super) fn next(&self, id: &Id, goal: Goal, seen: &Seen<State>) -> Option<Step<Action>> {
         let Apart { name, compute_cluster, machines } = self;
-        let (action, verb, sentence) = match (goal, own) {
+        let (action, verb, sentence) = match (goal, &seen.own) {
             (Goal::Present, None) => (
                 Action::AddRule,
                 "add rule",
@@ -60,7 +70,7 @@ impl Apart {
                     machines.join(", ")
                 ),
             ),
-            (Goal::Present, Some(State::Rule { members, .. })) if members != machines => (
+            (Goal::Present, Some(State::Rule { members, .. })) if *members != self::members(seen) => (
                 Action::EditRule,
                 "edit rule",
                 format!("make the rule `{name}` of {compute_cluster} about {}", machines.join(", ")),
@@ -90,11 +100,7 @@ impl Apart {
             (Action::RemoveRule, None) => return Ok(None),
             (Action::RemoveRule, Some(rule)) => Edit::RemoveRule { key: rule.key },
             (_, found) => {
-                let machine = |(id, state): (&Id, &State)| match state {
-                    State::Machine { moref, .. } if &*id.kind == "machine" => Some(vcenter.moref(moref)),
-                    _ => None,
-                };
-                let machines: Vec<MoRef> = seen.needs.iter().filter_map(machine).collect();
+                let machines = members(seen).iter().map(|moref| vcenter.moref(moref)).collect();
                 let rule = Rule {
                     key: found.as_ref().map_or(0, |rule| rule.key),
                     name: self.name.clone(),
@@ -108,7 +114,7 @@ impl Apart {
         };
         let task = vcenter.client.change_placement(&cluster, &[edit]).await?;
         vcenter.client.finish(&task, LIMIT).await?;
-        Ok((action != Action::RemoveRule).then(|| self.made()))
+        Ok((action != Action::RemoveRule).then(|| Self::made(seen)))
     }
 }
 

@@ -1,0 +1,46 @@
+#!/usr/bin/env python3
+"""Do what people do to machines behind our back, with the official client.
+
+usage: administrator.py URL USER PASSWORD CA_FILE rename PATH NAME
+                                                  move PATH FOLDER
+                                                  copy PATH NAME
+                                                  destroy PATH
+"""
+import ssl
+import sys
+from urllib.parse import urlparse
+
+from pyVim.connect import Disconnect, SmartConnect
+from pyVim.task import WaitForTask
+from pyVmomi import vim
+
+
+def main():
+    url, user, password, ca_file, verb, path = sys.argv[1:7]
+    server = urlparse(url)
+    context = ssl.create_default_context(cafile=ca_file)
+    instance = SmartConnect(host=server.hostname, port=server.port, user=user, pwd=password, sslContext=context)
+    try:
+        index = instance.RetrieveContent().searchIndex
+        found = index.FindByInventoryPath(path)
+        if found is None:
+            sys.exit("there is no %s" % path)
+        if verb == "rename":
+            WaitForTask(found.Rename_Task(sys.argv[7]))
+        elif verb == "move":
+            WaitForTask(index.FindByInventoryPath(sys.argv[7]).MoveIntoFolder_Task([found]))
+        elif verb == "copy":
+            spec = vim.vm.CloneSpec(location=vim.vm.RelocateSpec(), powerOn=False, template=False)
+            WaitForTask(found.CloneVM_Task(folder=found.parent, name=sys.argv[7], spec=spec))
+        elif verb == "destroy":
+            if found.runtime.powerState == "poweredOn":
+                WaitForTask(found.PowerOffVM_Task())
+            WaitForTask(found.Destroy_Task())
+        else:
+            sys.exit(__doc__)
+    finally:
+        Disconnect(instance)
+
+
+if __name__ == "__main__":
+    main()

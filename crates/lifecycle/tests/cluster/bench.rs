@@ -1,0 +1,391 @@
+//! A cluster on vCenters of its own, and everything a test does to it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use slipway_assets::Pki;
+use slipway_assets::random::Random;
+use slipway_config::ids::InfraId;
+use slipway_engine::apply::{Fate, Moment};
+use slipway_engine::progress::Nobody;
+use slipway_engine::retry::Pauses;
+use slipway_engine::{End, Options, Outcome};
+use slipway_lifecycle::cluster::{Error, Patience, Project, Prospect, Purpose};
+use slipway_lifecycle::create::{Generators, Request, create_ignition_with};
+use slipway_lifecycle::environment::Environment;
+use slipway_lifecycle::random::OsRandom;
+use slipway_providers::vsphere::kinds::State;
+use slipway_testkit::python;
+use slipway_testkit::vcenter::{ADMINISTRATOR, VCenter};
+use tempfile::TempDir;
+
+/// The addresses of vCenters; all of 127.0.0.0/8 is this machine.
+const SERVERS: [&str; 3] = ["127.0.0.1", "127.0.0.2", "127.0.0.3"];
+pub(crate) const ZONES: [&str; 3] = ["north", "south", "west"];
+
+pub(crate) const PATIENCE: Patience = Patience {
+    call: Duration::from_secs(5),
+    address: Duration::from_secs(10),
+    silence: Duration::from_secs(5),
+};
+
+pub(crate) const PAUSES: Pauses = Pauses {
+    first: Duration::from_millis(20),
+    rest: Duration::from_millis(50),
+    longest: Duration::from_millis(400),
+};
+
+/// What a vCenter has before there is a cluster.
+pub(crate) fn inventory(position: usize) -> Value {
+    let zone = ZONES[position];
+    json!({
+        "vcenter": {"name": zone},
+        "dhcp": format!("10.{}.0.0/16", 20 + position),
+        "datacenters": [{
+            "name": zone,
+            "clusters": [{"name": "compute", "drs": {"enabled": true}, "hosts": [{"name": "esx", "count": 3}]}],
+            "datastores": [{"name": "vsan", "capacity_gb": 90000, "free_gb": 80000}],
+            "networks": [{"name": "cluster-net"}, {"name": "other-net"}],
+            "vms": [{
+                "name": "rhcos", "template": true, "cluster": "compute", "datastore": "vsan",
+                "networks": ["cluster-net"], "disks_gb": [16], "hardware_version": "vmx-19",
+            }],
+        }],
+        "categories": [
+            {"name": "openshift-region", "cardinality": "SINGLE", "tags": [{"name": "europe", "attach": [format!("/{zone}")]}]},
+            {"name": "openshift-zone", "cardinality": "SINGLE",
+             "tags": [{"name": zone, "attach": [format!("/{zone}/host/compute")]}]},
+        ],
+    })
+}
+
+pub(crate) fn start(position: usize, inventory: &Value, arguments: &[&str]) -> VCenter {
+    let server = SERVERS[position];
+    let arguments = [&["--tls-name", server], arguments].concat();
+    VCenter::start_at(server.parse().unwrap(), inventory, &arguments).unwrap()
+}
+
+/// vCenters and the directory of a cluster on them.
+pub(crate) struct Bench {
+    pub(crate) vcenters: Arc<Vec<VCenter>>,
+    pub(crate) directory: TempDir,
+    pub(crate) infra_id: String,
+    pub(crate) patience: Patience,
+}
+
+/// Always the same letters, so that ids can be foretold.
+struct Fixed;
+
+impl Random for Fixed {
+    fn fill(&self, buffer: &mut [u8]) {
+        buffer.fill(7);
+    }
+}
+
+/// Keys take long, and no test here looks at them.
+fn keys(make: impl Fn() -> Pki) -> Pki {
+    static KEYS: OnceLock<Pki> = OnceLock::new();
+    KEYS.get_or_init(make).clone()
+}
+
+fn environment() -> Environment {
+    [("PW", ADMINISTRATOR.1), ("WEAK", "weak")].into_iter().collect()
+}
+
+/// Runs something like a process of its own: when it ends, everything it has started ends.
+pub(crate) fn process<T>(work: impl Future<Output = T>) -> T {
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    runtime.enable_all().build().unwrap().block_on(work)
+}
+
+impl Bench {
+    pub(crate) fn new(count: usize) -> Self {
+        let vcenters = (0..count).map(|position| start(position, &inventory(position), &[])).collect();
+        Self::on(Arc::new(vcenters), "harbour")
+    }
+
+    /// Another cluster on vCenters that are there.
+    pub(crate) fn on(vcenters: Arc<Vec<VCenter>>, name: &str) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let bench = Bench { vcenters, directory, infra_id: String::new(), patience: PATIENCE };
+        bench.write_config(name, "administrator@vsphere.local", "PW");
+        let make = |request: &Request<'_>| {
+            let pki =
+                |config: &_, now, _: &dyn Random| Ok(keys(|| Pki::generate(config, now, &OsRandom).unwrap()));
+            create_ignition_with(request, &Generators { pki: &pki, ..Generators::default() })
+        };
+        let made = bench.request(make).unwrap();
+        Bench { infra_id: made.infra_id, ..bench }
+    }
+
+    /// An install-config with a failure domain on each vCenter.
+    pub(crate) fn write_config(&self, name: &str, user: &str, password: &str) {
+        let mut text = format!(
+            "apiVersion: v1
+baseDomain: example.com
+metadata: {{name: {name}}}
+controlPlane: {{name: master, replicas: 3}}
+compute: [{{name: worker, replicas: 2}}]
+networking: {{machineNetwork: [{{cidr: 127.20.0.0/16}}]}}
+pullSecret: '{{\"auths\":{{\"registry.example.com\":{{\"auth\":\"dXNlcjpwYXNzd29yZA==\"}}}}}}'
+payload: {{releaseImage: \"quay.io/openshift-release-dev/ocp-release:4.20.3-x86_64\"}}
+platform:
+  vsphere:
+    apiVIPs: [127.20.0.10]
+    ingressVIPs: [127.20.0.11]
+    vcenters:
+"
+        );
+        for (zone, vcenter) in ZONES.iter().zip(&*self.vcenters) {
+            text.push_str(&format!(
+                "    - {{server: {}, port: {}, user: '{user}', passwordEnv: {password}, datacenters: [{zone}], tls: \
+                 {{thumbprint: '{}'}}}}\n",
+                vcenter.host(),
+                vcenter.port(),
+                vcenter.thumbprint_sha256(),
+            ));
+        }
+        text.push_str("    failureDomains:\n");
+        for (zone, vcenter) in ZONES.iter().zip(&*self.vcenters) {
+            text.push_str(&format!(
+                "    - name: {zone}
+      region: europe
+      zone: {zone}
+      server: {}
+      topology:
+        datacenter: {zone}
+        computeCluster: /{zone}/host/compute
+        datastore: /{zone}/datastore/vsan
+        networks: [cluster-net]
+        template: /{zone}/vm/rhcos
+",
+                vcenter.host(),
+            ));
+        }
+        fs_err::write(self.path("install-config.yaml"), text).unwrap();
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    fn request<T>(&self, work: impl FnOnce(&Request<'_>) -> T) -> T {
+        work(&Request {
+            directory: self.directory.path(),
+            force: false,
+            now: Timestamp::now(),
+            random: &Fixed,
+            environment: &environment(),
+            command: "a test",
+        })
+    }
+
+    pub(crate) fn open(&self, purpose: Purpose) -> Result<Project, Error> {
+        self.request(|request| match purpose {
+            Purpose::Create => Project::open(request, self.patience),
+            _ => Project::open_to_destroy(request, None, self.patience),
+        })
+    }
+
+    /// The directory is lost; the id is known.
+    pub(crate) fn open_by_id(&self, infra_id: &str) -> Result<Project, Error> {
+        let infra_id = InfraId::try_from(infra_id.to_owned()).unwrap();
+        self.request(|request| Project::open_to_destroy(request, Some(infra_id), self.patience))
+    }
+
+    /// What would be done.
+    pub(crate) fn plan(&self, purpose: Purpose) -> Result<Prospect, Error> {
+        self.plan_with(purpose, &[])
+    }
+
+    pub(crate) fn plan_with(&self, purpose: Purpose, recreate: &[String]) -> Result<Prospect, Error> {
+        process(async {
+            let project = self.open(purpose)?;
+            let prospect = project.survey(purpose, recreate).await;
+            project.close().await;
+            prospect
+        })
+    }
+
+    /// Does it, as a process of its own.
+    pub(crate) fn run(&self, purpose: Purpose) -> Result<Outcome<State>, Error> {
+        self.run_with(purpose, &[], |_| {})
+    }
+
+    pub(crate) fn run_with(
+        &self,
+        purpose: Purpose,
+        recreate: &[String],
+        tune: impl Fn(&mut Options),
+    ) -> Result<Outcome<State>, Error> {
+        process(async {
+            let mut project = self.open(purpose)?;
+            let prospect = project.survey(purpose, recreate).await?;
+            let mut options = Options { pauses: PAUSES, ..prospect.options(recreate, self.patience) };
+            tune(&mut options);
+            let outcome = project.apply_with(prospect, &options, &Nobody, std::future::pending()).await?;
+            // A process that dies does not log out.
+            if !outcome.cancelled {
+                project.close().await;
+            }
+            Ok(outcome)
+        })
+    }
+
+    /// Dies at a moment of a step.
+    pub(crate) fn die_at(&self, purpose: Purpose, at: (usize, Moment)) -> Outcome<State> {
+        let fate: Arc<Fate> = Arc::new(move |step, moment| (step, moment) == at);
+        self.run_with(purpose, &[], |options| options.fate = Some(fate.clone())).unwrap()
+    }
+
+    pub(crate) fn create(&self) {
+        assert_done(&self.run(Purpose::Create).unwrap());
+    }
+
+    pub(crate) fn destroy(&self) {
+        assert_done(&self.run(Purpose::Destroy).unwrap());
+    }
+
+    /// Everything on all vCenters.
+    pub(crate) fn snapshot(&self) -> Vec<BTreeMap<String, Value>> {
+        self.vcenters.iter().map(snapshot).collect()
+    }
+
+    /// Names of the machines on a vCenter, in order, without the template.
+    pub(crate) fn machines(&self, position: usize) -> Vec<String> {
+        let objects = self.vcenters[position].objects().unwrap();
+        let machines = objects.iter().filter(|object| object["type"] == "VirtualMachine");
+        let mut names: Vec<String> =
+            machines.map(|object| object["name"].as_str().unwrap().to_owned()).collect();
+        names.retain(|name| name != "rhcos");
+        names.sort();
+        names
+    }
+
+    pub(crate) fn name(&self, role: &str) -> String {
+        format!("{}-{role}", self.infra_id)
+    }
+
+    /// Where a machine of the first vCenter is.
+    pub(crate) fn machine_path(&self, role: &str) -> String {
+        format!("/north/vm/{}/{}", self.infra_id, self.name(role))
+    }
+
+    pub(crate) fn forget_requests(&self) {
+        for vcenter in &*self.vcenters {
+            vcenter.control("DELETE", "/requests", &Value::Null).unwrap();
+        }
+    }
+
+    /// Requests that change something, over all vCenters: how many of each method that were let through.
+    pub(crate) fn changes(&self) -> BTreeMap<String, usize> {
+        let mut changes = BTreeMap::new();
+        for vcenter in &*self.vcenters {
+            for request in requests(vcenter) {
+                if let Some(change) = change(&request) {
+                    *changes.entry(change).or_default() += 1;
+                }
+            }
+        }
+        changes
+    }
+}
+
+pub(crate) fn requests(vcenter: &VCenter) -> Vec<Value> {
+    let mut log = vcenter.control("GET", "/requests", &Value::Null).unwrap();
+    serde_json::from_value(log["requests"].take()).unwrap()
+}
+
+/// What a request changes in the inventory, in a word.
+fn change(request: &Value) -> Option<String> {
+    let text = |name: &str| request[name].as_str().unwrap_or_default().to_owned();
+    let (method, path, query) = (text("method"), text("path"), text("query"));
+    if request["kind"] == "soap" {
+        let reads = ["MarkAsTemplate", "CreateFolder"];
+        return (method.ends_with("_Task") || reads.contains(&&*method)).then_some(method);
+    }
+    let tagging = path.split("/cis/tagging/").nth(1)?;
+    let object = tagging.split('/').next()?;
+    match (method.as_str(), query.as_str()) {
+        ("POST", "") if !tagging.contains('/') => Some(format!("create {object}")),
+        ("DELETE", _) => Some(format!("delete {object}")),
+        ("POST", query) if query.contains("attach") && !query.contains("list") => Some("attach".to_owned()),
+        _ => None,
+    }
+}
+
+/// By path and type; without what differs between nothing and an empty list.
+fn snapshot(vcenter: &VCenter) -> BTreeMap<String, Value> {
+    let mut objects = BTreeMap::new();
+    for mut object in vcenter.objects().unwrap() {
+        if let Some(props) = object["props"].as_object_mut() {
+            props.retain(|_, value| !value.is_null() && value != &json!([]));
+            // The simulator gives back another number of bytes than a machine took.
+            props.remove("freeSpace");
+        }
+        let key = format!("{} {}", object["path"].as_str().unwrap(), object["type"].as_str().unwrap());
+        assert!(objects.insert(key.clone(), object).is_none(), "two of {key}");
+    }
+    objects
+}
+
+/// Everything is as it was; otherwise says what is not.
+pub(crate) fn assert_same(
+    before: &[BTreeMap<String, Value>],
+    after: &[BTreeMap<String, Value>],
+    context: &str,
+) {
+    for (before, after) in before.iter().zip(after) {
+        let keys: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
+        for key in keys {
+            assert_eq!(before.get(key), after.get(key), "{context}: {key}");
+        }
+    }
+}
+
+pub(crate) fn assert_done(outcome: &Outcome<State>) {
+    let bad: Vec<_> = outcome.ends.iter().filter(|(_, end)| !end.is_done()).collect();
+    assert!(bad.is_empty(), "{bad:#?}");
+}
+
+/// Why resources did not end well, one line each.
+pub(crate) fn reasons(outcome: &Outcome<State>) -> Vec<String> {
+    let line = |(id, end): (&slipway_engine::Id, &End)| match end {
+        End::Done { .. } => None,
+        End::Failed { verb, error, .. } => Some(format!("{id}: {verb}: {error}")),
+        End::Stopped { reason } | End::Unknown { reason } => Some(format!("{id}: {reason}")),
+        End::Blocked { by } => Some(format!("{id}: waits for {by}")),
+        End::Unfinished => Some(format!("{id}: unfinished")),
+    };
+    outcome.ends.iter().filter_map(line).collect()
+}
+
+fn python(script: &Path, vcenter: &VCenter, arguments: &[&str]) -> String {
+    let output = Command::new(python::find().unwrap())
+        .arg(script)
+        .args([&format!("https://{}", vcenter.address()), ADMINISTRATOR.0, ADMINISTRATOR.1])
+        .arg(vcenter.ca_file())
+        .args(arguments)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// What the official client sees.
+pub(crate) fn read_back(vcenter: &VCenter) -> Value {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let script = root.join("peers/vcsim/testdata/readback.py");
+    serde_json::from_str(&python(&script, vcenter, &[])).unwrap()
+}
+
+/// Somebody else does something, with the official client.
+pub(crate) fn administrator(vcenter: &VCenter, arguments: &[&str]) {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cluster/administrator.py");
+    python(&script, vcenter, arguments);
+}

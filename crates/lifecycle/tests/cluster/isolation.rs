@@ -1,0 +1,82 @@
+//! A vCenter that does not answer slows nobody else.
+
+use std::collections::BTreeSet;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use slipway_engine::progress::{Event, Listener};
+use slipway_engine::{Id, Options};
+use slipway_lifecycle::cluster::Purpose;
+use tokio::sync::Notify;
+
+use crate::bench::{Bench, PATIENCE, process};
+
+const RUNS: usize = 5;
+
+/// Waits until nothing more will happen to some resources.
+struct Watch {
+    open: Mutex<BTreeSet<Id>>,
+    settled: Notify,
+}
+
+impl Listener for Watch {
+    fn tell(&self, event: &Event<'_>) {
+        let Event::Settled { resource, end } = event else { return };
+        let mut open = self.open.lock().unwrap();
+        if open.remove(resource) {
+            assert_eq!(*end, "done", "{resource}");
+        }
+        if open.is_empty() {
+            self.settled.notify_one();
+        }
+    }
+}
+
+/// How long the first and the third vCenter take, the second being frozen or not.
+fn others_take(bench: &Bench, frozen: bool) -> Duration {
+    let silent = bench.vcenters[1].address();
+    let took = process(async {
+        let mut project = bench.open(Purpose::Create).unwrap();
+        let prospect = project.survey(Purpose::Create, &[]).await.unwrap();
+        let others = prospect.world.iter().map(|(id, _)| id).filter(|id| id.endpoint.as_str() != silent);
+        let watch = Watch { open: Mutex::new(others.cloned().collect()), settled: Notify::new() };
+        assert!(watch.open.lock().unwrap().len() > 10);
+        let options = Options { grace: Duration::ZERO, ..prospect.options(&[], PATIENCE) };
+        for vcenter in &*bench.vcenters {
+            let slow = json!({"on": {}, "fault": {"delay_ms": 200}});
+            vcenter.control("POST", "/faults", &slow).unwrap();
+        }
+        if frozen {
+            bench.vcenters[1].control("POST", "/freeze", &Value::Null).unwrap();
+        }
+        let began = Instant::now();
+        let outcome = project.apply_with(prospect, &options, &watch, watch.settled.notified()).await.unwrap();
+        let took = began.elapsed();
+        let performed = |step: &slipway_engine::apply::Performed| step.resource.endpoint.as_str() == silent;
+        assert_eq!(outcome.performed.iter().any(performed), !frozen, "the second is frozen or not");
+        took
+    });
+    for vcenter in &*bench.vcenters {
+        vcenter.control("POST", "/thaw", &Value::Null).unwrap();
+        vcenter.control("DELETE", "/faults", &Value::Null).unwrap();
+    }
+    bench.destroy();
+    took
+}
+
+#[test]
+fn a_frozen_vcenter_slows_nobody_else() {
+    let median = |frozen: bool| {
+        let bench = Bench::new(3);
+        let mut times: Vec<Duration> = (0..RUNS).map(|_| others_take(&bench, frozen)).collect();
+        times.sort();
+        times[RUNS / 2]
+    };
+    // Side by side, so that both are slowed by the same neighbours.
+    let (usual, with_one_frozen) = std::thread::scope(|scope| {
+        let (usual, frozen) = (scope.spawn(|| median(false)), scope.spawn(|| median(true)));
+        (usual.join().unwrap(), frozen.join().unwrap())
+    });
+    assert!(with_one_frozen < usual.mul_f64(1.3), "{with_one_frozen:?} instead of {usual:?}");
+}

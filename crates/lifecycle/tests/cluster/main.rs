@@ -1,0 +1,13 @@
+//! Clusters on simulated vCenters: made, broken off, made again, removed.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod bench;
+mod contract;
+mod crash;
+mod dice;
+mod doubt;
+mod faults;
+mod isolation;
+mod made;
+mod strangers;
