@@ -5,6 +5,7 @@ mod command;
 mod crds;
 mod demo;
 mod docs;
+mod faults;
 mod fuzz;
 mod packages;
 mod peers;
@@ -52,6 +53,15 @@ enum Task {
         #[arg(long, default_value_t = 10_000)]
         cases: u32,
     },
+    /// Make and destroy clusters on simulated vCenters that fail, differently for each seed
+    Faults {
+        /// How many seeds
+        #[arg(long, default_value_t = 500)]
+        seeds: u32,
+        /// Only this one
+        #[arg(long)]
+        seed: Option<u64>,
+    },
     /// Write the golden trees of assets anew; review the difference like code
     Golden,
     /// Measure, and print the figures beside the goals
@@ -87,6 +97,7 @@ fn main() -> anyhow::Result<()> {
         Task::Differential { cases } => peers::differential(cases),
         Task::Bench(Bench::Config) => bench::config(),
         Task::Bench(Bench::Assets) => bench::assets(),
+        Task::Faults { seeds, seed } => faults::run(seeds, seed),
         Task::Golden => test::golden(),
         Task::Fuzz { target, seconds } => fuzz::run(&target, seconds),
         Task::Deny => test::deny(),

@@ -3,6 +3,7 @@
 #![expect(clippy::expect_used, reason = "a test that cannot go on fails")]
 
 mod cloud_config;
+mod cluster;
 mod create;
 mod drivers;
 mod explain;

@@ -1,0 +1,188 @@
+//! `slipway create cluster` and `slipway destroy cluster`: killed in the middle, and run again.
+
+use std::collections::BTreeMap;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use slipway_testkit::vcenter::{ADMINISTRATOR, VCenter};
+use tempfile::TempDir;
+
+use crate::files::file;
+use crate::run::slipway;
+
+const ZONES: [(&str, &str); 2] = [("north", "127.0.0.1"), ("south", "127.0.0.2")];
+const SIGKILL: i32 = 9;
+
+fn vcenter((zone, server): (&str, &str)) -> VCenter {
+    let inventory = json!({
+        "vcenter": {"name": zone},
+        "dhcp": "10.20.0.0/16",
+        "datacenters": [{
+            "name": zone,
+            "clusters": [{"name": "compute", "hosts": [{"name": "esx", "count": 3}]}],
+            "datastores": [{"name": "vsan", "capacity_gb": 9000, "free_gb": 8000}],
+            "networks": [{"name": "cluster-net"}],
+            "vms": [{"name": "rhcos", "template": true, "cluster": "compute", "datastore": "vsan",
+                     "networks": ["cluster-net"], "disks_gb": [16]}],
+        }],
+        // Slow enough to be caught at it.
+        "faults": [{"on": {}, "fault": {"delay_ms": 15}}],
+    });
+    let server = server.parse().expect("an address");
+    VCenter::start_at(server, &inventory, &["--tls-name", &server.to_string()]).expect("a vCenter")
+}
+
+fn directory(vcenters: &[VCenter]) -> TempDir {
+    let (mut servers, mut domains) = (String::new(), String::new());
+    for ((zone, server), vcenter) in ZONES.iter().zip(vcenters) {
+        let (port, print) = (vcenter.port(), vcenter.thumbprint_sha256());
+        servers.push_str(&format!(
+            "    - {{server: {server}, port: {port}, user: {}, passwordEnv: PW, datacenters: [{zone}], tls: {{thumbprint: \
+             \"{print}\"}}}}\n",
+            ADMINISTRATOR.0
+        ));
+        domains.push_str(&format!(
+            "    - name: {zone}
+      region: europe
+      zone: {zone}
+      server: {server}
+      topology:
+        datacenter: {zone}
+        computeCluster: /{zone}/host/compute
+        datastore: /{zone}/datastore/vsan
+        networks: [cluster-net]
+        template: /{zone}/vm/rhcos
+"
+        ));
+    }
+    file(format!(
+        r#"apiVersion: v1
+baseDomain: example.com
+metadata: {{name: harbour}}
+networking: {{machineNetwork: [{{cidr: 127.20.0.0/16}}]}}
+pullSecret: '{{"auths":{{"registry.example.com":{{"auth":"dXNlcjpwYXNzd29yZA=="}}}}}}'
+payload: {{releaseImage: "quay.io/openshift-release-dev/ocp-release:4.20.3-x86_64"}}
+platform:
+  vsphere:
+    apiVIPs: [127.20.0.10]
+    ingressVIPs: [127.20.0.11]
+    vcenters:
+{servers}    failureDomains:
+{domains}"#
+    ))
+    .0
+}
+
+fn command(directory: &Path, arguments: &[&str]) -> Command {
+    let mut command = slipway(arguments);
+    command.current_dir(directory).env("PW", ADMINISTRATOR.1).stdin(Stdio::null());
+    command
+}
+
+const CREATE: [&str; 3] = ["create", "cluster", "--skip-preflight"];
+const DESTROY: [&str; 3] = ["destroy", "cluster", "--yes"];
+
+fn journal(directory: &Path) -> usize {
+    let text = std::fs::read_to_string(directory.join(".slipway/journal.jsonl")).unwrap_or_default();
+    text.lines().count()
+}
+
+/// Kills the command as soon as its journal has so many more lines.
+fn kill_after(directory: &Path, arguments: &[&str], lines: usize) {
+    let before = journal(directory);
+    let mut command = command(directory, arguments);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("the command runs");
+    let end = Instant::now() + Duration::from_secs(60);
+    // Between two lines there are milliseconds.
+    while journal(directory) < before + lines && child.try_wait().expect("its state").is_none() {
+        assert!(Instant::now() < end, "{arguments:?} does not get to line {lines}");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    child.kill().expect("it can be killed");
+    let status = child.wait().expect("it ends");
+    assert_eq!(status.signal(), Some(SIGKILL), "{arguments:?} ended before line {lines}: {status}");
+}
+
+fn finish(directory: &Path, arguments: &[&str], context: &str) -> Output {
+    let output = command(directory, arguments).output().expect("the command runs");
+    let told = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    assert!(output.status.success(), "{context}:\n{}{}", told(&output.stdout), told(&output.stderr));
+    output
+}
+
+/// Objects by path, without what differs between nothing and an empty list.
+fn snapshot(vcenters: &[VCenter]) -> Vec<BTreeMap<String, Value>> {
+    let object = |mut object: Value| {
+        if let Some(props) = object["props"].as_object_mut() {
+            props.retain(|_, value| !value.is_null() && value != &json!([]));
+            // The simulator gives back another number of bytes than a machine took.
+            props.remove("freeSpace");
+        }
+        (object["path"].as_str().expect("a path").to_owned(), object)
+    };
+    let objects = |vcenter: &VCenter| vcenter.objects().expect("objects").into_iter().map(object).collect();
+    vcenters.iter().map(objects).collect()
+}
+
+fn machines(vcenters: &[VCenter]) -> Vec<String> {
+    let objects = vcenters.iter().flat_map(|vcenter| vcenter.objects().expect("objects"));
+    let machines = objects.filter(|object| object["type"] == "VirtualMachine" && object["name"] != "rhcos");
+    let mut names: Vec<String> =
+        machines.map(|machine| machine["name"].as_str().expect("a name").to_owned()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn killed_anywhere_it_goes_on_where_it_was() {
+    let vcenters = ZONES.map(vcenter);
+    let directory = directory(&vcenters);
+    let path = directory.path();
+    let before = snapshot(&vcenters);
+    for (create, destroy) in [(1, 1), (7, 6), (16, 11), (25, 18), (38, 25)] {
+        kill_after(path, &CREATE, create);
+        finish(path, &CREATE, &format!("create after line {create}"));
+        let made = machines(&vcenters);
+        assert_eq!(made.len(), 4, "{made:?}");
+        let roles: Vec<&str> = made.iter().filter_map(|name| name.splitn(3, '-').nth(2)).collect();
+        assert_eq!(roles, ["bootstrap", "master-0", "master-1", "master-2"], "after line {create}");
+        kill_after(path, &DESTROY, destroy);
+        finish(path, &DESTROY, &format!("destroy after line {destroy}"));
+        for (before, after) in before.iter().zip(snapshot(&vcenters)) {
+            assert_eq!(before.keys().collect::<Vec<_>>(), after.keys().collect::<Vec<_>>());
+            assert_eq!(*before, after, "destroy after line {destroy}");
+        }
+    }
+}
+
+/// What a whole run prints at the end, and that doing it again does nothing.
+#[test]
+fn a_cluster_is_made_once() {
+    let vcenters = ZONES.map(vcenter);
+    let directory = directory(&vcenters);
+    let path = directory.path();
+    let plan = path.join("plan.json");
+    let plan = plan.to_str().expect("a path");
+    finish(path, &["plan", "--save", plan], "plan");
+    let output = finish(path, &[&CREATE[..], &["--plan", plan, "-o", "json"]].concat(), "create");
+    let told: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(told["done"], true);
+    assert_eq!(told["machines"].as_array().map(Vec::len), Some(4), "{told}");
+    let again = command(path, &[&CREATE[..], &["--plan", plan]].concat()).output().expect("the command runs");
+    assert_eq!(again.status.code(), Some(4), "the plan is not for this world any more");
+    assert!(String::from_utf8_lossy(&again.stderr).contains("the world has changed"));
+    let output = finish(path, &CREATE, "create again");
+    assert!(String::from_utf8_lossy(&output.stdout).contains("nothing to do"));
+    let output = finish(path, &["status"], "status");
+    assert!(String::from_utf8_lossy(&output.stdout).starts_with("as wanted"));
+    // Nobody is there to confirm it.
+    let refused = command(path, &["destroy", "cluster"]).output().expect("the command runs");
+    assert_eq!(refused.status.code(), Some(1));
+    assert_eq!(machines(&vcenters).len(), 4);
+    let output = finish(path, &DESTROY, "destroy");
+    assert!(String::from_utf8_lossy(&output.stdout).contains("all is gone"));
+    assert_eq!(machines(&vcenters).len(), 0);
+}
