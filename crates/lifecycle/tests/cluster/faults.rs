@@ -117,7 +117,7 @@ async fn storm(vcenters: &[VCenter], mut told: UnboundedReceiver<()>, blows: &[B
         }
         count += 1;
     }
-    std::future::pending().await
+    std::future::pending::<()>().await;
 }
 
 /// A run while everything goes wrong that the dice say.
@@ -218,16 +218,13 @@ fn any_weather_ends_in_a_cluster_or_in_nothing() {
         let mut estate = start();
         while let Some(seed) = seeds.get(next.fetch_add(1, Ordering::Relaxed)) {
             let run = || weather(&estate.0, &estate.1, *seed, &hits);
-            match std::panic::catch_unwind(AssertUnwindSafe(run)) {
-                Ok(done) => {
-                    made.fetch_add(usize::from(done), Ordering::Relaxed);
-                }
-                Err(_) => {
-                    eprintln!("seed {seed} failed; again: cargo xtask faults --seed {seed}");
-                    failed.lock().unwrap().push(*seed);
-                    // What it left behind is not the next one's trouble.
-                    estate = start();
-                }
+            if let Ok(done) = std::panic::catch_unwind(AssertUnwindSafe(run)) {
+                made.fetch_add(usize::from(done), Ordering::Relaxed);
+            } else {
+                eprintln!("seed {seed} failed; again: cargo xtask faults --seed {seed}");
+                failed.lock().unwrap().push(*seed);
+                // What it left behind is not the next one's trouble.
+                estate = start();
             }
         }
     };
