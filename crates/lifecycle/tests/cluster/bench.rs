@@ -93,8 +93,11 @@ fn keys(make: impl Fn() -> Pki) -> Pki {
     KEYS.get_or_init(make).clone()
 }
 
-fn environment() -> Environment {
-    [("PW", ADMINISTRATOR.1), ("WEAK", "weak")].into_iter().collect()
+fn environment(directory: &Path) -> Environment {
+    let cache = directory.join(".cache");
+    [("PW", ADMINISTRATOR.1), ("WEAK", "weak"), ("XDG_CACHE_HOME", cache.to_str().unwrap())]
+        .into_iter()
+        .collect()
 }
 
 /// Runs something like a process of its own: when it ends, everything it has started ends.
@@ -111,9 +114,20 @@ impl Bench {
 
     /// Another cluster on vCenters that are there.
     pub(crate) fn on(vcenters: Arc<Vec<VCenter>>, name: &str) -> Self {
+        Self::edited(vcenters, name, |text| text)
+    }
+
+    /// The same, with another install-config.
+    pub(crate) fn edited(
+        vcenters: Arc<Vec<VCenter>>,
+        name: &str,
+        edit: impl FnOnce(String) -> String,
+    ) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let bench = Bench { vcenters, directory, infra_id: String::new(), patience: PATIENCE };
         bench.write_config(name, "administrator@vsphere.local", "PW");
+        let path = bench.path("install-config.yaml");
+        fs_err::write(&path, edit(fs_err::read_to_string(&path).unwrap())).unwrap();
         let make = |request: &Request<'_>| {
             let pki =
                 |config: &_, now, _: &dyn Random| Ok(keys(|| Pki::generate(config, now, &OsRandom).unwrap()));
@@ -180,7 +194,7 @@ platform:
             force: false,
             now: Timestamp::now(),
             random: &Fixed,
-            environment: &environment(),
+            environment: &environment(self.directory.path()),
             command: "a test",
         })
     }

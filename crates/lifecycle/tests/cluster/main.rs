@@ -8,6 +8,7 @@ mod crash;
 mod dice;
 mod doubt;
 mod faults;
+mod imported;
 mod isolation;
 mod made;
 mod strangers;

@@ -1,0 +1,153 @@
+//! Templates that are made from an image: uploaded once, copied inside the vCenter.
+
+use std::collections::BTreeMap;
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use slipway_lifecycle::cluster::{Error, ImageError, Purpose};
+use slipway_testkit::vcenter::VCenter;
+
+use crate::bench::{Bench, assert_done, assert_same, inventory, process, requests, start};
+
+const DESCRIPTOR: &str = r#"<?xml version="1.0"?>
+<Envelope xmlns="http://schemas.dmtf.org/ovf/envelope/1" xmlns:ovf="http://schemas.dmtf.org/ovf/envelope/1"
+ xmlns:rasd="http://schemas.dmtf.org/wbem/wscim/1/cim-schema/2/CIM_ResourceAllocationSettingData"
+ xmlns:vssd="http://schemas.dmtf.org/wbem/wscim/1/cim-schema/2/CIM_VirtualSystemSettingData">
+<References><File ovf:href="disk.vmdk" ovf:id="file1"/></References>
+<DiskSection><Info/><Disk ovf:capacity="16" ovf:capacityAllocationUnits="byte * 2^30" ovf:diskId="d" ovf:fileRef="file1"/></DiskSection>
+<NetworkSection><Info/><Network ovf:name="VM Network"/></NetworkSection>
+<VirtualSystem ovf:id="vm"><Info/><OperatingSystemSection ovf:id="101"><Info/></OperatingSystemSection>
+<VirtualHardwareSection><Info/>
+<System><vssd:ElementName>x</vssd:ElementName><vssd:InstanceID>0</vssd:InstanceID><vssd:VirtualSystemType>vmx-15</vssd:VirtualSystemType></System>
+<Item><rasd:ElementName>cpu</rasd:ElementName><rasd:InstanceID>1</rasd:InstanceID><rasd:ResourceType>3</rasd:ResourceType><rasd:VirtualQuantity>2</rasd:VirtualQuantity></Item>
+<Item><rasd:ElementName>scsi</rasd:ElementName><rasd:InstanceID>3</rasd:InstanceID><rasd:ResourceSubType>VirtualSCSI</rasd:ResourceSubType><rasd:ResourceType>6</rasd:ResourceType></Item>
+<Item><rasd:ElementName>disk</rasd:ElementName><rasd:HostResource>ovf:/disk/d</rasd:HostResource><rasd:InstanceID>4</rasd:InstanceID><rasd:Parent>3</rasd:Parent><rasd:ResourceType>17</rasd:ResourceType></Item>
+</VirtualHardwareSection></VirtualSystem></Envelope>"#;
+
+fn image() -> Vec<u8> {
+    let mut builder = tar::Builder::new(Vec::new());
+    for (name, content) in [("a.ovf", DESCRIPTOR.as_bytes()), ("disk.vmdk", &[7; 300_000])] {
+        let mut header = tar::Header::new_ustar();
+        header.set_size(content.len() as u64);
+        header.set_mode(0o644);
+        builder.append_data(&mut header, name, content).unwrap();
+    }
+    builder.into_inner().unwrap()
+}
+
+/// Serves a file for as long as the tests run, and counts.
+fn serve(content: Vec<u8>) -> (u16, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let (port, served) = (listener.local_addr().unwrap().port(), Arc::new(AtomicUsize::new(0)));
+    let count = served.clone();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let _ = stream.read(&mut [0; 4096]);
+            count.fetch_add(1, Ordering::Relaxed);
+            let head =
+                format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", content.len());
+            let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(&content));
+        }
+    });
+    (port, served)
+}
+
+/// One vCenter with two compute clusters, and a failure domain in each.
+fn bench(port: u16, sha256: &str) -> Bench {
+    let mut estate = inventory(0);
+    let north = &mut estate["datacenters"][0];
+    let other = json!({"name": "second", "drs": {"enabled": true}, "hosts": [{"name": "esy", "count": 2}]});
+    north["clusters"].as_array_mut().unwrap().push(other);
+    estate["categories"][1]["tags"]
+        .as_array_mut()
+        .unwrap()
+        .push(json!({"name": "far-north", "attach": ["/north/host/second"]}));
+    let vcenters = Arc::new(vec![start(0, &estate, &[])]);
+    Bench::edited(vcenters, "harbour", |text| {
+        let domain = text.find("    - name: north").unwrap();
+        let first = text[domain..].replace("        template: /north/vm/rhcos\n", "");
+        let second = first
+            .replace("name: north", "name: far-north")
+            .replace("zone: north", "zone: far-north")
+            .replace("/north/host/compute", "/north/host/second");
+        let image =
+            format!("    clusterOSImage: http://127.0.0.1:{port}/rhcos.ova?sha256={sha256}\n    apiVIPs");
+        format!("{}{first}{second}", &text[..domain]).replace("    apiVIPs", &image)
+    })
+}
+
+fn uploads(vcenter: &VCenter) -> usize {
+    let upload = |request: &Value| {
+        request["kind"] == "http" && matches!(request["method"].as_str(), Some("PUT" | "POST"))
+    };
+    requests(vcenter).iter().filter(|request| upload(request)).count()
+}
+
+/// The simulator keeps a machine that was marked as a template in the list of its resource pool, even after it is gone.
+fn without_pools(snapshot: Vec<BTreeMap<String, Value>>) -> Vec<BTreeMap<String, Value>> {
+    let pools = |mut objects: BTreeMap<String, Value>| {
+        objects.retain(|key, _| !key.ends_with(" ResourcePool"));
+        objects
+    };
+    snapshot.into_iter().map(pools).collect()
+}
+
+#[test]
+fn an_image_is_uploaded_once_and_copied() {
+    let image = image();
+    let sum: String = Sha256::digest(&image).iter().map(|byte| format!("{byte:02x}")).collect();
+    let (port, served) = serve(image);
+    let bench = bench(port, &sum);
+    let before = bench.snapshot();
+    process(async {
+        let project = bench.open(Purpose::Create).unwrap();
+        let prospect = project.survey(Purpose::Create, &[]).await.unwrap();
+        assert!(project.missing_image(&prospect).unwrap().contains("/rhcos.ova"));
+        project.fetch_image().await.unwrap();
+        assert_eq!(project.missing_image(&prospect), None);
+        project.fetch_image().await.unwrap();
+        project.close().await;
+    });
+    assert_eq!(
+        served.load(Ordering::Relaxed),
+        1,
+        "the image that is there is verified, and not downloaded again"
+    );
+    bench.create();
+    assert_eq!(uploads(&bench.vcenters[0]), 1, "one disk, once");
+    let template = |zone: &str| {
+        let path = format!("/north/vm/{0}/{0}-rhcos-europe-{zone}", bench.infra_id);
+        let object = bench.vcenters[0].object(&path).unwrap().unwrap_or_else(|| panic!("no {path}"));
+        assert_eq!(object["tags"].as_array().unwrap().len(), 1, "{object}");
+        object
+    };
+    for zone in ["north", "far-north"] {
+        let seen = crate::bench::read_back(&bench.vcenters[0]);
+        let path = template(zone)["path"].clone();
+        let machine = seen["vms"].as_array().unwrap().iter().find(|machine| machine["path"] == path).unwrap();
+        assert_eq!(machine["template"], true);
+        assert_eq!(machine["extra_config"]["slipway.dev/cluster"], bench.infra_id.as_str());
+    }
+    assert_eq!(bench.machines(0).len(), 6, "bootstrap, three control-plane machines, two templates");
+    assert_done(&bench.run(Purpose::Create).unwrap());
+    bench.destroy();
+    assert_same(&without_pools(before), &without_pools(bench.snapshot()), "after destroy");
+}
+
+#[test]
+fn an_image_that_is_not_the_right_one_is_refused() {
+    let (port, _) = serve(image());
+    let bench = bench(port, &"0".repeat(64));
+    process(async {
+        let project = bench.open(Purpose::Create).unwrap();
+        let error = project.fetch_image().await.unwrap_err();
+        assert!(matches!(error, Error::Image(ImageError::Checksum { .. })), "{error:?}");
+        project.close().await;
+    });
+    let images = bench.path(".cache/slipway/images");
+    assert_eq!(std::fs::read_dir(images).unwrap().count(), 0, "nothing of it is kept");
+}
