@@ -358,13 +358,13 @@ impl<'a, P: Platform, J: Journal, L: Listener> Run<'a, P, J, L> {
         let pause = match severity {
             Severity::Lasting => return self.settle(id, give_up),
             _ if count >= self.options.attempts => return self.settle(id, give_up),
-            Severity::Unreachable => match self.silent(&id.endpoint, error) {
-                Some(pause) => pause,
-                None => {
+            Severity::Unreachable => {
+                let Some(pause) = self.silent(&id.endpoint, error) else {
                     self.settle(id, give_up);
                     return self.abandon(&id.endpoint, error);
-                }
-            },
+                };
+                pause
+            }
             Severity::Passing { after } => {
                 after.unwrap_or_else(|| retry::pause(&self.options.pauses, count, id))
             }
