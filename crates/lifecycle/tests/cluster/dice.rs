@@ -7,7 +7,7 @@ impl Dice {
         Dice(seed)
     }
 
-    /// SplitMix64, by Guy Steele, Doug Lea and Christine Flood.
+    /// `SplitMix64`, by Guy Steele, Doug Lea and Christine Flood.
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
