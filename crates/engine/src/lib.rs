@@ -11,7 +11,7 @@
 //! | [`step`] | what can be done about it, what it costs and which privileges it needs |
 //! | [`platform`] | what a platform offers |
 //! | [`mod@plan`] | all steps, before the first is made |
-//! | [`apply`] | the executor |
+//! | [`mod@apply`] | the executor |
 //! | [`journal`] | what was intended and what became of it, on disk before it happens |
 //! | [`budget`], [`breaker`] | how much at once, and when to leave an endpoint alone |
 //! | [`retry`] | how long to wait before trying again |

@@ -95,7 +95,7 @@ fn kill_after(directory: &Path, arguments: &[&str], lines: usize) {
     let before = journal(directory);
     let mut command = command(directory, arguments);
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("the command runs");
-    let end = Instant::now() + Duration::from_secs(60);
+    let end = Instant::now() + Duration::from_mins(1);
     // Between two lines there are milliseconds.
     while journal(directory) < before + lines && child.try_wait().expect("its state").is_none() {
         assert!(Instant::now() < end, "{arguments:?} does not get to line {lines}");

@@ -30,7 +30,8 @@ const DESCRIPTOR: &str = r#"<?xml version="1.0"?>
 
 fn image() -> Vec<u8> {
     let mut builder = tar::Builder::new(Vec::new());
-    for (name, content) in [("a.ovf", DESCRIPTOR.as_bytes()), ("disk.vmdk", &[7; 300_000])] {
+    let disk = vec![7; 300_000];
+    for (name, content) in [("a.ovf", DESCRIPTOR.as_bytes()), ("disk.vmdk", &disk)] {
         let mut header = tar::Header::new_ustar();
         header.set_size(content.len() as u64);
         header.set_mode(0o644);

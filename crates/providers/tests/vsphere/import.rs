@@ -69,7 +69,7 @@ async fn spec(client: &Client) -> ImportSpec {
         networks: BTreeMap::from([("VM Network".to_owned(), at("/dc1/network/net").await)]),
         provisioning: Provisioning::Thin,
         instance_uuid: None,
-        extra_config: std::collections::BTreeMap::new(),
+        extra_config: BTreeMap::new(),
     }
 }
 

@@ -232,6 +232,8 @@ async fn import(client: &Client, scratch: &Scratch, objects: &[MoRef; 5]) -> Res
         host: Some(host),
         networks: BTreeMap::from([("VM & Network".to_owned(), network)]),
         provisioning: Provisioning::Thin,
+        instance_uuid: None,
+        extra_config: BTreeMap::new(),
     };
     client.import(&ova, &spec, Duration::from_secs(10), |_| {}).await
 }
