@@ -120,7 +120,8 @@ impl Machine {
     /// refused, and virtual addresses must have been taken out (see [`Settings::new`]).
     pub fn new(name: &str, part: Part, addresses: Vec<IpAddr>) -> Result<Self, Invalid> {
         let invalid = |reason: String| Invalid::MachineName { name: name.to_owned(), reason };
-        let name = name.parse().map_err(|error: slipway_config::names::InvalidName| invalid(error.to_string()))?;
+        let name =
+            name.parse().map_err(|error: slipway_config::names::InvalidName| invalid(error.to_string()))?;
         Ok(Machine { name, part, addresses })
     }
 
@@ -158,7 +159,8 @@ impl Settings {
         if interface.is_empty() || interface.len() > LONGEST_INTERFACE || !interface.bytes().all(allowed) {
             return Err(Invalid::Interface(interface.to_owned()));
         }
-        let is_vip = |address: &IpAddr| facts.api_vips.contains(address) || facts.ingress_vips.contains(address);
+        let is_vip =
+            |address: &IpAddr| facts.api_vips.contains(address) || facts.ingress_vips.contains(address);
         // Whoever holds a virtual address often lists it among its own.
         let without_vips = |mut machine: Machine| {
             machine.addresses.retain(|address| !is_vip(address));

@@ -2,7 +2,8 @@
 
 use super::machine::text;
 use super::{
-    FOLDER, INIT_FILE, MACHINE_CONFIG_FOLDER, NETWORK_FOLDER, TLS_FOLDER, kubeadm, machine, node, payload, pem,
+    FOLDER, INIT_FILE, MACHINE_CONFIG_FOLDER, NETWORK_FOLDER, TLS_FOLDER, kubeadm, machine, node, payload,
+    pem,
 };
 use crate::ignition::channel;
 use crate::ignition::config::{Builder, PRIVATE, PROGRAM, PUBLIC};
@@ -47,7 +48,11 @@ pub(super) fn bootstrap(cluster: &Cluster, manifests: &Tree) -> Result<Vec<u8>, 
         }
     }
     // An image has no characters that mean something to systemd.
-    builder.file(format!("{FOLDER}/agent.env"), PUBLIC, format!("SLIPWAY_IMAGE={}\n", payload(cluster)?.image));
+    builder.file(
+        format!("{FOLDER}/agent.env"),
+        PUBLIC,
+        format!("SLIPWAY_IMAGE={}\n", payload(cluster)?.image),
+    );
     builder.file("/usr/local/bin/slipway-agent.sh", PROGRAM, text!("bin/slipway-agent.sh"));
     builder.unit("slipway-bootstrap.service", text!("units/slipway-bootstrap.service"), true);
     let bytes = builder.bytes();

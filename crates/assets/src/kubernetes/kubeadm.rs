@@ -22,8 +22,12 @@ const NFTABLES: (u64, u64) = (1, 33);
 
 /// For the bootstrap machine.
 pub(super) fn init(cluster: &Cluster) -> Result<String, Error> {
-    let documents =
-        [init_configuration(cluster)?, cluster_configuration(cluster)?, kubelet_configuration(), proxy(cluster)?];
+    let documents = [
+        init_configuration(cluster)?,
+        cluster_configuration(cluster)?,
+        kubelet_configuration(),
+        proxy(cluster)?,
+    ];
     Ok(documents.iter().map(to_yaml).collect::<Vec<_>>().join("---\n"))
 }
 
@@ -158,8 +162,11 @@ fn registration(cluster: &Cluster, name: &str, host: Option<&Host>, taints: Vec<
     }
     match host {
         Some(host) => {
-            let addresses: Vec<String> =
-                families(config).iter().filter_map(|&family| address(host, family)).map(|a| a.to_string()).collect();
+            let addresses: Vec<String> = families(config)
+                .iter()
+                .filter_map(|&family| address(host, family))
+                .map(|a| a.to_string())
+                .collect();
             arguments.push(argument("node-ip", &addresses.join(",")));
         }
         // The first address of the family.

@@ -88,7 +88,8 @@ fn add_onprem(builder: &mut Builder, cluster: &Cluster, part: Part) -> Result<()
     }
     let domain = cluster.config.cluster_domain();
     // The API must be found before there is a DNS server on the machine.
-    let lines = vips(&cluster.config).api.into_iter().map(|vip| format!("{vip} api-int.{domain} api.{domain}\n"));
+    let lines =
+        vips(&cluster.config).api.into_iter().map(|vip| format!("{vip} api-int.{domain} api.{domain}\n"));
     builder.append("/etc/hosts", PUBLIC, lines.collect::<String>());
     let resolved = format!("[Resolve]\nDNS=127.0.0.1\nDomains=~{domain}\n");
     builder.file("/etc/systemd/resolved.conf.d/60-slipway.conf", PUBLIC, resolved);

@@ -13,8 +13,10 @@ use crate::{Access, Cluster, Error, Tree};
 
 /// Roles that kubeadm makes, or Kubernetes has, and that a machine needs to join. Missing on purpose: those that have
 /// certificates approved unseen.
-const CLUSTER_ROLES: [(&str, &str); 2] =
-    [("slipway-node-bootstrapper", "system:node-bootstrapper"), ("slipway-join-get-nodes", "kubeadm:get-nodes")];
+const CLUSTER_ROLES: [(&str, &str); 2] = [
+    ("slipway-node-bootstrapper", "system:node-bootstrapper"),
+    ("slipway-join-get-nodes", "kubeadm:get-nodes"),
+];
 const ROLES: [(&str, &str); 4] = [
     ("slipway-join-kubeadm-config", "kubeadm:nodes-kubeadm-config"),
     ("slipway-join-kubelet-config", "kubeadm:kubelet-config"),

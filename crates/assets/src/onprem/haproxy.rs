@@ -60,7 +60,9 @@ pub fn redirect_rules(settings: &Settings) -> String {
     let rules = |condition: &str| -> String {
         let rule = |vip: &IpAddr| {
             let protocol = if vip.is_ipv4() { "ip" } else { "ip6" };
-            format!("        {protocol} daddr {vip} {condition}tcp dport {API_PORT} redirect to :{BALANCER_PORT}\n")
+            format!(
+                "        {protocol} daddr {vip} {condition}tcp dport {API_PORT} redirect to :{BALANCER_PORT}\n"
+            )
         };
         settings.facts.api_vips.iter().map(rule).collect()
     };

@@ -125,9 +125,8 @@ fn show(settings: &Settings, instance: &Instance<'_>) -> Option<String> {
         Family::V6 => 128,
     };
     // One per line: of several on a line keepalived takes the first and says nothing.
-    let lines = |entries: &[String]| -> String {
-        entries.iter().map(|entry| format!("        {entry}\n")).collect()
-    };
+    let lines =
+        |entries: &[String]| -> String { entries.iter().map(|entry| format!("        {entry}\n")).collect() };
     let scripts: Vec<String> = scripts.iter().map(|&script| script.to_owned()).collect();
     Some(format!(
         "\nvrrp_instance {name} {{\n    state BACKUP\n    interface {}\n    virtual_router_id {router_id}\n    \
