@@ -7,8 +7,8 @@ use slipway_config::net::Family;
 
 use super::{DNS_HEALTH_PORT, HEADER, Settings};
 
-/// How long answers may be kept, in seconds.
-const LIFE: u32 = 60;
+/// How long answers may be kept, in seconds. Those of others are cut to it as well.
+const LIFE: u32 = 30;
 
 /// The configuration of CoreDNS: `api`, `api-int` and everything in `apps` are the virtual addresses, machines are known by
 /// name with and without the domain, and all else is asked of the network's own servers.
@@ -47,7 +47,7 @@ pub fn corefile(settings: &Settings) -> String {
         let servers: Vec<String> = settings.upstreams.iter().map(IpAddr::to_string).collect();
         let _ = write!(
             text,
-            "    forward . {} {{\n        policy sequential\n    }}\n    cache 30\n",
+            "    forward . {} {{\n        policy sequential\n    }}\n    cache {LIFE}\n",
             servers.join(" ")
         );
     }

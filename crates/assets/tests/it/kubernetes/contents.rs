@@ -89,7 +89,15 @@ fn without_virtual_addresses_of_ours() {
         .into_iter()
         .filter(|path| !theirs.contains(path))
         .collect();
-    insta::assert_snapshot!(ours.join("\n"), @"");
+    insta::assert_snapshot!(ours.join("\n"), @r"
+    /etc/NetworkManager/conf.d/99-slipway.conf
+    /etc/NetworkManager/dispatcher.d/30-slipway-dns
+    /etc/hosts
+    /etc/slipway/onprem/pods/slipway-coredns.yaml
+    /etc/slipway/onprem/pods/slipway-haproxy.yaml
+    /etc/slipway/onprem/pods/slipway-keepalived.yaml
+    /etc/systemd/resolved.conf.d/60-slipway.conf
+    ");
 }
 
 /// The objects are those Kubernetes has.
@@ -106,7 +114,21 @@ fn nothing_is_for_openshift_only() {
         .collect();
     kinds.sort();
     kinds.dedup();
-    insta::assert_snapshot!(kinds.join("\n"), @"");
+    insta::assert_snapshot!(kinds.join("\n"), @r"
+    cluster.x-k8s.io/v1beta1 Cluster
+    cluster.x-k8s.io/v1beta1 Machine
+    infrastructure.cluster.x-k8s.io/v1beta1 VSphereCluster
+    infrastructure.cluster.x-k8s.io/v1beta1 VSphereMachine
+    ipam.cluster.x-k8s.io/v1beta1 IPAddress
+    ipam.cluster.x-k8s.io/v1beta1 IPAddressClaim
+    machine.openshift.io/v1beta1 Machine
+    machine.openshift.io/v1beta1 MachineSet
+    rbac.authorization.k8s.io/v1 ClusterRoleBinding
+    rbac.authorization.k8s.io/v1 Role
+    rbac.authorization.k8s.io/v1 RoleBinding
+    v1 Namespace
+    v1 Secret
+    ");
 }
 
 #[rstest]

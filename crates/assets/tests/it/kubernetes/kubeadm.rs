@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
+use slipway_assets::kubernetes::{DISCOVERY_FILE, INIT_FILE, JOIN_FILE};
 use slipway_assets::names::Role;
 use slipway_testkit::peers;
 use slipway_testkit::scratch::Scratch;
@@ -20,9 +21,12 @@ fn kubeadm(arguments: &[&str]) -> Result<String, String> {
     run(&peers::find("kubeadm").unwrap(), arguments)
 }
 
-fn validate(text: &str) -> Result<String, String> {
+/// Some texts name another file, which must be there.
+fn validate(text: &str, discovery: &str) -> Result<String, String> {
     let scratch = Scratch::new("kubeadm").unwrap();
     scratch.settle();
+    let other = scratch.write("discovery", discovery).unwrap();
+    let text = text.replace(DISCOVERY_FILE, other.to_str().unwrap());
     let file = scratch.write("kubeadm.yaml", text).unwrap();
     kubeadm(&["config", "validate", "--config", file.to_str().unwrap()])
 }
@@ -30,12 +34,14 @@ fn validate(text: &str) -> Result<String, String> {
 #[test]
 fn kubeadm_accepts_its_configurations() {
     for (name, cluster) in clusters() {
-        let init = bootstrap(&cluster).contents("/etc/slipway/kubeadm-init.yaml").unwrap();
-        let said = validate(&init).unwrap_or_else(|error| panic!("{name}: {error}\n{init}"));
+        let init = bootstrap(&cluster).contents(INIT_FILE).unwrap();
+        let said = validate(&init, "").unwrap_or_else(|error| panic!("{name}: {error}\n{init}"));
         assert_eq!(said, "ok\n", "{name}\n{init}");
         for role in Role::ALL {
-            let join = served(&cluster, role).contents("/etc/slipway/kubeadm-join.yaml").unwrap();
-            let said = validate(&join).unwrap_or_else(|error| panic!("{name}: {error}\n{join}"));
+            let ign = served(&cluster, role);
+            let join = ign.contents(JOIN_FILE).unwrap();
+            let discovery = ign.contents(DISCOVERY_FILE).unwrap();
+            let said = validate(&join, &discovery).unwrap_or_else(|error| panic!("{name}: {error}\n{join}"));
             assert_eq!(said, "ok\n", "{name}\n{join}");
         }
     }
@@ -45,9 +51,9 @@ fn kubeadm_accepts_its_configurations() {
 #[test]
 fn kubeadm_finds_mistakes() {
     let cluster = fixtures::cluster(KUBERNETES);
-    let init = bootstrap(&cluster).contents("/etc/slipway/kubeadm-init.yaml").unwrap();
-    assert!(validate(&init.replace("certSANs", "certSan")).is_err());
-    assert!(validate(&init.replace("podSubnet: ", "podSubnet: 10.0.0.0/33,")).is_err());
+    let init = bootstrap(&cluster).contents(INIT_FILE).unwrap();
+    assert!(validate(&init.replace("certSANs", "certSan"), "").is_err());
+    assert!(validate(&init.replace("podSubnet: ", "podSubnet: 10.0.0.0/33,"), "").is_err());
 }
 
 /// kubeadm finds our signers, signs with them, and openssl agrees. All keys are different ones.
@@ -73,7 +79,7 @@ fn kubeadm_signs_with_our_signers() {
             fs_err::create_dir_all(target.parent().unwrap()).unwrap();
             fs_err::write(target, ign.contents(&format!("/etc/kubernetes/pki/{path}")).unwrap()).unwrap();
         }
-        let init = ign.contents("/etc/slipway/kubeadm-init.yaml").unwrap();
+        let init = ign.contents(INIT_FILE).unwrap();
         let init = init
             .replace(
                 "kind: ClusterConfiguration\n",

@@ -113,6 +113,6 @@ fn only_where_it_is_wanted() {
     assert_eq!(Facts::of(&config), None);
     let facts = Facts::of(&fixtures::config(KUBERNETES)).unwrap();
     let text = serde_json::to_string(&facts).unwrap();
-    insta::assert_snapshot!(text, @"");
+    insta::assert_snapshot!(text, @r#"{"domain":"dinghy.example.com","apiVips":["10.30.0.5"],"ingressVips":["10.30.0.6"],"ingressProbe":"http://localhost:80/"}"#);
     assert_eq!(serde_json::from_str::<Facts>(&text).unwrap(), facts);
 }
