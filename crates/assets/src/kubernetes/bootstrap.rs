@@ -13,15 +13,15 @@ use crate::{Cluster, Error, Tree};
 
 /// Which of our files kubeadm finds under which name in `/etc/kubernetes/pki`. What is there it uses, and makes
 /// the rest. Further control-plane machines get them from kubeadm, encrypted.
-const PKI: [(&str, &str); 8] = [
-    ("ca.crt", "kubernetes-ca.crt"),
-    ("ca.key", "kubernetes-ca.key"),
-    ("etcd/ca.crt", "etcd-ca.crt"),
-    ("etcd/ca.key", "etcd-ca.key"),
-    ("front-proxy-ca.crt", "front-proxy-ca.crt"),
-    ("front-proxy-ca.key", "front-proxy-ca.key"),
-    ("sa.key", "service-account.key"),
-    ("sa.pub", "service-account.pub"),
+const PKI: [(&str, i64, &str); 8] = [
+    ("ca.crt", PUBLIC, "kubernetes-ca.crt"),
+    ("ca.key", PRIVATE, "kubernetes-ca.key"),
+    ("etcd/ca.crt", PUBLIC, "etcd-ca.crt"),
+    ("etcd/ca.key", PRIVATE, "etcd-ca.key"),
+    ("front-proxy-ca.crt", PUBLIC, "front-proxy-ca.crt"),
+    ("front-proxy-ca.key", PRIVATE, "front-proxy-ca.key"),
+    ("sa.key", PRIVATE, "service-account.key"),
+    ("sa.pub", PUBLIC, "service-account.pub"),
 ];
 
 pub(super) fn bootstrap(cluster: &Cluster, manifests: &Tree) -> Result<Vec<u8>, Error> {
@@ -29,8 +29,7 @@ pub(super) fn bootstrap(cluster: &Cluster, manifests: &Tree) -> Result<Vec<u8>, 
     machine::add(&mut builder, cluster, Part::Bootstrap)?;
     builder.ssh_key(pem(cluster, "bootstrap-ssh.pub")?);
     builder.file("/etc/hostname", PUBLIC, format!("{}\n", cluster.bootstrap_name()));
-    for (target, source) in PKI {
-        let mode = if target.ends_with(".key") { PRIVATE } else { PUBLIC };
+    for (target, mode, source) in PKI {
         builder.file(format!("/etc/kubernetes/pki/{target}"), mode, pem(cluster, source)?);
     }
     builder.file(INIT_FILE, PRIVATE, kubeadm::init(cluster)?);

@@ -38,7 +38,7 @@ pub(super) fn join(cluster: &Cluster, role: Role) -> Result<String, Error> {
         "apiVersion": API_VERSION,
         "kind": "JoinConfiguration",
         "discovery": {"file": {"kubeConfigPath": DISCOVERY_FILE}, "tlsBootstrapToken": token},
-        "nodeRegistration": registration(cluster, MACHINE_NAME, None, taints(cluster, role)),
+        "nodeRegistration": registration(cluster, MACHINE_NAME, None, &taints(cluster, role)),
         // The certificate has to be approved, which may wait for others.
         "timeouts": {"discovery": "20m0s", "tlsBootstrap": "20m0s"},
     });
@@ -68,7 +68,7 @@ fn init_configuration(cluster: &Cluster) -> Result<Value, Error> {
         }],
         "certificateKey": pem(cluster, CERTIFICATE_KEY)?,
         "localAPIEndpoint": endpoint(&cluster.config, host),
-        "nodeRegistration": registration(cluster, &cluster.bootstrap_name(), host, taints),
+        "nodeRegistration": registration(cluster, &cluster.bootstrap_name(), host, &taints),
     }))
 }
 
@@ -152,7 +152,7 @@ fn taints(cluster: &Cluster, role: Role) -> Vec<Value> {
     vec![json!({"key": "node-role.kubernetes.io/control-plane", "effect": "NoSchedule"})]
 }
 
-fn registration(cluster: &Cluster, name: &str, host: Option<&Host>, taints: Vec<Value>) -> Value {
+fn registration(cluster: &Cluster, name: &str, host: Option<&Host>, taints: &[Value]) -> Value {
     let config = &cluster.config;
     // The name of a node never changes, whatever DHCP says later.
     let mut arguments = vec![argument("hostname-override", name)];

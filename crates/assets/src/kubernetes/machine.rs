@@ -44,13 +44,10 @@ fn add_kubelet(builder: &mut Builder, cluster: &Cluster) {
         builder.file("/var/lib/kubelet/config.json", PRIVATE, secret.expose_secret());
     }
     builder.file("/etc/modules-load.d/90-slipway.conf", PUBLIC, text!("etc/modules.conf"));
-    let sysctl = match families(cluster).contains(&Family::V6) {
-        true => concat!(
-            include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/files/kubernetes/etc/sysctl.conf")),
-            include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/files/kubernetes/etc/sysctl-ipv6.conf"))
-        ),
-        false => text!("etc/sysctl.conf"),
-    };
+    let mut sysctl = text!("etc/sysctl.conf").to_owned();
+    if families(cluster).contains(&Family::V6) {
+        sysctl.push_str(text!("etc/sysctl-ipv6.conf"));
+    }
     builder.file("/etc/sysctl.d/90-slipway.conf", PUBLIC, sysctl);
 }
 

@@ -12,7 +12,7 @@ fn judge(command: &str, text: &str) -> Result<String, String> {
     let scratch = Scratch::new("onprem").unwrap();
     scratch.settle();
     let file = scratch.write("conf", text).unwrap();
-    let script = format!("ip link add ens192 type dummy && ip link set ens192 up && exec {command} \"$1\"");
+    let script = format!("ip link add ens192 type bridge && ip link set ens192 up && exec {command} \"$1\"");
     let output =
         Command::new("unshare").args(["--net", "sh", "-c", &script, "sh"]).arg(file).output().unwrap();
     let said = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
