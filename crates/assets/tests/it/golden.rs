@@ -143,7 +143,7 @@ fn show_ignition(tree: &Tree, config: &Value) -> Value {
             Some(same) if same.contents == contents => format!("as {path}"),
             _ if path.starts_with("tls/") => format!("<{}>", path.trim_start_matches("tls/")),
             // All of a kind are the same here.
-            _ if path.ends_with(".key") => "<a key>".to_owned(),
+            _ if path.strip_suffix(".key").is_some() => "<a key>".to_owned(),
             _ if contents.len() > SHOWN && !ALWAYS.contains(&path.as_str()) => {
                 format!("{} lines", String::from_utf8(contents).unwrap().lines().count())
             }

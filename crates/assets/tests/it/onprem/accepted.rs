@@ -1,4 +1,5 @@
-//! haproxy and keepalived read their files.
+//! haproxy and keepalived read their files. The rules of nftables are only compared with what was agreed on: nft is not
+//! among the programs the tests have.
 
 use std::process::Command;
 
