@@ -15,6 +15,8 @@ if [[ -e /etc/kubernetes/kubelet.conf || -e /etc/kubernetes/bootstrap-kubelet.co
     kubeadm reset --force --cri-socket unix:///run/containerd/containerd.sock
 fi
 kubeadm join --config "$config"
-rm --force "$config" /etc/slipway/kubeadm-join.yaml
 mkdir --parents /var/lib/slipway
 touch /var/lib/slipway/joined
+sync /var/lib/slipway/joined
+# The secrets have done their work.
+rm --force "$config" /etc/slipway/kubeadm-join.yaml
