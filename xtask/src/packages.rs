@@ -13,7 +13,7 @@ struct Needed {
     why: &'static str,
 }
 
-const NEEDED: [Needed; 11] = [
+const NEEDED: [Needed; 13] = [
     Needed { program: "python3", package: "python3", why: "for the official vSphere client" },
     Needed { program: "ip", package: "iproute2", why: "for networks of the tests' own" },
     Needed { program: "setpriv", package: "util-linux", why: "to end servers with their tests" },
@@ -28,6 +28,8 @@ const NEEDED: [Needed; 11] = [
         why: "to check the scripts of the bootstrap machine",
     },
     Needed { program: "systemd-analyze", package: "systemd", why: "to check its units" },
+    Needed { program: "haproxy", package: "haproxy", why: "to check the balancer of the API" },
+    Needed { program: "keepalived", package: "keepalived", why: "to check who holds the virtual addresses" },
     Needed { program: "jq", package: "jq", why: "to run its scripts" },
 ];
 

@@ -1,4 +1,5 @@
-//! The Ignition configurations of an OpenShift cluster, and what belongs to them.
+//! The Ignition configurations of an OpenShift cluster, and what belongs to them. Those of Kubernetes are made with the
+//! same tools in [`kubernetes`].
 //!
 //! | module | what it holds |
 //! |---|---|
@@ -13,15 +14,15 @@
 //! | `config` | building a configuration |
 
 mod bootstrap;
-mod channel;
-mod config;
+pub(crate) mod channel;
+pub(crate) mod config;
 mod env;
 mod kargs;
 mod kubeconfig;
-mod metadata;
+pub(crate) mod metadata;
 mod overrides;
 mod pointer;
-mod proxy;
+pub(crate) mod proxy;
 mod registries;
 mod scripts;
 
@@ -32,17 +33,14 @@ pub use pointer::{hostname_wrapper, pointer};
 use slipway_config::install_config::Payload;
 
 use crate::names::Role;
-use crate::{Access, Cluster, Error, Tree};
+use crate::{Access, Cluster, Error, Tree, kubernetes};
 
 /// The Ignition configurations, `auth/` and `metadata.json`, from the manifests as they are on disk.
 pub(crate) fn ignition(cluster: &Cluster, manifests: &Tree) -> Result<Tree, Error> {
     let release_image = match &cluster.config.payload {
         Payload::OpenShift { release_image: Some(image), .. } => image.as_str(),
         Payload::OpenShift { release_image: None, .. } => return Err(Error::ReleaseImage),
-        Payload::Kubernetes { .. } => {
-            let reason = "the Ignition configurations of the Kubernetes payload are not made yet";
-            return Err(Error::Unsupported(reason.to_owned()));
-        }
+        Payload::Kubernetes { .. } => return kubernetes::ignition(cluster, manifests),
     };
     let mut tree = Tree::default();
     let bootstrap = bootstrap::bootstrap(cluster, release_image, manifests)?;

@@ -13,6 +13,8 @@
 //! | `cluster_api` | `cluster-api/` |
 //! | [`ignition`](mod@ignition) | what machines boot from, `auth/` and `metadata.json` |
 //! | [`drivers`] | the vSphere drivers: their configuration and their objects |
+//! | [`kubernetes`] | the files of a cluster made by kubeadm |
+//! | [`onprem`] | virtual addresses, the API's balancer and names, on the machines themselves |
 //! | [`vsphere`], [`ovirt`], [`kubevirt`] | names and objects on the platforms |
 //! | [`names`], `objects` | what files agree on, and what they are made of |
 
@@ -21,11 +23,13 @@ mod cluster_api;
 pub mod drivers;
 pub mod identity;
 pub mod ignition;
+pub mod kubernetes;
 pub mod kubevirt;
 mod machines;
 mod manifests;
 pub mod names;
 mod objects;
+pub mod onprem;
 pub mod ovirt;
 pub mod pki;
 pub mod random;
@@ -51,6 +55,10 @@ pub enum Error {
         "no release image is given, and the bootstrap machine installs from one: set `payload.releaseImage`"
     )]
     ReleaseImage,
+    #[error(
+        "no image of Slipway is given, and the bootstrap machine takes its agent from one: set `payload.slipwayImage`"
+    )]
+    SlipwayImage,
     #[error("{path}: {reason}")]
     Manifest { path: String, reason: String },
     #[error("`{name}` is not among the keys and certificates of this cluster")]

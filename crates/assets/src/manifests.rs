@@ -10,13 +10,18 @@ mod trust;
 
 use slipway_config::install_config::{Payload, Platform};
 
-pub(crate) use self::proxy::has_password;
+pub(crate) use self::credentials::{add_login, add_user_data};
+pub(crate) use self::proxy::{has_password, no_proxy};
+pub(crate) use self::trust::trust_bundle;
 
-use crate::{Access, Cluster, Error, Tree, cluster_api, machines};
+use crate::{Access, Cluster, Error, Tree, cluster_api, kubernetes, machines};
 
 /// `manifests/`, `openshift/` and `cluster-api/`.
 pub fn manifests(cluster: &Cluster) -> Result<Tree, Error> {
     check(cluster)?;
+    if let Payload::Kubernetes { .. } = cluster.config.payload {
+        return kubernetes::manifests(cluster);
+    }
     let mut tree = Tree::default();
     let put = &mut tree;
     let shows_proxy = proxy::access(&cluster.config);
@@ -41,12 +46,6 @@ pub fn manifests(cluster: &Cluster) -> Result<Tree, Error> {
 /// What a configuration may ask for and no file can express yet.
 fn check(cluster: &Cluster) -> Result<(), Error> {
     let config = &cluster.config;
-    if let Payload::Kubernetes { .. } = config.payload {
-        return Err(Error::Unsupported(
-            "manifests of the Kubernetes payload are not made yet: only `payload.type: OpenShift` is"
-                .to_owned(),
-        ));
-    }
     let pools = [("controlPlane", &config.pools.control_plane), ("compute[0]", &config.pools.compute)];
     if let Some((pool, _)) = pools.iter().find(|(_, pool)| !pool.disk_setup.is_empty()) {
         return Err(Error::Unsupported(format!(

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
-use slipway_config::install_config::{InstallConfig, SignerKey};
+use slipway_config::install_config::{InstallConfig, PayloadType, SignerKey};
 use thiserror::Error;
 
 use self::issue::Workshop;
@@ -44,9 +44,11 @@ pub struct Pki {
 impl Pki {
     /// Draws all keys and signs all certificates.
     pub fn generate(config: &InstallConfig, now: Timestamp, random: &dyn Random) -> Result<Self, PkiError> {
-        let workshop = Workshop::new(config.signer_key, now, random)?;
+        let payload = config.payload.kind();
+        let signers = Signer::of(payload);
+        let workshop = Workshop::new(signers, config.signer_key, now, random)?;
         let mut files = BTreeMap::new();
-        for signer in Signer::ALL {
+        for &signer in signers {
             files.insert(format!("{}.crt", signer.name()), workshop.certificate(signer).to_owned());
             files.insert(format!("{}.key", signer.name()), workshop.key(signer).to_owned());
         }
@@ -55,9 +57,18 @@ impl Pki {
             files.insert(format!("{}.crt", leaf.name), certificate);
             files.insert(format!("{}.key", leaf.name), key);
         }
-        for bundle in Bundle::ALL {
-            let certificates = bundle.signers().iter().map(|signer| workshop.certificate(*signer)).collect();
-            files.insert(format!("{}.crt", bundle.name()), certificates);
+        match payload {
+            PayloadType::OpenShift => {
+                for bundle in Bundle::ALL {
+                    let certificates =
+                        bundle.signers().iter().map(|signer| workshop.certificate(*signer)).collect();
+                    files.insert(format!("{}.crt", bundle.name()), certificates);
+                }
+            }
+            PayloadType::Kubernetes => {
+                files.insert(BOOTSTRAP_TOKEN.to_owned(), bootstrap_token(random));
+                files.insert(CERTIFICATE_KEY.to_owned(), certificate_key(random));
+            }
         }
         for (name, contents) in workshop.loose_keys()? {
             files.insert(name, contents);
@@ -84,6 +95,27 @@ impl Pki {
     pub fn expires(&self) -> Timestamp {
         self.created.checked_add(SHORTEST_VALIDITY).unwrap_or(Timestamp::MAX)
     }
+}
+
+/// With it a machine asks for its first certificate in a cluster made by kubeadm, and for nothing else.
+pub(crate) const BOOTSTRAP_TOKEN: &str = "bootstrap-token";
+/// What kubeadm encrypts the signers' keys with while it hands them to further control-plane machines.
+pub(crate) const CERTIFICATE_KEY: &str = "certificate-key";
+
+/// Six characters that name the token, a dot, and sixteen that are secret: 82 bits.
+fn bootstrap_token(random: &dyn Random) -> String {
+    const ALPHABET: &[u8] = b"abcdefghijklmnopqrstuvwxyz0123456789";
+    let letters = |count: usize| -> String {
+        (0..count).map(|_| char::from(ALPHABET[random.below(ALPHABET.len())])).collect()
+    };
+    format!("{}.{}", letters(6), letters(16))
+}
+
+/// A key of AES-256 in hexadecimal digits.
+fn certificate_key(random: &dyn Random) -> String {
+    let mut key = [0; 32];
+    random.fill(&mut key);
+    key.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 impl std::fmt::Debug for Pki {

@@ -3,6 +3,7 @@
 mod carried;
 mod certificates;
 mod error;
+mod network;
 #[cfg(test)]
 mod tests;
 
@@ -14,7 +15,7 @@ use slipway_assets::pki::PkiError;
 use slipway_assets::random::Random;
 use slipway_assets::{Cluster, Credentials, Identity, Pki, Tree};
 use slipway_config::findings::Report;
-use slipway_config::install_config::{self, InstallConfig};
+use slipway_config::install_config::{self, InstallConfig, PayloadType};
 use slipway_config::yaml::Limits;
 
 use crate::credentials::{self, Resolved};
@@ -46,6 +47,9 @@ impl std::fmt::Debug for Request<'_> {
 
 /// What people call the input that `create ignition-configs` has besides those of `create manifests`.
 const MANIFESTS: &str = "the files in manifests/ and openshift/";
+
+/// What people call the directory that `payload.networkManifests` names.
+const NETWORK: &str = "the manifests of the network plugin";
 
 const NO_COMPUTE: &str = "there are no compute machines (`compute[0].replicas` is 0): workload runs on the control plane. If you \
      bring compute machines of your own, set mastersSchedulable to false in manifests/cluster-scheduler-02-config.yml";
@@ -109,7 +113,8 @@ pub fn create_manifests_with(request: &Request<'_>, generators: &Generators<'_>)
     let tree = (generators.manifests)(&cluster)?;
     let plan = store.plan(&state, Step::Manifests, tree, inputs, request.force)?;
     plan.check(request.force)?;
-    if cluster.config.pools.compute.replicas == 0 {
+    let payload = cluster.config.payload.kind();
+    if payload == PayloadType::OpenShift && cluster.config.pools.compute.replicas == 0 {
         outcome.warnings.push(NO_COMPUTE.to_owned());
     }
     outcome.warnings.extend(restored(&plan));
@@ -128,9 +133,14 @@ pub fn create_ignition_with(request: &Request<'_>, generators: &Generators<'_>) 
     outcome.warnings.extend(restored(&manifests));
     // Everything is judged before the first file is written.
     let carried = carried::read(request.directory, &manifests)?;
-    let tree = (generators.ignition)(&cluster, &carried.manifests)?;
     let mut inputs = inputs;
     inputs.insert(MANIFESTS.to_owned(), carried.digest());
+    let mut all = carried.manifests.clone();
+    if let Some(network) = network::read(request.directory, &cluster.config.payload)? {
+        inputs.insert(NETWORK.to_owned(), carried::digest(&network));
+        all.extend(network);
+    }
+    let tree = (generators.ignition)(&cluster, &all)?;
     let ignition = store.plan(&state, Step::IgnitionConfigs, tree, inputs, request.force)?;
     ignition.check(request.force)?;
 

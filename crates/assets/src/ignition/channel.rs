@@ -79,7 +79,7 @@ pub fn encoded_for(platform: &Platform, ignition: &[u8]) -> Encoded {
 }
 
 /// Refuses a `bootstrap.ign` that does not fit, and names what takes the space.
-pub(super) fn check(cluster: &Cluster, bootstrap: &[u8], largest: &[(&str, usize)]) -> Result<(), Error> {
+pub(crate) fn check(cluster: &Cluster, bootstrap: &[u8], largest: &[(&str, usize)]) -> Result<(), Error> {
     let platform = &cluster.config.platform;
     let Some(channel) = channel(platform) else { return Ok(()) };
     let size = match platform {

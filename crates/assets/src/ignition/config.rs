@@ -13,22 +13,22 @@ use serde_json::Value;
 const COMPRESSION_KEY: usize = 21;
 
 /// For everybody to read.
-pub(super) const PUBLIC: i64 = 0o644;
+pub(crate) const PUBLIC: i64 = 0o644;
 /// For root alone.
-pub(super) const PRIVATE: i64 = 0o600;
+pub(crate) const PRIVATE: i64 = 0o600;
 /// To be run by everybody.
-pub(super) const PROGRAM: i64 = 0o555;
+pub(crate) const PROGRAM: i64 = 0o555;
 
 /// The files, units and keys of one machine. Each path and each unit exists once: the last one wins.
 #[derive(Default)]
-pub(super) struct Builder {
+pub(crate) struct Builder {
     files: BTreeMap<String, File>,
     units: BTreeMap<String, Unit>,
     ssh_keys: Vec<String>,
 }
 
 impl Builder {
-    pub(super) fn file(&mut self, path: impl Into<String>, mode: i64, contents: impl AsRef<[u8]>) {
+    pub(crate) fn file(&mut self, path: impl Into<String>, mode: i64, contents: impl AsRef<[u8]>) {
         let path = path.into();
         let mut file = File::new(path.clone());
         file.mode = Some(mode);
@@ -38,7 +38,7 @@ impl Builder {
     }
 
     /// Adds to a file of the operating system.
-    pub(super) fn append(&mut self, path: impl Into<String>, mode: i64, contents: impl AsRef<[u8]>) {
+    pub(crate) fn append(&mut self, path: impl Into<String>, mode: i64, contents: impl AsRef<[u8]>) {
         let path = path.into();
         let mut file = File::new(path.clone());
         file.mode = Some(mode);
@@ -46,19 +46,19 @@ impl Builder {
         self.files.insert(path, file);
     }
 
-    pub(super) fn unit(&mut self, name: &str, contents: &str, enabled: bool) {
+    pub(crate) fn unit(&mut self, name: &str, contents: &str, enabled: bool) {
         let unit = self.units.entry(name.to_owned()).or_insert_with(|| Unit::new(name.to_owned()));
         unit.contents = Some(contents.to_owned());
         unit.enabled = enabled.then_some(true);
     }
 
     /// A unit of the operating system.
-    pub(super) fn enable(&mut self, name: &str) {
+    pub(crate) fn enable(&mut self, name: &str) {
         let unit = self.units.entry(name.to_owned()).or_insert_with(|| Unit::new(name.to_owned()));
         unit.enabled = Some(true);
     }
 
-    pub(super) fn dropin(&mut self, unit: &str, name: &str, contents: &str) {
+    pub(crate) fn dropin(&mut self, unit: &str, name: &str, contents: &str) {
         let unit = self.units.entry(unit.to_owned()).or_insert_with(|| Unit::new(unit.to_owned()));
         let mut dropin = Dropin::new(name.to_owned());
         dropin.contents = Some(contents.to_owned());
@@ -66,7 +66,7 @@ impl Builder {
     }
 
     /// A key that logs in as `core`.
-    pub(super) fn ssh_key(&mut self, key: &str) {
+    pub(crate) fn ssh_key(&mut self, key: &str) {
         let key = key.trim();
         if !key.is_empty() && !self.ssh_keys.iter().any(|known| known == key) {
             self.ssh_keys.push(key.to_owned());
@@ -74,7 +74,7 @@ impl Builder {
     }
 
     /// The files that take most of the space, largest first.
-    pub(super) fn largest(&self, count: usize) -> Vec<(&str, usize)> {
+    pub(crate) fn largest(&self, count: usize) -> Vec<(&str, usize)> {
         let size = |file: &File| {
             let resources = file.contents.iter().chain(file.append.iter().flatten());
             resources.filter_map(|resource| resource.source.as_ref()).map(String::len).sum()
@@ -86,7 +86,7 @@ impl Builder {
         sizes
     }
 
-    pub(super) fn bytes(&self) -> Vec<u8> {
+    pub(crate) fn bytes(&self) -> Vec<u8> {
         let mut config = Config::default();
         if !self.ssh_keys.is_empty() {
             let mut core = User::new("core".to_owned());
@@ -105,7 +105,7 @@ impl Builder {
 }
 
 /// The text of a configuration, without the nulls that the schema's types write for what is absent.
-pub(super) fn bytes(config: &Config) -> Vec<u8> {
+pub(crate) fn bytes(config: &Config) -> Vec<u8> {
     // Texts, numbers and lists always have a JSON form.
     let mut value = serde_json::to_value(config).unwrap_or_default();
     remove_nulls(&mut value);
@@ -124,7 +124,7 @@ fn remove_nulls(value: &mut Value) {
 }
 
 /// Contents as a data URL, compressed where that makes it shorter.
-pub(super) fn resource(contents: &[u8]) -> Resource {
+pub(crate) fn resource(contents: &[u8]) -> Resource {
     let plain = data_url(contents);
     let packed = data_url(&gzip(contents));
     if packed.len() + COMPRESSION_KEY < plain.len() {
@@ -139,7 +139,7 @@ fn data_url(contents: &[u8]) -> String {
 }
 
 /// The same bytes for the same contents: neither time nor system are noted.
-pub(super) fn gzip(contents: &[u8]) -> Vec<u8> {
+pub(crate) fn gzip(contents: &[u8]) -> Vec<u8> {
     let mut writer = GzBuilder::new().mtime(0).operating_system(255).write(Vec::new(), Compression::best());
     // A vector takes everything.
     let _ = writer.write_all(contents);

@@ -8,7 +8,7 @@ use crate::Cluster;
 
 /// The fields that openshift-install writes, but without the passwords of the vCenters: whoever removes the
 /// cluster logs in anew, and a file that is copied around and kept for years is no place for them.
-pub(super) fn metadata(cluster: &Cluster) -> Vec<u8> {
+pub(crate) fn metadata(cluster: &Cluster) -> Vec<u8> {
     let Cluster { config, identity, .. } = cluster;
     let mut metadata = json!({
         "clusterName": config.name.as_str(),

@@ -9,7 +9,7 @@ use super::overrides;
 const PROXY: &str = "manifests/cluster-proxy-01-config.yaml";
 
 /// The variables, by name; empty without a proxy. What the user has edited in the manifest is used.
-pub(super) fn variables(cluster: &Cluster, manifests: &Tree) -> Result<Vec<(&'static str, String)>, Error> {
+pub(crate) fn variables(cluster: &Cluster, manifests: &Tree) -> Result<Vec<(&'static str, String)>, Error> {
     let Some(proxy) = &cluster.config.proxy else { return Ok(Vec::new()) };
     let object = manifests.get(PROXY).map(|file| overrides::read(PROXY, file)).transpose()?.flatten();
     let status = |key: &str| {
@@ -26,7 +26,7 @@ pub(super) fn variables(cluster: &Cluster, manifests: &Tree) -> Result<Vec<(&'st
 }
 
 /// For all services.
-pub(super) fn systemd(variables: &[(&str, String)]) -> String {
+pub(crate) fn systemd(variables: &[(&str, String)]) -> String {
     let lines = variables.iter().map(|(name, value)| {
         // A percent sign starts a specifier; a proxy's password may well hold one.
         let value = value.replace('\\', r"\\").replace('"', "\\\"").replace('%', "%%");
@@ -36,7 +36,7 @@ pub(super) fn systemd(variables: &[(&str, String)]) -> String {
 }
 
 /// For people who log in.
-pub(super) fn profile(variables: &[(&str, String)]) -> String {
+pub(crate) fn profile(variables: &[(&str, String)]) -> String {
     variables.iter().map(|(name, value)| format!("export {name}={}\n", quoted(value))).collect()
 }
 

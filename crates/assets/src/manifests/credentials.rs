@@ -12,6 +12,15 @@ use crate::objects::{map, secret, within};
 use crate::{Access, Cluster, Credentials, Error, Tree, ignition};
 
 pub(super) fn add(cluster: &Cluster, tree: &mut Tree) -> Result<(), Error> {
+    add_login(cluster, tree)?;
+    let hash = map([("kubeadmin", cluster.identity.kubeadmin_hash.expose())]);
+    let kubeadmin = secret(within("kube-system", "kubeadmin"), "Opaque", hash);
+    tree.yaml("openshift/99_kubeadmin-password-secret.yaml", &kubeadmin, Access::Owner)?;
+    add_user_data(cluster, tree)
+}
+
+/// The login to the platform, and who may read it.
+pub(crate) fn add_login(cluster: &Cluster, tree: &mut Tree) -> Result<(), Error> {
     if let Some((name, platform, data)) = platform_login(cluster) {
         let login = secret(within("kube-system", name), "Opaque", data);
         tree.yaml("openshift/99_cloud-creds-secret.yaml", &login, Access::Owner)?;
@@ -27,9 +36,11 @@ pub(super) fn add(cluster: &Cluster, tree: &mut Tree) -> Result<(), Error> {
         };
         tree.yaml("openshift/99_role-cloud-creds-secret-reader.yaml", &reader, Access::Group)?;
     }
-    let hash = map([("kubeadmin", cluster.identity.kubeadmin_hash.expose())]);
-    let kubeadmin = secret(within("kube-system", "kubeadmin"), "Opaque", hash);
-    tree.yaml("openshift/99_kubeadmin-password-secret.yaml", &kubeadmin, Access::Owner)?;
+    Ok(())
+}
+
+/// What machines that are made later boot from.
+pub(crate) fn add_user_data(cluster: &Cluster, tree: &mut Tree) -> Result<(), Error> {
     for role in Role::ALL {
         let pointer = String::from_utf8_lossy(&ignition::pointer(cluster, role)).into_owned();
         let data = map([("userData", pointer.as_str()), ("disableTemplating", "true")]);

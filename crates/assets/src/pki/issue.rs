@@ -37,15 +37,20 @@ pub(super) struct Workshop<'a> {
 
 impl<'a> Workshop<'a> {
     /// Draws the slow keys on all processors.
-    pub(super) fn new(kind: SignerKey, now: Timestamp, random: &'a dyn Random) -> Result<Self, PkiError> {
-        let wanted: Vec<(&str, SignerKey)> = Signer::ALL
+    pub(super) fn new(
+        signers: &[Signer],
+        kind: SignerKey,
+        now: Timestamp,
+        random: &'a dyn Random,
+    ) -> Result<Self, PkiError> {
+        let wanted: Vec<(&str, SignerKey)> = signers
             .iter()
             .map(|signer| (signer.name(), kind))
             .chain(TOKEN_KEYS.map(|name| (name, TOKEN_KEY)))
             .collect();
         let mut keys = draw(&wanted, random)?.into_iter();
         let mut authorities = Vec::new();
-        for (signer, key) in Signer::ALL.into_iter().zip(keys.by_ref()) {
+        for (signer, key) in signers.iter().copied().zip(keys.by_ref()) {
             authorities.push(authority(signer, key, now).map_err(|source| failed(signer.name(), source))?);
         }
         Ok(Workshop { authorities, token_keys: keys.collect(), now, random })
@@ -121,7 +126,8 @@ fn draw(wanted: &[(&str, SignerKey)], random: &dyn Random) -> Result<Vec<String>
 }
 
 fn authority(signer: Signer, pem: String, now: Timestamp) -> Result<Authority, rcgen::Error> {
-    let mut params = params(signer.name(), &["openshift"], &DnType::OrganizationalUnitName);
+    let unit: &[&str] = if Signer::OPENSHIFT.contains(&signer) { &["openshift"] } else { &[] };
+    let mut params = params(signer.name(), unit, &DnType::OrganizationalUnitName);
     lifetime(&mut params, now, signer.validity());
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
     params.key_usages = vec![

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use jiff::SignedDuration;
-use slipway_config::install_config::InstallConfig;
+use slipway_config::install_config::{InstallConfig, PayloadType};
 use slipway_config::net::Cidr;
 
 use super::SHORTEST_VALIDITY;
@@ -28,10 +28,17 @@ pub enum Signer {
     /// Signs what kubelets ask for.
     Kubelet,
     KubeletBootstrap,
+    /// Of everything in a cluster made by kubeadm: `/etc/kubernetes/pki/ca.crt`.
+    Kubernetes,
+    /// `/etc/kubernetes/pki/etcd/ca.crt`.
+    Etcd,
+    /// `/etc/kubernetes/pki/front-proxy-ca.crt`.
+    FrontProxy,
 }
 
 impl Signer {
-    pub const ALL: [Signer; 11] = [
+    /// Those of an OpenShift cluster.
+    pub const OPENSHIFT: [Signer; 11] = [
         Signer::Root,
         Signer::AdminKubeconfig,
         Signer::ApiLoadBalancer,
@@ -44,6 +51,17 @@ impl Signer {
         Signer::Kubelet,
         Signer::KubeletBootstrap,
     ];
+
+    /// Those of a cluster made by kubeadm, which knows three and signs everything else with them itself.
+    pub const KUBEADM: [Signer; 4] = [Signer::Root, Signer::Kubernetes, Signer::Etcd, Signer::FrontProxy];
+
+    /// Those of a payload.
+    pub fn of(payload: PayloadType) -> &'static [Signer] {
+        match payload {
+            PayloadType::OpenShift => &Signer::OPENSHIFT,
+            PayloadType::Kubernetes => &Signer::KUBEADM,
+        }
+    }
 
     /// Name of the files, and common name.
     pub fn name(self) -> &'static str {
@@ -59,6 +77,9 @@ impl Signer {
             Signer::Aggregator => "aggregator-signer",
             Signer::Kubelet => "kubelet-signer",
             Signer::KubeletBootstrap => "kubelet-bootstrap-kubeconfig-signer",
+            Signer::Kubernetes => "kubernetes-ca",
+            Signer::Etcd => "etcd-ca",
+            Signer::FrontProxy => "front-proxy-ca",
         }
     }
 
@@ -70,7 +91,10 @@ impl Signer {
             | Signer::ApiLoadBalancer
             | Signer::ApiLocalhost
             | Signer::ApiServiceNetwork
-            | Signer::KubeletBootstrap => TEN_YEARS,
+            | Signer::KubeletBootstrap
+            | Signer::Kubernetes
+            | Signer::Etcd
+            | Signer::FrontProxy => TEN_YEARS,
             Signer::ApiToKubelet
             | Signer::ControlPlane
             | Signer::AggregatorCa
@@ -187,6 +211,40 @@ fn service_names(service: &str) -> [String; 4] {
 }
 
 pub(super) fn leaves(config: &InstallConfig) -> Vec<Leaf> {
+    match config.payload.kind() {
+        PayloadType::OpenShift => openshift_leaves(config),
+        PayloadType::Kubernetes => kubeadm_leaves(config),
+    }
+}
+
+/// kubeadm signs what its own components need; these are for those who come before it, and from outside.
+fn kubeadm_leaves(config: &InstallConfig) -> Vec<Leaf> {
+    let admin = Leaf {
+        name: "admin-kubeconfig-client",
+        signer: Signer::Kubernetes,
+        common_name: "system:admin",
+        // What members of this group may do is said by a binding that can be removed, unlike `system:masters`.
+        organizations: &["kubeadm:cluster-admins"],
+        usage: Usage::Client,
+    };
+    vec![admin, machine_config_server(config)]
+}
+
+fn machine_config_server(config: &InstallConfig) -> Leaf {
+    let addresses = names::vips(config).api;
+    let internal = format!("api-int.{}", config.cluster_domain());
+    // Clients that do not know addresses in certificates compare them as names.
+    let names = std::iter::once(internal).chain(addresses.iter().map(IpAddr::to_string)).collect();
+    Leaf {
+        name: "machine-config-server",
+        signer: Signer::Root,
+        common_name: "system:machine-config-server",
+        organizations: &[],
+        usage: Usage::Server { names, addresses },
+    }
+}
+
+fn openshift_leaves(config: &InstallConfig) -> Vec<Leaf> {
     const ADMIN: (&str, &[&str]) = ("system:admin", &["system:masters"]);
     const API_SERVER: (&str, &[&str]) = ("system:kube-apiserver", &["kube-master"]);
     const PROXY: (&str, &[&str]) = ("system:kube-apiserver-proxy", &["kube-master"]);
@@ -204,8 +262,6 @@ pub(super) fn leaves(config: &InstallConfig) -> Vec<Leaf> {
                 usage| { Leaf { name, signer, common_name, organizations, usage } };
     let first_addresses = config.networking.service.iter().filter_map(|cidr| first_address(*cidr));
     let vips = names::vips(config).api;
-    // Clients that do not know addresses in certificates compare them as names.
-    let mcs_names = std::iter::once(internal.clone()).chain(vips.iter().map(IpAddr::to_string));
     vec![
         leaf("admin-kubeconfig-client", Signer::AdminKubeconfig, ADMIN, Usage::Client),
         leaf(
@@ -244,12 +300,7 @@ pub(super) fn leaves(config: &InstallConfig) -> Vec<Leaf> {
         leaf("apiserver-proxy", Signer::AggregatorCa, PROXY, Usage::Client),
         leaf("aggregator-client", Signer::Aggregator, PROXY, Usage::Client),
         leaf("kubelet-client", Signer::KubeletBootstrap, NODE_BOOTSTRAPPER, Usage::Client),
-        leaf(
-            "machine-config-server",
-            Signer::Root,
-            ("system:machine-config-server", &[]),
-            server(mcs_names.collect(), vips.clone()),
-        ),
+        machine_config_server(config),
         leaf(
             "journal-gatewayd",
             Signer::Root,

@@ -15,14 +15,16 @@ pub(crate) const VSPHERE: &str = include_str!("../../../../examples/vsphere-mult
 pub(crate) const SEED: &str = include_str!("../../../../examples/seed-multi-vcenter.yaml");
 pub(crate) const OVIRT: &str = include_str!("../../../../examples/ovirt.yaml");
 pub(crate) const KUBEVIRT: &str = include_str!("../../../../examples/kubevirt.yaml");
+pub(crate) const KUBERNETES: &str = include_str!("../../../../examples/vsphere-kubernetes.yaml");
 pub(crate) const NONE: &str = include_str!("../../../../examples/none.yaml");
 pub(crate) const EVERYTHING: &str = include_str!("../configs/vsphere-everything.yaml");
 
 /// The configurations all files are looked at for.
-pub(crate) const ALL: [(&str, &str); 6] = [
+pub(crate) const ALL: [(&str, &str); 7] = [
     ("vsphere", VSPHERE),
     ("vsphere-seed", SEED),
     ("vsphere-everything", EVERYTHING),
+    ("vsphere-kubernetes", KUBERNETES),
     ("ovirt", OVIRT),
     ("kubevirt", KUBEVIRT),
     ("none", NONE),

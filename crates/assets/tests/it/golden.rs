@@ -7,16 +7,20 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use rstest::rstest;
 use serde_json::{Value, json};
+use slipway_assets::kubernetes::machine_config;
+use slipway_assets::names::Role;
 use slipway_assets::{Access, Cluster, Error, File, Tree};
+use slipway_config::install_config::PayloadType;
 use slipway_config::yaml::to_yaml;
 
-use crate::fixtures::{self, EVERYTHING, KUBEVIRT, NONE, OVIRT, SEED, VSPHERE};
+use crate::fixtures::{self, EVERYTHING, KUBERNETES, KUBEVIRT, NONE, OVIRT, SEED, VSPHERE};
 use crate::ignition::decoded;
 
 #[rstest]
 #[case("vsphere", VSPHERE)]
 #[case("vsphere-seed", SEED)]
 #[case("vsphere-everything", EVERYTHING)]
+#[case("vsphere-kubernetes", KUBERNETES)]
 #[case("ovirt", OVIRT)]
 #[case("kubevirt", KUBEVIRT)]
 #[case("none", NONE)]
@@ -77,6 +81,12 @@ fn all_files(cluster: &Cluster) -> Tree {
         Err(Error::ReleaseImage) => {}
         Err(error) => panic!("{error}"),
     }
+    if cluster.config.payload.kind() == PayloadType::Kubernetes {
+        for role in Role::ALL {
+            let path = format!("machine-config/{}.ign", role.as_str());
+            tree.insert(path, machine_config(cluster, role).unwrap(), Access::Owner);
+        }
+    }
     tree
 }
 
@@ -116,19 +126,25 @@ fn show(cluster: &Cluster, tree: &Tree, path: &str, file: &File) -> String {
 /// Longest file that is shown in full; larger ones are scripts, which have a place of their own.
 const SHOWN: usize = 1500;
 
+/// What is only in one place is shown in any case.
+const ALWAYS: [&str; 2] = ["kubeadm-init.yaml", "kubeadm-join.yaml"];
+
 /// A configuration with its files decoded; those that are shown elsewhere, or are long, are only named.
 fn show_ignition(tree: &Tree, config: &Value) -> Value {
     let mut config = config.clone();
     let files = config.pointer_mut("/storage/files").and_then(Value::as_array_mut);
     for file in files.into_iter().flatten() {
-        let path = file["path"].as_str().unwrap_or_default().trim_start_matches("/opt/openshift/").to_owned();
+        let path = file["path"].as_str().unwrap_or_default();
+        let path = path.trim_start_matches("/opt/openshift/").trim_start_matches("/etc/slipway/").to_owned();
         let resources = [file.pointer("/contents"), file.pointer("/append/0")];
         let Some(resource) = resources.into_iter().flatten().next() else { continue };
         let contents = decoded(resource);
         let shown = match tree.get(&path) {
             Some(same) if same.contents == contents => format!("as {path}"),
             _ if path.starts_with("tls/") => format!("<{}>", path.trim_start_matches("tls/")),
-            _ if contents.len() > SHOWN => {
+            // All of a kind are the same here.
+            _ if path.strip_suffix(".key").is_some() => "<a key>".to_owned(),
+            _ if contents.len() > SHOWN && !ALWAYS.contains(&path.as_str()) => {
                 format!("{} lines", String::from_utf8(contents).unwrap().lines().count())
             }
             _ => String::from_utf8(contents).unwrap(),

@@ -7,4 +7,5 @@ mod scripts;
 mod stages;
 mod units;
 
-pub(crate) use self::cluster::decoded;
+pub(crate) use self::bootstrap::assert_accepted;
+pub(crate) use self::cluster::{Ign, decoded};

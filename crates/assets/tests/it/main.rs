@@ -8,6 +8,8 @@ mod fixtures;
 mod golden;
 mod growth;
 mod ignition;
+mod kubernetes;
+mod onprem;
 mod platforms;
 mod reconcile;
 mod seed;

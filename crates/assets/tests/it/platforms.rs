@@ -132,13 +132,6 @@ fn what_cannot_be_done_is_refused(#[case] from: &str, #[case] to: &str, #[case] 
     assert!(error.contains(says), "{error}");
 }
 
-#[test]
-fn kubernetes_payloads_are_refused_for_now() {
-    let config = include_str!("../../../../examples/vsphere-kubernetes.yaml");
-    let error = slipway_assets::manifests(&cluster(config)).unwrap_err().to_string();
-    assert!(error.contains("Kubernetes payload"), "{error}");
-}
-
 /// The operator of the control plane puts a failure domain into the set's template and compares the result with
 /// the machine; one that differs is replaced. This does the same by its rules.
 #[rstest]

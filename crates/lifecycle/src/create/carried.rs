@@ -32,11 +32,11 @@ const ESSENTIAL: [&str; 7] = [
     "openshift/99_feature-gate.yaml",
 ];
 
-const ENDINGS: [&str; 3] = ["yaml", "yml", "json"];
+pub(super) const ENDINGS: [&str; 3] = ["yaml", "yml", "json"];
 
 /// No object of Kubernetes is larger.
-const LARGEST_FILE: u64 = 4 << 20;
-const LARGEST_TOTAL: usize = 32 << 20;
+pub(super) const LARGEST_FILE: u64 = 4 << 20;
+pub(super) const LARGEST_TOTAL: usize = 32 << 20;
 const MOST_FILES: usize = 10_000;
 
 /// A manifest that cannot be used.
@@ -78,15 +78,20 @@ pub(super) struct Carried {
 impl Carried {
     /// Of all names and contents.
     pub(super) fn digest(&self) -> Digest {
-        let mut hasher = Sha256::new();
-        for (path, file) in self.manifests.iter() {
-            hasher.update((path.len() as u64).to_le_bytes());
-            hasher.update(path);
-            hasher.update((file.contents.len() as u64).to_le_bytes());
-            hasher.update(&file.contents);
-        }
-        Digest::finish(hasher)
+        digest(&self.manifests)
     }
+}
+
+/// Of all names and contents.
+pub(super) fn digest(tree: &Tree) -> Digest {
+    let mut hasher = Sha256::new();
+    for (path, file) in tree.iter() {
+        hasher.update((path.len() as u64).to_le_bytes());
+        hasher.update(path);
+        hasher.update((file.contents.len() as u64).to_le_bytes());
+        hasher.update(&file.contents);
+    }
+    Digest::finish(hasher)
 }
 
 /// Reads the folders as they will be once `plan` has been carried out.

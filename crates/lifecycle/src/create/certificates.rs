@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::SignedDuration;
 use slipway_assets::names;
-use slipway_config::install_config::{Curve, InstallConfig, SignerKey};
+use slipway_config::install_config::{Curve, InstallConfig, PayloadType, SignerKey};
 
 use super::{Error, Generators, Request};
 use crate::store::{Digest, State, Step, Store};
@@ -25,6 +25,7 @@ pub(super) fn named(config: &InstallConfig) -> BTreeMap<String, String> {
     let vips = names::vips(config).api.iter().map(ToString::to_string).collect();
     let named = [
         ("the domain of the cluster", config.cluster_domain()),
+        ("the payload", config.payload.kind().to_string()),
         ("the platform", config.platform.name().to_owned()),
         ("the kind of key", key),
         ("the service network", list(service)),
@@ -40,6 +41,10 @@ pub(super) fn made_from(config: &InstallConfig) -> Digest {
     let mut lines: Vec<String> = lines.iter().filter_map(|name| named.get(*name).cloned()).collect();
     lines.extend(config.networking.service.iter().map(ToString::to_string));
     lines.extend(names::vips(config).api.iter().map(ToString::to_string));
+    // Clusters of old were all OpenShift's.
+    if config.payload.kind() == PayloadType::Kubernetes {
+        lines.push("Kubernetes".to_owned());
+    }
     Digest::of(lines.join("\n").as_bytes())
 }
 

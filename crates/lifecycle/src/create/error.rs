@@ -31,6 +31,8 @@ pub enum Error {
     Renewal { changed: Vec<String> },
     #[error("{}", unusable(.0))]
     Manifests(Vec<Broken>),
+    #[error("the manifests of the network plugin cannot be used")]
+    NetworkManifests(Vec<String>),
     #[error(transparent)]
     Credentials(#[from] credentials::Error),
     #[error(transparent)]
@@ -67,6 +69,10 @@ impl Error {
                 "run again with --force: all manifests that were deleted are then written again"
             }
             Error::Manifests(_) => "correct them, or move them out of manifests/ and openshift/",
+            Error::NetworkManifests(_) => {
+                "`payload.networkManifests` names a directory, from that of install-config.yaml on, with the plugin's \
+                 manifests in *.yaml, *.yml or *.json"
+            }
             Error::Credentials(error) => return error.hint(),
             Error::Store(error) => return error.hint(),
             Error::NotText { .. } | Error::NotAFile(_) | Error::Pki(_) | Error::Assets(_) | Error::Io(_) => {
@@ -80,6 +86,7 @@ impl Error {
     pub fn details(&self) -> Vec<String> {
         match self {
             Error::Renewal { changed } => changed.clone(),
+            Error::NetworkManifests(reasons) => reasons.clone(),
             Error::Manifests(broken) => broken.iter().map(ToString::to_string).collect(),
             Error::Store(store::Error::Conflicts { conflicts, changed }) => {
                 let mut lines: Vec<String> = conflicts

@@ -507,3 +507,53 @@ fn nothing_is_left_behind_by_a_bad_install_config() {
     assert!(matches!(directory.manifests(false), Err(Error::NoInstallConfig { .. })));
     assert!(!directory.at(".slipway").exists());
 }
+
+const KUBERNETES: &str = "\
+apiVersion: v1
+baseDomain: example.com
+metadata:
+  name: pontoon
+platform:
+  none: {}
+payload:
+  type: Kubernetes
+  version: v1.34.4
+  slipwayImage: registry.example.com/slipway:v1
+  networkManifests: cni
+";
+
+/// Many objects in a file are fine here, and a change is noticed.
+#[test]
+fn the_network_plugin_is_carried_as_it_is() {
+    let directory = Directory::new(KUBERNETES);
+    let error = directory.ignition(false).unwrap_err();
+    assert!(matches!(error, Error::NetworkManifests(_)), "{error}");
+    assert!(error.details()[0].contains("cni"), "{:?}", error.details());
+    directory.put("cni/README", "no manifest");
+    let error = directory.ignition(false).unwrap_err();
+    assert_eq!(error.details(), [format!("`{}` holds no manifests", directory.at("cni").display())]);
+    directory.put("cni/plugin.yaml", "a: 1\n---\nb: 2\n");
+    directory.put("cni/more.json", "{}");
+    directory.ignition(false).unwrap();
+    let bootstrap = directory.get("bootstrap.ign");
+    assert!(
+        bootstrap.contains("network/plugin.yaml") && bootstrap.contains("network/more.json"),
+        "{bootstrap}"
+    );
+    assert!(!bootstrap.contains("README"));
+    directory.put("cni/plugin.yaml", &"#".repeat((4 << 20) + 1));
+    let error = directory.ignition(false).unwrap_err();
+    assert!(error.details()[0].ends_with("is larger than 4 MiB"), "{:?}", error.details());
+}
+
+/// The payloads have other signers.
+#[test]
+fn another_payload_needs_other_certificates() {
+    let directory = Directory::new(KUBERNETES);
+    directory.put("cni/plugin.yaml", "a: 1\n");
+    directory.ignition(false).unwrap();
+    directory.put("install-config.yaml", CONFIG);
+    let error = directory.ignition(false).unwrap_err();
+    assert!(matches!(error, Error::Renewal { .. }), "{error}");
+    assert_eq!(error.details(), ["the payload was Kubernetes, and is now OpenShift"]);
+}

@@ -85,6 +85,12 @@ pub const PEERS: &[Peer] = &[
         proves: "the objects the vSphere drivers consist of",
     },
     Peer {
+        name: "coredns",
+        programs: &[program("coredns", "github.com/coredns/coredns")],
+        files: None,
+        proves: "that the names of a cluster are answered",
+    },
+    Peer {
         name: "etcd",
         programs: &[program("etcd", "go.etcd.io/etcd/server/v3")],
         files: None,
@@ -95,6 +101,7 @@ pub const PEERS: &[Peer] = &[
         programs: &[
             kubernetes("kube-apiserver", "k8s.io/kubernetes/cmd/kube-apiserver"),
             kubernetes("kubectl", "k8s.io/kubernetes/cmd/kubectl"),
+            kubernetes("kubeadm", "k8s.io/kubernetes/cmd/kubeadm"),
             kubernetes("kube-controller-manager", "k8s.io/kubernetes/cmd/kube-controller-manager"),
             kubernetes("kube-scheduler", "k8s.io/kubernetes/cmd/kube-scheduler"),
         ],

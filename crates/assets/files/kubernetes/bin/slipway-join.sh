@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# Joins this machine to the cluster, under its own name.
+set -euo pipefail
+
+name=$(hostname | tr '[:upper:]' '[:lower:]')
+if [[ ! $name =~ ^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$ || $name == localhost* ]]; then
+    echo "this machine has no name to join with: its host name is '$name'" >&2
+    exit 1
+fi
+config=/run/slipway/kubeadm-join.yaml
+mkdir --parents /run/slipway
+(umask 077 && sed "s/slipway-machine-name/$name/" /etc/slipway/kubeadm-join.yaml > "$config")
+# What a run that was cut off left behind would stop the next one. A machine that is in the cluster never comes here.
+if [[ -e /etc/kubernetes/kubelet.conf || -e /etc/kubernetes/bootstrap-kubelet.conf || -e /var/lib/etcd/member ]]; then
+    kubeadm reset --force --cri-socket unix:///run/containerd/containerd.sock
+fi
+kubeadm join --config "$config"
+mkdir --parents /var/lib/slipway
+touch /var/lib/slipway/joined
+sync /var/lib/slipway/joined
+# The secrets have done their work.
+rm --force "$config" /etc/slipway/kubeadm-join.yaml

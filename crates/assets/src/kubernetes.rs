@@ -1,0 +1,151 @@
+//! The files of a cluster that kubeadm makes.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | `check` | what cannot be carried out yet |
+//! | `kubeadm` | what kubeadm is told |
+//! | `machine` | what all machines have |
+//! | `bootstrap` | `bootstrap.ign` |
+//! | `node` | what the machine-config server hands out |
+//! | `kubeconfig` | the administrator's, and what a new machine trusts |
+//! | `objects` | `manifests/` |
+//!
+//! Which of our signers becomes which file of kubeadm, how machines join, and who reads which file on a machine is in
+//! `docs/guides/kubernetes.md`. The paths are constants here, for the agent that reads them.
+
+mod bootstrap;
+mod check;
+mod kubeadm;
+mod kubeconfig;
+mod machine;
+mod node;
+mod objects;
+
+use serde::{Deserialize, Serialize};
+use slipway_config::install_config::{Payload, Platform};
+
+use crate::ignition::{metadata, pointer};
+use crate::names::Role;
+use crate::{Access, Cluster, Error, Tree, cluster_api, machines};
+
+/// Where everything of ours is on a machine.
+pub const FOLDER: &str = "/etc/slipway";
+/// What kubeadm starts the cluster from.
+pub const INIT_FILE: &str = "/etc/slipway/kubeadm-init.yaml";
+/// What kubeadm joins a machine from, once [`MACHINE_NAME`] has been replaced in it.
+pub const JOIN_FILE: &str = "/etc/slipway/kubeadm-join.yaml";
+/// Whom a machine trusts before it has joined.
+pub const DISCOVERY_FILE: &str = "/etc/slipway/discovery.kubeconfig";
+/// What the machine-config server of the bootstrap machine hands out: `<role>.ign`.
+pub const MACHINE_CONFIG_FOLDER: &str = "/etc/slipway/machine-config";
+/// Certificate and key of the machine-config server.
+pub const TLS_FOLDER: &str = "/etc/slipway/tls";
+/// [`Facts`].
+pub const FACTS_FILE: &str = "/etc/slipway/cluster.json";
+/// Stands for the name of the machine in [`JOIN_FILE`]: all machines of a role get the same file.
+pub const MACHINE_NAME: &str = "slipway-machine-name";
+/// Whom tokens of ours belong to. kubeadm's own group has its certificates approved unseen; this one has not.
+pub const BOOTSTRAPPERS: &str = "system:bootstrappers:slipway";
+/// The namespace of the operator.
+pub const NAMESPACE: &str = "slipway-system";
+/// The folder of the network plugin's manifests, in the tree that `ignition` is given.
+pub const NETWORK_FOLDER: &str = "network/";
+
+/// What the agent of the bootstrap machine needs to know.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Facts {
+    pub name: String,
+    pub infra_id: String,
+    pub domain: String,
+    pub platform: String,
+    /// With its `v`.
+    pub version: String,
+    pub control_plane_replicas: u32,
+    pub compute_replicas: u32,
+    /// Absent where load balancers and DNS are the user's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub onprem: Option<crate::onprem::Facts>,
+}
+
+impl Facts {
+    fn of(cluster: &Cluster) -> Result<Self, Error> {
+        let config = &cluster.config;
+        Ok(Facts {
+            name: config.name.to_string(),
+            infra_id: cluster.identity.infra_id.to_string(),
+            domain: config.cluster_domain(),
+            platform: config.platform.name().to_owned(),
+            version: format!("v{}", payload(cluster)?.version.version()),
+            control_plane_replicas: config.pools.control_plane.replicas,
+            compute_replicas: config.pools.compute.replicas,
+            onprem: crate::onprem::Facts::of(config),
+        })
+    }
+}
+
+/// The payload's own settings.
+struct Settings<'a> {
+    version: &'a slipway_config::install_config::KubernetesVersion,
+    image: &'a str,
+}
+
+fn payload(cluster: &Cluster) -> Result<Settings<'_>, Error> {
+    match &cluster.config.payload {
+        Payload::Kubernetes { version, slipway_image: Some(image), .. } => {
+            Ok(Settings { version, image: image.as_str() })
+        }
+        Payload::Kubernetes { slipway_image: None, .. } => Err(Error::SlipwayImage),
+        Payload::OpenShift { .. } => {
+            Err(Error::Unsupported("this is not a cluster of the Kubernetes payload".to_owned()))
+        }
+    }
+}
+
+/// Whether the platform's cloud controller manager tells the cluster about its machines.
+fn has_cloud_provider(platform: &Platform) -> bool {
+    matches!(platform, Platform::VSphere(_))
+}
+
+/// `manifests/`, `openshift/` and `cluster-api/`. What only OpenShift understands is left out.
+pub(crate) fn manifests(cluster: &Cluster) -> Result<Tree, Error> {
+    check::check(cluster)?;
+    let mut tree = Tree::default();
+    objects::add(cluster, &mut tree)?;
+    crate::manifests::add_login(cluster, &mut tree)?;
+    if cluster.makes_machines() {
+        crate::manifests::add_user_data(cluster, &mut tree)?;
+        let mut made = Tree::default();
+        machines::add(cluster, &mut made)?;
+        // An operator of OpenShift reads it, which is not here.
+        let ours = made.iter().filter(|(path, _)| !path.ends_with("control-plane-machine-set.yaml"));
+        for (path, file) in ours {
+            tree.insert(path, file.contents.clone(), file.access);
+        }
+        cluster_api::add(cluster, &mut tree)?;
+    }
+    Ok(tree)
+}
+
+/// The Ignition configurations, `auth/` and `metadata.json`, from the manifests as they are on disk, and those of the
+/// network plugin in `network/`.
+pub(crate) fn ignition(cluster: &Cluster, manifests: &Tree) -> Result<Tree, Error> {
+    check::check(cluster)?;
+    let mut tree = Tree::default();
+    tree.insert("bootstrap.ign", bootstrap::bootstrap(cluster, manifests)?, Access::Owner);
+    tree.insert("master.ign", pointer(cluster, Role::Master), Access::Owner);
+    tree.insert("worker.ign", pointer(cluster, Role::Worker), Access::Owner);
+    tree.insert("auth/kubeconfig", kubeconfig::admin(cluster)?, Access::Owner);
+    tree.insert("metadata.json", metadata::metadata(cluster), Access::Group);
+    Ok(tree)
+}
+
+/// The configuration that the machine-config server hands to machines of a role.
+pub fn machine_config(cluster: &Cluster, role: Role) -> Result<Vec<u8>, Error> {
+    node::node(cluster, role)
+}
+
+fn pem<'a>(cluster: &'a Cluster, name: &str) -> Result<&'a str, Error> {
+    let pem = cluster.pki.pem(name);
+    if pem.is_empty() { Err(Error::Missing { name: name.to_owned() }) } else { Ok(pem) }
+}
