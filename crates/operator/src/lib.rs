@@ -1,0 +1,15 @@
+//! What runs inside of a cluster, and on its bootstrap machine.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`args`] | what can be typed |
+//! | [`run`] | the one place that puts everything together |
+//! | [`machine_config`] | hands machines their Ignition configurations, to those that know the word |
+//! | [`net`] | connections with bounds: how many, from where, how long |
+//! | [`log`] | what is said while running |
+
+pub mod args;
+pub mod log;
+pub mod machine_config;
+pub mod net;
+pub mod run;
