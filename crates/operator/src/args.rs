@@ -45,6 +45,9 @@ pub enum Command {
     /// The token goes to standard output and is kept nowhere; its hash goes to the role's file of tokens. The tokens before it
     /// stay good for a while, for machines that are on their way.
     MachineConfigToken(MachineConfigToken),
+
+    /// Approve the certificates that nodes ask for, by the rules
+    CsrApprover(CsrApprover),
 }
 
 #[derive(Debug, clap::Args)]
@@ -99,4 +102,27 @@ pub struct MachineConfigToken {
     /// How long the tokens before it stay good, such as 2h; 0s withdraws them at once
     #[arg(long, value_name = "TIME", default_value = "24h")]
     pub keep: SignedDuration,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct CsrApprover {
+    /// Access to the cluster; without it KUBECONFIG, or the pod's own access
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub kubeconfig: Option<PathBuf>,
+
+    /// The context of the kubeconfig
+    #[arg(long, value_name = "NAME")]
+    pub context: Option<String>,
+
+    /// Who asks for a machine's first certificate
+    #[arg(long, value_name = "USER", default_value = crate::csr::OPENSHIFT_BOOTSTRAPPER)]
+    pub bootstrapper: String,
+
+    /// A virtual address, which no certificate may have; can be repeated
+    #[arg(long, value_name = "ADDRESS")]
+    pub vip: Vec<std::net::IpAddr>,
+
+    /// Where to listen for /healthz and /metrics, without TLS
+    #[arg(long, value_name = "ADDRESS")]
+    pub health_listen: Option<SocketAddr>,
 }

@@ -4,6 +4,7 @@
 //! somebody does with it, it is over soon, and its place is free.
 
 mod gate;
+pub mod health;
 pub mod tls;
 
 use std::net::{IpAddr, SocketAddr};

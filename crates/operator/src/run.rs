@@ -13,11 +13,15 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
-use crate::args::{Args, Command, MachineConfigServer, MachineConfigToken};
+use crate::args::{Args, Command, CsrApprover, MachineConfigServer, MachineConfigToken};
+use crate::csr::approve::connect;
+use crate::csr::{self, Bootstrapper, controller};
 use crate::log;
 use crate::machine_config::directory::Directory;
 use crate::machine_config::metrics::Metrics;
-use crate::machine_config::routes::{Demand, health_router, router};
+use crate::machine_config::routes::{Demand, router};
+use crate::machine_config::source::Source;
+use crate::net::health::health_router;
 use crate::net::{self, Limits, Transport, tls};
 
 /// Runs a command until it is done or told to end.
@@ -27,6 +31,7 @@ pub fn run(args: Args) -> anyhow::Result<()> {
     match command {
         Command::MachineConfigServer(args) => runtime()?.block_on(machine_config_server(args)),
         Command::MachineConfigToken(args) => machine_config_token(&args),
+        Command::CsrApprover(args) => runtime()?.block_on(csr_approver(args)),
     }
 }
 
@@ -62,7 +67,12 @@ async fn machine_config_server(args: MachineConfigServer) -> anyhow::Result<()> 
     let transport = Transport::Tls(tls::acceptor(&tls_cert, &tls_key)?);
     let listener = bind(listen).await?;
     let stop = on_signal()?;
-    let health = serve_health(health_listen, health_router(source.clone(), registry), &stop).await?;
+    let ready = source.clone();
+    let health = move || {
+        let source = ready.clone();
+        async move { source.is_ready().await }
+    };
+    let health = serve_health(health_listen, health_router(health, registry), &stop).await?;
     tracing::info!(address = %listener.local_addr()?, "machines are served");
     let routes = router(source, demand, metrics.clone());
     net::serve(listener, transport, routes, limits, metrics, stop).await;
@@ -75,6 +85,24 @@ fn machine_config_token(args: &MachineConfigToken) -> anyhow::Result<()> {
     let MachineConfigToken { dir, role, keep } = args;
     let token = Directory::new(dir).rotate(role, Timestamp::now(), *keep)?;
     writeln!(std::io::stdout(), "{}", token.expose_secret())?;
+    Ok(())
+}
+
+async fn csr_approver(args: CsrApprover) -> anyhow::Result<()> {
+    let CsrApprover { kubeconfig, context, bootstrapper, vip, health_listen } = args;
+    let bootstrapper = Bootstrapper::of(&bootstrapper).with_context(|| {
+        format!("`{bootstrapper}` is neither `system:serviceaccount:<namespace>:<name>` nor `system:bootstrap:<id>`")
+    })?;
+    let mut registry = Registry::default();
+    let metrics = csr::metrics::Metrics::register(&mut registry);
+    let stop = on_signal()?;
+    let health = serve_health(health_listen, health_router(|| async { true }, registry), &stop).await?;
+    let client = connect(kubeconfig.as_deref(), context.as_deref()).await?;
+    let settings = controller::Settings { bootstrapper, vips: vip };
+    tracing::info!("requests of kubelets are judged");
+    controller::run(client, settings, metrics, stop).await;
+    health.await.context("serving health")?;
+    tracing::info!("the end");
     Ok(())
 }
 

@@ -6,6 +6,7 @@ mod cloud_config;
 mod create;
 mod explain;
 mod files;
+mod node;
 mod preflight;
 mod run;
 mod schema;

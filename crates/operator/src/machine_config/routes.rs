@@ -9,7 +9,6 @@ use axum::http::{HeaderMap, Response, StatusCode, header};
 use axum::response::IntoResponse;
 use axum::routing::get;
 use jiff::Timestamp;
-use prometheus_client::registry::Registry;
 
 use super::accept::{MEDIA_TYPE, Wanted, wanted};
 use super::answer::{Answer, Refusal};
@@ -46,18 +45,6 @@ pub fn router<S: Source>(source: S, demand: Demand, metrics: Metrics) -> Router 
         .with_state(app)
 }
 
-/// `/healthz` and `/metrics`, for a port of their own.
-pub fn health_router<S: Source>(source: S, registry: Registry) -> Router {
-    let (source, registry) = (Arc::new(source), Arc::new(registry));
-    let health = move || {
-        let source = Arc::clone(&source);
-        async move { health_of(&*source).await }
-    };
-    Router::new()
-        .route("/healthz", get(health))
-        .route("/metrics", get(move || async move { metrics(&registry) }))
-}
-
 async fn health<S: Source>(State(app): State<Arc<App<S>>>) -> impl IntoResponse {
     health_of(&app.source).await
 }
@@ -68,15 +55,6 @@ async fn health_of<S: Source>(source: &S) -> (StatusCode, &'static str) {
     } else {
         (StatusCode::SERVICE_UNAVAILABLE, "the source of configurations cannot be read\n")
     }
-}
-
-fn metrics(registry: &Registry) -> Response<Body> {
-    let mut text = String::new();
-    if prometheus_client::encoding::text::encode(&mut text, registry).is_err() {
-        return StatusCode::INTERNAL_SERVER_ERROR.into_response();
-    }
-    let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-    ([(header::CONTENT_TYPE, kind)], text).into_response()
 }
 
 async fn config<S: Source>(
