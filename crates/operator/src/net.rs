@@ -59,7 +59,7 @@ impl Default for Limits {
             networks: Vec::new(),
             handshake: Duration::from_secs(10),
             request: Duration::from_secs(10),
-            connection: Duration::from_secs(60),
+            connection: Duration::from_mins(1),
             head: 16 << 10,
             farewell: Duration::from_secs(10),
         }
@@ -224,12 +224,11 @@ impl<W: Watch> Hall<W> {
             }
         };
         match result {
-            Ok(()) => Ok(()),
             Err(error) if error.is_timeout() => Err(End::TooSlow),
             Err(error) if error.is_parse_too_large() => Err(End::TooLarge),
             Err(error) if error.is_parse() => Err(End::Malformed),
-            // The other side went away.
-            Err(_) => Ok(()),
+            // Answered, or the other side went away.
+            Ok(()) | Err(_) => Ok(()),
         }
     }
 }

@@ -146,7 +146,7 @@ impl Approver {
                             self.metrics.count(csr.signer, &Verdict::Approve(ground));
                         }
                         Err(error) => {
-                            tracing::warn!(request = csr.name, error = %chain(&error), "not approved yet")
+                            tracing::warn!(request = csr.name, error = %chain(&error), "not approved yet");
                         }
                     }
                 }

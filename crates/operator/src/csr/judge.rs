@@ -110,8 +110,7 @@ fn serving(csr: &Csr, cluster: &Cluster) -> Result<Ground, Refusal> {
     let content = csr.content.as_ref().map_err(Clone::clone)?;
     let node = subject(content)?;
     if csr.username != content.common_name {
-        let (username, bootstrapper) = (csr.username.clone(), "(none)".to_owned());
-        return Err(Refusal::AskedByStranger { username, bootstrapper, node: node.to_owned() });
+        return Err(Refusal::NotTheNode { username: csr.username.clone(), node: node.to_owned() });
     }
     groups_of_node(csr)?;
     let Content { names, addresses, others, .. } = content;

@@ -26,6 +26,8 @@ pub enum Refusal {
         "`{username}` asks, who is neither the bootstrapper `{bootstrapper}` nor the node `{node}` itself"
     )]
     AskedByStranger { username: String, bootstrapper: String, node: String },
+    #[error("`{username}` asks, and what a node serves with only the node `{node}` itself may ask for")]
+    NotTheNode { username: String, node: String },
     #[error("`{username}` asks in the groups {}, which are not its own", groups.join(", "))]
     WrongGroups { username: String, groups: Vec<String> },
     #[error("there is a node `{node}` already, and its certificates are for itself to renew")]
@@ -74,6 +76,7 @@ impl Refusal {
             Refusal::WrongOrganizations { .. } => "WrongOrganizations",
             Refusal::NamesInClientCertificate { .. } => "NamesInClientCertificate",
             Refusal::AskedByStranger { .. } => "AskedByStranger",
+            Refusal::NotTheNode { .. } => "NotTheNode",
             Refusal::WrongGroups { .. } => "WrongGroups",
             Refusal::NodeExists { .. } => "NodeExists",
             Refusal::NoSuchNode { .. } => "NoSuchNode",

@@ -50,12 +50,9 @@ pub fn wanted(header: Option<&str>) -> Result<Wanted, AcceptError> {
         match version {
             Some(version) if media_type == MEDIA_TYPE => match SpecVersion::known(&version) {
                 Some(known) => best = best.max(Some((quality, known))),
-                None => {
-                    let worse = unknown.as_deref().is_some_and(|known| !is_later(known));
-                    if !worse {
-                        unknown = Some(version);
-                    }
-                }
+                // One that we could not satisfy whatever else is said is the one to name.
+                None if unknown.as_deref().is_some_and(|known| !is_later(known)) => {}
+                None => unknown = Some(version),
             },
             _ => any |= GENERAL.contains(&media_type.as_str()),
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Extension, Path, State};
-use axum::http::{HeaderMap, Response, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use axum::response::IntoResponse;
 use axum::routing::get;
 use jiff::Timestamp;
@@ -98,7 +98,7 @@ impl<S: Source> App<S> {
         };
         // Who asks comes first: nobody else learns anything about the configuration.
         if self.demand == Demand::Token {
-            let authorization = headers.get(header::AUTHORIZATION).map(|value| value.as_bytes());
+            let authorization = headers.get(header::AUTHORIZATION).map(HeaderValue::as_bytes);
             let refusal = match offer.tokens().admit(authorization, Timestamp::now()) {
                 Admission::Admitted => None,
                 Admission::Missing => Some(Refusal::MissingToken),

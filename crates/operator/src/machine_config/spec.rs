@@ -82,7 +82,7 @@ impl Config {
     pub fn in_version(&self, to: SpecVersion) -> Result<Vec<u8>, SpecError> {
         let from = self.version;
         let mut value = self.value.clone();
-        let mut parts = values::translate(&mut value, &Walk { from, to });
+        let mut parts = values::translate(&mut value, Walk { from, to });
         if let Some(version) = value.pointer_mut("/ignition/version") {
             *version = Value::String(to.to_string());
         }

@@ -103,9 +103,9 @@ fn renewal(#[case] change: fn(&mut Ask), #[case] expected: &str) {
 #[case::wildcard_that_a_machine_claims(|ask: &mut Ask| ask.names.push("*.harbour.example.com"), "Wildcard")]
 #[case::nothing(|ask: &mut Ask| ask.names.clear(), "NoNames")]
 #[case::mail(|ask: &mut Ask| ask.mail = Some("a@example.com"), "OtherNames")]
-#[case::stranger(|ask: &mut Ask| ask.username = "pirate".to_owned(), "AskedByStranger")]
-#[case::bootstrapper(|ask: &mut Ask| BOOTSTRAPPER.clone_into(&mut ask.username), "AskedByStranger")]
-#[case::another_node(|ask: &mut Ask| ask.username = "system:node:harbour-master-1".to_owned(), "AskedByStranger")]
+#[case::stranger(|ask: &mut Ask| ask.username = "pirate".to_owned(), "NotTheNode")]
+#[case::bootstrapper(|ask: &mut Ask| BOOTSTRAPPER.clone_into(&mut ask.username), "NotTheNode")]
+#[case::another_node(|ask: &mut Ask| ask.username = "system:node:harbour-master-1".to_owned(), "NotTheNode")]
 #[case::groups(|ask: &mut Ask| ask.groups = vec!["system:authenticated"], "WrongGroups")]
 #[case::masters(|ask: &mut Ask| ask.organizations = vec!["system:nodes", "system:masters"], "WrongOrganizations")]
 #[case::client_too(|ask: &mut Ask| ask.usages.push("client auth"), "WrongUsages")]
@@ -195,7 +195,7 @@ fn refusals_say_why() {
     ForeignAddress: it asks for addresses that the machine `harbour-master-0` does not have: 10.0.0.11, 10.9.9.9
     ForeignName: it asks for names that the machine `harbour-master-0` does not have: harbour-master-1
     WrongUsages: it asks for the usages client auth, digital signature, server auth; a serving certificate has exactly digital signature, server auth and perhaps key encipherment
-    AskedByStranger: `pirate` asks, who is neither the bootstrapper `(none)` nor the node `harbour-master-0` itself
+    NotTheNode: `pirate` asks, and what a node serves with only the node `harbour-master-0` itself may ask for
     WrongOrganizations: its organizations are [system:nodes, system:masters], not exactly [system:nodes]
     NodeWithoutMachine: no machine has become the node `stowaway`
     ");

@@ -22,13 +22,13 @@ pub(super) struct Walk {
 }
 
 /// Adapts values, and names those that the other version does not know.
-pub(super) fn translate(config: &mut Value, walk: &Walk) -> Vec<String> {
+pub(super) fn translate(config: &mut Value, walk: Walk) -> Vec<String> {
     let mut unknown = Vec::new();
     visit(config, "", None, walk, &mut unknown);
     unknown
 }
 
-fn visit(value: &mut Value, path: &str, key: Option<&str>, walk: &Walk, unknown: &mut Vec<String>) {
+fn visit(value: &mut Value, path: &str, key: Option<&str>, walk: Walk, unknown: &mut Vec<String>) {
     let below = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
     match value {
         Value::Object(members) => {

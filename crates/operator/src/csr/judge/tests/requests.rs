@@ -175,9 +175,9 @@ fn alternative(name: &str) -> SanType {
 /// An attribute `extensionRequest` with 10.0.0.2 as alternative name.
 fn second_list() -> Attribute {
     let san = [0x30, 6, 0x87, 4, 10, 0, 0, 2];
-    let mut extension = vec![6, 3, 0x55, 0x1d, 0x11, 4, san.len() as u8];
+    let mut extension = vec![6, 3, 0x55, 0x1d, 0x11, 4, 8];
     extension.extend(san);
-    let wrap = |tag: u8, inside: Vec<u8>| [vec![tag, inside.len() as u8], inside].concat();
+    let wrap = |tag: u8, inside: Vec<u8>| [vec![tag, u8::try_from(inside.len()).unwrap()], inside].concat();
     let values = wrap(0x31, wrap(0x30, wrap(0x30, extension)));
     Attribute { oid: &[1, 2, 840, 113_549, 1, 9, 14], values }
 }
