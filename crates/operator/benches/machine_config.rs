@@ -121,7 +121,7 @@ async fn bench() -> anyhow::Result<()> {
 
 fn client(ca: &Certificate, address: impl Into<IpAddr>) -> anyhow::Result<Client> {
     let builder = Client::builder().tls_certs_only([ca.clone()]).no_proxy();
-    Ok(builder.local_address(Some(address.into())).timeout(Duration::from_secs(120)).build()?)
+    Ok(builder.local_address(Some(address.into())).timeout(Duration::from_mins(2)).build()?)
 }
 
 async fn wait(client: &Client, url: &str) -> anyhow::Result<()> {

@@ -16,7 +16,7 @@ use slipway_testkit::control_plane::{Beside, ControlPlane, Options};
 use slipway_testkit::process::eventually;
 use tokio::sync::watch;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 const CLIENT: &str = "kubernetes.io/kube-apiserver-client-kubelet";
 const SERVING: &str = "kubernetes.io/kubelet-serving";
 

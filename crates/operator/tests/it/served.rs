@@ -86,7 +86,7 @@ impl Served {
             .tls_certs_only([Certificate::from_pem(self.authority.as_bytes()).unwrap()])
             .no_proxy()
             .local_address(Some(address.into()))
-            .timeout(Duration::from_secs(60))
+            .timeout(Duration::from_mins(1))
             .build()
             .unwrap()
     }
