@@ -8,6 +8,7 @@ use crate::output::{FAINT, GOOD, NAME, WARNING};
 
 /// A request and what the rules say about it.
 #[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub(super) struct Request {
     pub(super) name: String,
     kind: &'static str,
