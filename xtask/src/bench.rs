@@ -9,3 +9,7 @@ pub(crate) fn config() -> anyhow::Result<()> {
 pub(crate) fn assets() -> anyhow::Result<()> {
     run(&mut cargo(&["bench", "--quiet", "--package", "slipway-assets", "--bench", "assets"]))
 }
+
+pub(crate) fn machine_config() -> anyhow::Result<()> {
+    run(&mut cargo(&["bench", "--quiet", "--package", "slipway-operator", "--bench", "machine_config"]))
+}

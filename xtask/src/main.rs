@@ -85,6 +85,8 @@ enum Bench {
     Config,
     /// Making the files of a cluster
     Assets,
+    /// 500 machines that fetch their configuration at once
+    MachineConfig,
 }
 
 fn main() -> anyhow::Result<()> {
@@ -98,6 +100,7 @@ fn main() -> anyhow::Result<()> {
         Task::Bench(Bench::Config) => bench::config(),
         Task::Bench(Bench::Assets) => bench::assets(),
         Task::Faults { seeds, seed } => faults::run(seeds, seed),
+        Task::Bench(Bench::MachineConfig) => bench::machine_config(),
         Task::Golden => test::golden(),
         Task::Fuzz { target, seconds } => fuzz::run(&target, seconds),
         Task::Deny => test::deny(),

@@ -20,7 +20,7 @@ pub use infrastructure::{
 pub use machine::{
     ControlPlaneMachineSet, ControlPlaneMachineSetSpec, ControlPlaneTemplate, FailureDomainName,
     FailureDomains, LabelSelector, LifecycleHook, LifecycleHooks, Machine, MachineSet, MachineSetSpec,
-    MachineSpec, MachineTemplate, MachinesTemplate, ObjectLabels, ProviderSpec, Strategy,
+    MachineSpec, MachineStatus, MachineTemplate, MachinesTemplate, ObjectLabels, ProviderSpec, Strategy,
 };
 pub use machine_config::{MachineConfig, MachineConfigSpec, OsImageStream, OsImageStreamSpec};
 pub use operator::{

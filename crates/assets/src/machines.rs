@@ -46,6 +46,7 @@ fn machine(cluster: &Cluster, role: Role, name: &str, provider_spec: ProviderSpe
     Machine {
         metadata: ObjectMeta { labels: Some(labels), ..within(NAMESPACE, name) },
         spec: MachineSpec { provider_spec, ..MachineSpec::default() },
+        status: None,
     }
 }
 

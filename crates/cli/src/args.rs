@@ -3,6 +3,7 @@
 mod cluster;
 mod create;
 mod drivers;
+mod node;
 mod preflight;
 
 use std::path::PathBuf;
@@ -13,6 +14,7 @@ use clap_complete::Shell;
 pub use cluster::{CreateCluster, Destroy, DestroyBootstrap, DestroyCluster, Plan, Planned, Reach};
 pub use create::{Assets, Create, InstallConfig, Platform};
 pub use drivers::{Driver, Drivers, Matrix, Policy, ShowMatrix};
+pub use node::{Approve, Node};
 pub use preflight::Preflight;
 
 /// Launches Kubernetes and OpenShift clusters on vSphere, oVirt and KubeVirt, and keeps them afloat.
@@ -106,6 +108,10 @@ pub enum Command {
     /// Remove a cluster, or its bootstrap machine
     #[command(subcommand)]
     Destroy(Destroy),
+
+    /// Look after the nodes of a running cluster
+    #[command(subcommand)]
+    Node(Node),
 
     /// Judge and convert the configuration of the vSphere cloud provider
     #[command(subcommand)]

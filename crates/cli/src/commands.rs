@@ -6,6 +6,7 @@ mod completion;
 mod create;
 mod drivers;
 mod explain;
+mod node;
 mod preflight;
 mod schema;
 mod validate;
@@ -22,6 +23,7 @@ pub(crate) fn run(command: Command, printer: &Printer) -> anyhow::Result<Exit> {
         Command::Plan(args) => cluster::plan::run(&args, printer),
         Command::Status(reach) => cluster::status::run(&reach, printer),
         Command::Destroy(args) => cluster::destroy::run(args, printer),
+        Command::Node(args) => node::run(&args, printer),
         Command::Preflight(args) => preflight::run(&args, printer),
         Command::CloudConfig(CloudConfig::Validate { file }) => cloud_config::validate::run(&file, printer),
         Command::CloudConfig(CloudConfig::Convert { file }) => cloud_config::convert::run(&file, printer),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::api::core::v1::Taint;
+use k8s_openapi::api::core::v1::{NodeAddress, ObjectReference, Taint};
 use kube::CustomResource;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -12,7 +12,7 @@ use serde_with::skip_serializing_none;
 #[skip_serializing_none]
 #[derive(CustomResource, Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[kube(group = "machine.openshift.io", version = "v1beta1", kind = "Machine", namespaced)]
-#[kube(schema = "disabled")]
+#[kube(status = "MachineStatus", schema = "disabled")]
 #[serde(rename_all = "camelCase")]
 pub struct MachineSpec {
     pub lifecycle_hooks: Option<LifecycleHooks>,
@@ -24,6 +24,18 @@ pub struct MachineSpec {
     pub provider_spec: ProviderSpec,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub taints: Vec<Taint>,
+}
+
+/// What became of a machine.
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MachineStatus {
+    /// Its names and addresses, of the kinds that nodes have too.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub addresses: Vec<NodeAddress>,
+    /// The node it has become.
+    pub node_ref: Option<ObjectReference>,
 }
 
 /// What must happen before a machine goes.
@@ -45,6 +57,7 @@ pub struct LifecycleHook {
 /// What the machine is on its platform: one of [`crate::provider_spec`].
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ProviderSpec {
+    #[serde(default)]
     pub value: Value,
 }
 

@@ -1,0 +1,14 @@
+//! `slipway node`.
+
+mod approve;
+mod show;
+
+use crate::args::Node;
+use crate::exit::Exit;
+use crate::output::Printer;
+
+pub(crate) fn run(args: &Node, printer: &Printer) -> anyhow::Result<Exit> {
+    match args {
+        Node::Approve(args) => approve::run(args, printer),
+    }
+}

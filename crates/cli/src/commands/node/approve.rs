@@ -1,0 +1,122 @@
+//! `slipway node approve`.
+
+use std::io::{BufRead, IsTerminal};
+
+use anyhow::Context;
+use jiff::Timestamp;
+use slipway_operator::csr::approve::{Judged, approve, connect, survey};
+use slipway_operator::csr::{Bootstrapper, Verdict};
+
+use super::show::Request;
+use crate::args::{Approve, Output};
+use crate::exit::Exit;
+use crate::output::{GOOD, HEADING, Printer};
+
+/// What is written into a request that a person approved against the rules.
+const BY_HAND: &str = "approved by hand with slipway node approve";
+
+pub(crate) fn run(args: &Approve, printer: &Printer) -> anyhow::Result<Exit> {
+    let Approve { names, kubeconfig, context, bootstrapper, vip, yes } = args;
+    let Some(bootstrapper) = Bootstrapper::of(bootstrapper) else {
+        printer.error(&anyhow::anyhow!(
+            "`--bootstrapper {bootstrapper}` is neither `system:serviceaccount:<namespace>:<name>` nor `system:bootstrap:<id>`"
+        ));
+        return Ok(Exit::Usage);
+    };
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().enable_all().build().context("starting to ask")?;
+    let (client, judged) = runtime.block_on(async {
+        let client = connect(kubeconfig.as_deref(), context.as_deref()).await?;
+        let judged = survey(&client, bootstrapper, vip).await?;
+        anyhow::Ok((client, judged))
+    })?;
+    let mut requests: Vec<Request> = judged.iter().map(Request::of).collect();
+    if printer.output == Output::Text {
+        printer.data(&listing(&requests))?;
+    }
+    let unknown: Vec<&String> =
+        names.iter().filter(|name| !requests.iter().any(|request| request.name == **name)).collect();
+    if !unknown.is_empty() {
+        let unknown: Vec<String> = unknown.iter().map(|name| format!("`{name}`")).collect();
+        anyhow::bail!("no request of a kubelet is pending under the name {}", unknown.join(", "));
+    }
+    let chosen: Vec<&Judged> = judged.iter().filter(|judged| is_chosen(judged, names)).collect();
+    let mut all_well = true;
+    if !chosen.is_empty() {
+        if !yes && !confirmed(&chosen, printer) {
+            if printer.output == Output::Json {
+                printer.json(&serde_json::json!({ "requests": requests }))?;
+            }
+            return Ok(Exit::Other);
+        }
+        for judged in chosen {
+            let message = match &judged.verdict {
+                Verdict::Approve(ground) => ground.to_string(),
+                Verdict::Refuse(refusal) => format!("{BY_HAND}; the rules refuse it: {}", refusal.reason()),
+            };
+            let name = &judged.csr.name;
+            match runtime.block_on(approve(&client, &judged.object, &message, Timestamp::now())) {
+                Ok(()) => {
+                    requests
+                        .iter_mut()
+                        .filter(|request| request.name == *name)
+                        .for_each(|one| one.approved = true);
+                    printer.say(&format!("{GOOD}approved{GOOD:#} {name}\n"));
+                }
+                Err(error) => {
+                    all_well = false;
+                    printer.error(&error.into());
+                }
+            }
+        }
+    }
+    if printer.output == Output::Json {
+        printer.json(&serde_json::json!({ "requests": requests }))?;
+    }
+    Ok(if all_well { Exit::Ok } else { Exit::Other })
+}
+
+fn listing(requests: &[Request]) -> String {
+    if requests.is_empty() {
+        return "no request of a kubelet is pending\n".to_owned();
+    }
+    let mut text: Vec<String> = requests.iter().map(Request::text).collect();
+    let good = requests.iter().filter(|request| request.verdict == "approve").count();
+    text.push(format!(
+        "{HEADING}{} pending{HEADING:#}: the rules approve {good} and refuse {}\n",
+        requests.len(),
+        requests.len() - good
+    ));
+    text.join("\n")
+}
+
+/// Those that are named, or else those that the rules approve.
+fn is_chosen(judged: &Judged, names: &[String]) -> bool {
+    if names.is_empty() {
+        matches!(judged.verdict, Verdict::Approve(_))
+    } else {
+        names.contains(&judged.csr.name)
+    }
+}
+
+fn confirmed(chosen: &[&Judged], printer: &Printer) -> bool {
+    if !std::io::stdin().is_terminal() {
+        printer.error(&anyhow::anyhow!("nobody is there to ask, and `--yes` was not given"));
+        printer.hint("nothing was approved. Look at the requests, then add `--yes`");
+        return false;
+    }
+    for judged in chosen {
+        if let Verdict::Refuse(refusal) = &judged.verdict {
+            printer.warning(&format!("the rules refuse {}: {}", judged.csr.name, refusal.reason()));
+        }
+    }
+    let names: Vec<&str> = chosen.iter().map(|judged| judged.csr.name.as_str()).collect();
+    printer.say(&format!("Type {GOOD}yes{GOOD:#} to approve {}: ", names.join(", ")));
+    let mut answer = String::new();
+    let read = std::io::stdin().lock().read_line(&mut answer);
+    let meant = read.is_ok() && answer.trim() == "yes";
+    if !meant {
+        printer.say("nothing was approved\n");
+    }
+    meant
+}

@@ -1,0 +1,145 @@
+//! `slipway node approve`, on a real API server.
+
+use std::path::Path;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair};
+use serde_json::{Value, json};
+use slipway_testkit::control_plane::{ControlPlane, Options};
+
+use crate::run::{slipway, transcript_of};
+
+const BOOTSTRAPPER: &str = "system:serviceaccount:openshift-machine-config-operator:node-bootstrapper";
+
+/// A request for the first certificate of a node, made by whoever it is.
+fn ask(plane: &ControlPlane, name: &str, node: &str, user: &str, groups: &[&str]) {
+    let mut params = CertificateParams::default();
+    params.distinguished_name = DistinguishedName::new();
+    params.distinguished_name.push(DnType::OrganizationName, "system:nodes");
+    params.distinguished_name.push(DnType::CommonName, format!("system:node:{node}"));
+    let key = KeyPair::generate().expect("a key");
+    let pem = params.serialize_request(&key).and_then(|request| request.pem()).expect("a request");
+    let object = json!({
+        "apiVersion": "certificates.k8s.io/v1", "kind": "CertificateSigningRequest", "metadata": {"name": name},
+        "spec": {
+            "request": STANDARD.encode(pem), "usages": ["digital signature", "client auth"],
+            "signerName": "kubernetes.io/kube-apiserver-client-kubelet",
+        },
+    });
+    let file = plane.scratch().write(&format!("{name}.json"), object.to_string()).expect("a file");
+    let file = format!("--filename={}", file.display());
+    let groups: Vec<String> = groups.iter().map(|group| format!("--as-group={group}")).collect();
+    let mut arguments = vec!["create", &file, "--as", user];
+    arguments.extend(groups.iter().map(String::as_str));
+    plane.kubectl().run(&arguments).expect("a request");
+}
+
+fn transcript(kubeconfig: &Path, arguments: &[&str]) -> String {
+    transcript_of(slipway(arguments).env("KUBECONFIG", kubeconfig), arguments)
+}
+
+fn is_approved(plane: &ControlPlane, name: &str) -> bool {
+    let found = plane.kubectl().json(&["get", "csr", name]).expect("a request");
+    found["status"]["conditions"][0]["type"] == "Approved"
+}
+
+macro_rules! assert_transcript {
+    ($transcript:expr) => {
+        insta::with_settings!({filters => vec![(r"asked \S+", "asked TIME")]}, {
+            insta::assert_snapshot!($transcript);
+        });
+    };
+}
+
+#[test]
+fn requests_are_listed_judged_and_approved() {
+    let plane = ControlPlane::start(Options::default()).expect("a control plane");
+    let kubectl = plane.kubectl();
+    let path = plane.kubeconfig();
+    // A cluster without machines: the kind is not even there.
+    assert_transcript!(transcript(path, &["node", "approve"]));
+    plane.install_definitions(&["openshift/machines.machine.openshift.io"]).expect("definitions");
+    let machine = json!({
+        "apiVersion": "machine.openshift.io/v1beta1", "kind": "Machine",
+        "metadata": {"name": "harbour-worker-0", "namespace": "default"}, "spec": {"providerSpec": {}},
+    });
+    kubectl.apply_value(&machine).expect("a machine");
+    let status = json!({"status": {"addresses": [{"type": "InternalDNS", "address": "harbour-worker-0"}]}})
+        .to_string();
+    kubectl
+        .run(&[
+            "patch",
+            "machine",
+            "harbour-worker-0",
+            "--subresource=status",
+            "--type=merge",
+            "--patch",
+            &status,
+        ])
+        .expect("a status");
+    kubectl
+        .run(&[
+            "create",
+            "clusterrolebinding",
+            "ask",
+            "--clusterrole=system:node-bootstrapper",
+            "--group=system:authenticated",
+        ])
+        .expect("a right");
+    let namespace = "system:serviceaccounts:openshift-machine-config-operator";
+    let groups = ["system:serviceaccounts", namespace, "system:authenticated"];
+    ask(&plane, "csr-1-good", "harbour-worker-0", BOOTSTRAPPER, &groups);
+    ask(&plane, "csr-2-pirate", "harbour-worker-0", "pirate", &["system:authenticated"]);
+    // Nobody is there to ask.
+    assert_transcript!(transcript(path, &["node", "approve"]));
+    assert!(!is_approved(&plane, "csr-1-good"));
+    // What the rules refuse is left alone.
+    let output = slipway(&["node", "approve", "--yes", "--output", "json"])
+        .env("KUBECONFIG", path)
+        .output()
+        .expect("the command runs");
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let told: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let verdicts: Vec<_> = told["requests"]
+        .as_array()
+        .expect("requests")
+        .iter()
+        .map(|one| (one["name"].as_str(), one["reason"].as_str(), one["approved"].as_bool()))
+        .collect();
+    assert_eq!(
+        verdicts,
+        [
+            (Some("csr-1-good"), Some("FirstCertificate"), Some(true)),
+            (Some("csr-2-pirate"), Some("AskedByStranger"), Some(false)),
+        ]
+    );
+    assert!(is_approved(&plane, "csr-1-good") && !is_approved(&plane, "csr-2-pirate"));
+    // A person may know better, and must say which one; `--kubeconfig` comes before KUBECONFIG.
+    let file = path.to_str().expect("UTF-8");
+    let run = |arguments: &[&str]| {
+        let all = [arguments, &["--kubeconfig", file, "--context", "test"]].concat();
+        slipway(&all).env("KUBECONFIG", "/nonexistent").output().expect("the command runs")
+    };
+    let unknown = run(&["node", "approve", "csr-3", "--yes"]);
+    assert_eq!(unknown.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&unknown.stderr).contains("pending under the name `csr-3`"));
+    assert_eq!(run(&["node", "approve", "csr-2-pirate", "--yes"]).status.code(), Some(0));
+    assert!(is_approved(&plane, "csr-2-pirate"));
+}
+
+#[test]
+fn access_is_explained() {
+    let empty = tempfile::tempdir().expect("a directory");
+    let run =
+        |arguments: &[&str]| slipway(arguments).env("HOME", empty.path()).output().expect("the command runs");
+    let output = run(&["node", "approve"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        String::from_utf8_lossy(&output.stderr)
+            .contains("there is neither a kubeconfig nor a pod's own access")
+    );
+    let output = run(&["node", "approve", "--kubeconfig", "absent"]);
+    assert!(String::from_utf8_lossy(&output.stderr).contains("reading the kubeconfig"));
+    assert_eq!(run(&["node", "approve", "--bootstrapper", "pirate"]).status.code(), Some(2));
+}

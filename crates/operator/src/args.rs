@@ -1,0 +1,128 @@
+//! What can be typed. No logic here.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand, ValueEnum, ValueHint};
+use ipnet::IpNet;
+use jiff::SignedDuration;
+use tracing::Level;
+
+use crate::machine_config::role::Role;
+
+/// Runs inside of a cluster that Slipway launched, and on its bootstrap machine.
+#[derive(Debug, Parser)]
+#[command(name = "slipway-operator", version, propagate_version = true, max_term_width = 100)]
+pub struct Args {
+    #[command(subcommand)]
+    pub command: Command,
+
+    /// How log lines look
+    #[arg(long, global = true, value_enum, default_value_t = LogFormat::Text)]
+    pub log_format: LogFormat,
+
+    /// Which log lines there are: error, warn, info, debug or trace
+    #[arg(long, global = true, default_value_t = Level::INFO)]
+    pub log_level: Level,
+}
+
+/// How log lines look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    /// For people
+    Text,
+    /// For programs
+    Json,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Hand machines their Ignition configurations
+    MachineConfigServer(MachineConfigServer),
+
+    /// Make a token for a role, whose pointer configurations are to send it
+    ///
+    /// The token goes to standard output and is kept nowhere; its hash goes to the role's file of tokens. The tokens before it
+    /// stay good for a while, for machines that are on their way.
+    MachineConfigToken(MachineConfigToken),
+
+    /// Approve the certificates that nodes ask for, by the rules
+    CsrApprover(CsrApprover),
+}
+
+#[derive(Debug, clap::Args)]
+pub struct MachineConfigServer {
+    /// Where the configurations are: `<role>.ign`, with hashes of tokens in `<role>.tokens`
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub dir: PathBuf,
+
+    /// Where to listen for machines
+    #[arg(long, value_name = "ADDRESS", default_value = "[::]:22623")]
+    pub listen: SocketAddr,
+
+    /// The server's certificate and those above it, in PEM
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub tls_cert: PathBuf,
+
+    /// The key of the certificate, in PEM
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub tls_key: PathBuf,
+
+    /// Where to listen for /healthz and /metrics, without TLS
+    #[arg(long, value_name = "ADDRESS")]
+    pub health_listen: Option<SocketAddr>,
+
+    /// Only serve addresses of this network; can be repeated
+    #[arg(long, value_name = "CIDR")]
+    pub allow_network: Vec<IpNet>,
+
+    /// Demand no token: whoever reaches the port reads everything, secrets among it
+    #[arg(long)]
+    pub without_token: bool,
+
+    /// Connections at the same time; others wait
+    #[arg(long, value_name = "COUNT", default_value_t = 1024, value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=100_000))]
+    pub max_connections: usize,
+
+    /// Connections at the same time from one address; others are closed
+    #[arg(long, value_name = "COUNT", default_value_t = 64, value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=100_000))]
+    pub max_connections_per_address: usize,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct MachineConfigToken {
+    /// Where the configurations are
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub dir: PathBuf,
+
+    /// The role
+    #[arg(long)]
+    pub role: Role,
+
+    /// How long the tokens before it stay good, such as 2h; 0s withdraws them at once
+    #[arg(long, value_name = "TIME", default_value = "24h")]
+    pub keep: SignedDuration,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct CsrApprover {
+    /// Access to the cluster; without it KUBECONFIG, or the pod's own access
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub kubeconfig: Option<PathBuf>,
+
+    /// The context of the kubeconfig
+    #[arg(long, value_name = "NAME")]
+    pub context: Option<String>,
+
+    /// Who asks for a machine's first certificate
+    #[arg(long, value_name = "USER", default_value = crate::csr::OPENSHIFT_BOOTSTRAPPER)]
+    pub bootstrapper: String,
+
+    /// A virtual address, which no certificate may have; can be repeated
+    #[arg(long, value_name = "ADDRESS")]
+    pub vip: Vec<std::net::IpAddr>,
+
+    /// Where to listen for /healthz and /metrics, without TLS
+    #[arg(long, value_name = "ADDRESS")]
+    pub health_listen: Option<SocketAddr>,
+}

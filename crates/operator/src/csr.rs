@@ -1,0 +1,33 @@
+//! Which certificates nodes may have, and the controller that approves them.
+//!
+//! Whoever has a node's certificate is that node. So a request is approved only if everything about it is as it must be;
+//! everything else stays pending, for a person to judge, and says why.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`request`] | what a request asks for |
+//! | [`pkcs10`] | what is inside of it |
+//! | [`cluster`] | what is known about machines and nodes |
+//! | [`judge`] | the rules |
+//! | [`refusal`] | every reason to say no |
+//! | [`approve`] | reading from a cluster and writing to it |
+//! | [`controller`] | the loop |
+//! | [`metrics`] | how often each verdict was given |
+
+pub mod approve;
+pub mod cluster;
+pub mod controller;
+pub mod judge;
+pub mod metrics;
+pub mod pkcs10;
+pub mod refusal;
+pub mod request;
+
+/// Who asks for the first certificate of a machine on OpenShift.
+pub const OPENSHIFT_BOOTSTRAPPER: &str =
+    "system:serviceaccount:openshift-machine-config-operator:node-bootstrapper";
+
+pub use cluster::{Bootstrapper, Cluster, Machine};
+pub use judge::{Ground, Verdict, judge};
+pub use refusal::Refusal;
+pub use request::{Csr, Signer};

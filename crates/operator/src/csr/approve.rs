@@ -1,0 +1,210 @@
+//! Reading from a cluster and writing to it.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+use std::path::Path;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
+use k8s_openapi::api::core::v1::Node;
+use kube::api::{ApiResource, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams};
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::core::{DeserializeGuard, PartialObjectMeta};
+use kube::{Api, Client, Config, ResourceExt};
+use serde_json::{Value, json};
+
+use super::cluster::{Bootstrapper, Cluster, Machine};
+use super::judge::{Verdict, judge};
+use super::request::Csr;
+
+/// For each call.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// The reason of the condition in an approved request.
+const REASON: &str = "SlipwayApproved";
+
+pub(super) type GuardedMachine = DeserializeGuard<slipway_api::openshift::Machine>;
+pub(super) type NodeName = PartialObjectMeta<Node>;
+
+/// What can go wrong with a cluster.
+#[derive(Debug, thiserror::Error)]
+pub enum AccessError {
+    #[error("{doing}")]
+    Api { doing: String, source: Box<kube::Error> },
+    #[error("{doing} took longer than {} seconds", PATIENCE.as_secs())]
+    TooSlow { doing: String },
+    #[error("reading the kubeconfig")]
+    Kubeconfig(#[source] Box<kube::config::KubeconfigError>),
+    #[error("there is neither a kubeconfig nor a pod's own access")]
+    NoAccess(#[source] Box<kube::config::InferConfigError>),
+}
+
+/// Connects as kubectl does: a file, or those of KUBECONFIG, or `~/.kube/config`; inside of a pod its own access.
+pub async fn connect(kubeconfig: Option<&Path>, context: Option<&str>) -> Result<Client, AccessError> {
+    let options =
+        KubeConfigOptions { context: context.map(ToOwned::to_owned), ..KubeConfigOptions::default() };
+    let broken = |error| AccessError::Kubeconfig(Box::new(error));
+    let mut config = match (kubeconfig, context) {
+        (Some(file), _) => {
+            let file = Kubeconfig::read_from(file).map_err(broken)?;
+            Config::from_custom_kubeconfig(file, &options).await.map_err(broken)?
+        }
+        (None, Some(_)) => Config::from_kubeconfig(&options).await.map_err(broken)?,
+        (None, None) => Config::infer().await.map_err(|error| AccessError::NoAccess(Box::new(error)))?,
+    };
+    config.connect_timeout = Some(PATIENCE);
+    let failed = |source| AccessError::Api { doing: "connecting".to_owned(), source: Box::new(source) };
+    Client::try_from(config).map_err(failed)
+}
+
+/// A call with a deadline.
+async fn call<T>(doing: &str, call: impl Future<Output = kube::Result<T>>) -> Result<T, AccessError> {
+    match tokio::time::timeout(PATIENCE, call).await {
+        Ok(Ok(done)) => Ok(done),
+        Ok(Err(source)) => Err(AccessError::Api { doing: doing.to_owned(), source: Box::new(source) }),
+        Err(_) => Err(AccessError::TooSlow { doing: doing.to_owned() }),
+    }
+}
+
+/// A kind that the cluster does not have is one of which there is nothing.
+fn or_absent<T: Default>(result: Result<T, AccessError>) -> Result<T, AccessError> {
+    match result {
+        Err(AccessError::Api { source, .. }) if is_absent(&source) => Ok(T::default()),
+        other => other,
+    }
+}
+
+fn is_absent(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(status) if status.code == 404)
+}
+
+/// A pending request and what is to be done about it.
+#[derive(Debug)]
+pub struct Judged {
+    pub object: CertificateSigningRequest,
+    pub csr: Csr,
+    pub verdict: Verdict,
+}
+
+/// Reads everything once, and judges all pending requests, the oldest first.
+pub async fn survey(
+    client: &Client,
+    bootstrapper: Bootstrapper,
+    vips: &[IpAddr],
+) -> Result<Vec<Judged>, AccessError> {
+    let all = ListParams::default();
+    let requests: Api<CertificateSigningRequest> = Api::all(client.clone());
+    let nodes: Api<NodeName> = Api::all(client.clone());
+    let machines: Api<GuardedMachine> = Api::all(client.clone());
+    let requests = call("listing certificate signing requests", requests.list(&all)).await?.items;
+    let nodes = call("listing nodes", nodes.list(&all)).await?.items;
+    let machines = call("listing machines", async { machines.list(&all).await.map(|list| list.items) }).await;
+    let machines = or_absent(machines)?;
+    let published = published_vips(client).await?;
+    let mut pending: Vec<(CertificateSigningRequest, Csr)> =
+        requests.into_iter().filter_map(|object| Csr::read(&object).map(|csr| (object, csr))).collect();
+    pending.retain(|(_, csr)| csr.is_pending());
+    pending.sort_by(|(_, one), (_, other)| (one.created, &one.name).cmp(&(other.created, &other.name)));
+    let cluster = Cluster::new(bootstrapper, vips.iter().copied().chain(published))
+        .with_machines(machines.iter().filter_map(machine))
+        .with_nodes(nodes.iter().map(ResourceExt::name_any))
+        .with_requests(pending.iter().map(|(_, csr)| csr), Timestamp::now());
+    let judged = pending.into_iter().map(|(object, csr)| {
+        let verdict = judge(&csr, &cluster);
+        Judged { object, csr, verdict }
+    });
+    Ok(judged.collect())
+}
+
+/// What a Machine says about itself; nothing if it is malformed.
+pub(super) fn machine(object: &GuardedMachine) -> Option<Machine> {
+    let object = object.0.as_ref().ok()?;
+    let status = object.status.clone().unwrap_or_default();
+    let of = |kinds: &[&str]| {
+        let found = status.addresses.iter().filter(|address| kinds.contains(&address.type_.as_str()));
+        found.map(|address| address.address.clone()).collect::<BTreeSet<String>>()
+    };
+    let addresses = of(&["InternalIP", "ExternalIP"]);
+    Some(Machine {
+        name: object.name_any(),
+        created: object.creation_timestamp()?.0,
+        internal_names: of(&["InternalDNS"]),
+        names: of(&["InternalDNS", "ExternalDNS", "Hostname"]),
+        addresses: addresses
+            .iter()
+            .filter_map(|address| Some(address.parse::<IpAddr>().ok()?.to_canonical()))
+            .collect(),
+        node: status.node_ref.and_then(|node| node.name).filter(|name| !name.is_empty()),
+        leaving: object.metadata.deletion_timestamp.is_some(),
+    })
+}
+
+/// The virtual addresses that an OpenShift cluster says it has.
+pub async fn published_vips(client: &Client) -> Result<Vec<IpAddr>, AccessError> {
+    let kind = GroupVersionKind::gvk("config.openshift.io", "v1", "Infrastructure");
+    let resource = ApiResource::from_gvk_with_plural(&kind, "infrastructures");
+    let api: Api<DynamicObject> = Api::all_with(client.clone(), &resource);
+    let found = or_absent(call("reading the virtual addresses", api.get_opt("cluster")).await)?;
+    Ok(found.map(|found| vips_of(&found.data)).unwrap_or_default())
+}
+
+/// All addresses for API and ingress below `status.platformStatus`, whichever platform it is.
+fn vips_of(infrastructure: &Value) -> Vec<IpAddr> {
+    const KEYS: &[&str] = &["apiServerInternalIP", "apiServerInternalIPs", "ingressIP", "ingressIPs"];
+    let platforms = infrastructure.pointer("/status/platformStatus").and_then(Value::as_object);
+    let platforms = platforms.into_iter().flat_map(|platforms| platforms.values());
+    let values = platforms.flat_map(|platform| KEYS.iter().filter_map(|key| platform.get(key)));
+    let texts = values.flat_map(|value| match value {
+        Value::Array(items) => items.iter().collect(),
+        other => vec![other],
+    });
+    texts.filter_map(Value::as_str).filter_map(|text| text.parse().ok()).collect()
+}
+
+/// Approves a request as it was read: if anybody else has decided in the meantime, the server says so.
+pub async fn approve(
+    client: &Client,
+    object: &CertificateSigningRequest,
+    message: &str,
+    now: Timestamp,
+) -> Result<(), AccessError> {
+    let name = object.name_any();
+    let conditions = object.status.as_ref().and_then(|status| status.conditions.clone()).unwrap_or_default();
+    let mut conditions = json!(conditions);
+    if let Some(list) = conditions.as_array_mut() {
+        list.push(json!({
+            "type": "Approved", "status": "True", "reason": REASON, "message": message,
+            "lastUpdateTime": now.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        }));
+    }
+    let patch = json!({
+        "metadata": {"resourceVersion": object.resource_version(), "uid": object.uid()},
+        "status": {"conditions": conditions},
+    });
+    let api: Api<CertificateSigningRequest> = Api::all(client.clone());
+    let patch = Patch::Merge(&patch);
+    let parameters = PatchParams::default();
+    let approval = api.patch_approval(&name, &parameters, &patch);
+    call(&format!("approving `{name}`"), approval).await.map(|_| ())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::IpAddr;
+
+    use serde_json::json;
+
+    use super::vips_of;
+
+    #[test]
+    fn virtual_addresses_of_any_platform() {
+        let infrastructure = json!({"status": {"platformStatus": {"type": "VSphere", "vsphere": {
+            "apiServerInternalIP": "10.0.0.2", "apiServerInternalIPs": ["10.0.0.2", "fd00::2"],
+            "ingressIPs": ["10.0.0.3"], "machineNetworks": ["10.0.0.0/24"],
+        }}}});
+        let expected: Vec<IpAddr> =
+            ["10.0.0.2", "10.0.0.2", "fd00::2", "10.0.0.3"].map(|ip| ip.parse().unwrap()).into();
+        assert_eq!(vips_of(&infrastructure), expected);
+        assert!(vips_of(&json!({})).is_empty());
+    }
+}

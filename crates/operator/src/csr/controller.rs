@@ -1,0 +1,223 @@
+//! The loop: watches requests, machines and nodes, and judges all pending requests whenever one of them changes.
+//!
+//! There is one pass at a time over everything that is pending, so that a thousand machines that join at once cost a
+//! thousand verdicts and not a million; and a machine whose addresses arrive late is judged again when they do.
+
+use std::collections::HashMap;
+use std::fmt::Debug;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use jiff::Timestamp;
+use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
+use kube::runtime::events::{Event, EventType, Recorder};
+use kube::runtime::reflector::{Lookup, Store, reflector, store};
+use kube::runtime::{WatchStreamExt, watcher};
+use kube::{Api, Client, Resource, ResourceExt};
+use tokio::sync::{Notify, watch};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use super::approve::{GuardedMachine, NodeName, approve, machine, published_vips};
+use super::cluster::{Bootstrapper, Cluster};
+use super::judge::{Verdict, judge};
+use super::metrics::Metrics;
+use super::refusal::Refusal;
+use super::request::Csr;
+
+/// Changes within this time are judged together.
+const GATHER: Duration = Duration::from_millis(200);
+/// What failed is tried again after this time, and windows that pass are noticed.
+const AGAIN: Duration = Duration::from_secs(15);
+/// How long to wait for machines; a cluster may have none.
+const START: Duration = Duration::from_secs(30);
+/// How long an event may take.
+const TELL: Duration = Duration::from_secs(10);
+/// How many refusals are told one by one while there is a flood.
+const TOLD_IN_FLOOD: usize = 100;
+
+/// What the rules need to be told.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    pub bootstrapper: Bootstrapper,
+    /// Beside those that the cluster publishes.
+    pub vips: Vec<IpAddr>,
+}
+
+/// Runs until it is told to end.
+pub async fn run(client: Client, settings: Settings, metrics: Metrics, mut stop: watch::Receiver<bool>) {
+    let changed = Arc::new(Notify::new());
+    let mut watches = JoinSet::new();
+    let config = watcher::Config::default();
+    let requests: Api<CertificateSigningRequest> = Api::all(client.clone());
+    let requests = keep(&mut watches, &changed, watcher(requests, config.clone()));
+    let machines: Api<GuardedMachine> = Api::all(client.clone());
+    let machines = keep(&mut watches, &changed, watcher(machines, config.clone()));
+    let nodes: Api<NodeName> = Api::all(client.clone());
+    let nodes = keep(&mut watches, &changed, watcher(nodes, config));
+    let recorder = Recorder::new(client.clone(), "slipway-csr-approver".into());
+    let mut approver =
+        Approver { client, settings, metrics, recorder, read: HashMap::new(), told: HashMap::new() };
+    let work = async {
+        let known = async { tokio::join!(requests.wait_until_ready(), nodes.wait_until_ready()) };
+        // The writers live as long as the watches do.
+        let _ = known.await;
+        if timeout(START, machines.wait_until_ready()).await.is_err() {
+            tracing::warn!("no machines can be seen; nothing is approved that needs one");
+        }
+        loop {
+            approver.pass(&requests, &machines, &nodes).await;
+            let _ = timeout(AGAIN, changed.notified()).await;
+            tokio::time::sleep(GATHER).await;
+        }
+    };
+    tokio::select! {
+        () = work => {}
+        _ = async { stop.wait_for(|stop| *stop).await.is_ok() } => {}
+    }
+}
+
+/// Keeps a copy of all objects of a kind, and says when one changes.
+fn keep<K>(
+    watches: &mut JoinSet<()>,
+    changed: &Arc<Notify>,
+    stream: impl futures_util::Stream<Item = watcher::Result<watcher::Event<K>>> + Send + 'static,
+) -> Store<K>
+where
+    K: Lookup + Resource + Clone + Debug + Send + Sync + 'static,
+    <K as Lookup>::DynamicType: Clone + Default + Eq + std::hash::Hash + Debug + Send + Sync + Unpin,
+{
+    let (reader, writer) = store::<K>();
+    let changed = Arc::clone(changed);
+    watches.spawn(async move {
+        let mut events = std::pin::pin!(reflector(writer, stream.default_backoff()));
+        while let Some(event) = events.next().await {
+            match event {
+                Ok(_) => changed.notify_one(),
+                Err(error) => tracing::warn!(%error, "a watch was interrupted"),
+            }
+        }
+    });
+    reader
+}
+
+struct Approver {
+    client: Client,
+    settings: Settings,
+    metrics: Metrics,
+    recorder: Recorder,
+    /// Requests never change, so each is read once.
+    read: HashMap<String, Arc<Csr>>,
+    /// The last reason that was told about a request.
+    told: HashMap<String, &'static str>,
+}
+
+impl Approver {
+    async fn pass(
+        &mut self,
+        requests: &Store<CertificateSigningRequest>,
+        machines: &Store<GuardedMachine>,
+        nodes: &Store<NodeName>,
+    ) {
+        let vips = match published_vips(&self.client).await {
+            Ok(vips) => vips,
+            Err(error) => {
+                // Without them a request for one could pass.
+                tracing::warn!(%error, "nothing is approved as long as the virtual addresses are unknown");
+                return;
+            }
+        };
+        let pending = self.pending(requests);
+        self.metrics.pending.set(i64::try_from(pending.len()).unwrap_or(i64::MAX));
+        let Settings { bootstrapper, vips: own } = &self.settings;
+        let cluster = Cluster::new(bootstrapper.clone(), own.iter().copied().chain(vips))
+            .with_machines(machines.state().iter().filter_map(|object| machine(object)))
+            .with_nodes(nodes.state().iter().map(|node| node.name_any()))
+            .with_requests(pending.iter().map(|(_, csr)| &**csr), Timestamp::now());
+        for (object, csr) in pending {
+            match judge(&csr, &cluster) {
+                Verdict::Approve(ground) => {
+                    let message = ground.to_string();
+                    match approve(&self.client, &object, &message, Timestamp::now()).await {
+                        Ok(()) => {
+                            tracing::info!(request = csr.name, signer = %csr.signer, reason = ground.reason(), message, "approved");
+                            self.metrics.count(csr.signer, &Verdict::Approve(ground));
+                        }
+                        Err(error) => {
+                            tracing::warn!(request = csr.name, error = %chain(&error), "not approved yet");
+                        }
+                    }
+                }
+                Verdict::Refuse(refusal) => self.refuse(&object, &csr, refusal, cluster.is_flooded()).await,
+            }
+        }
+    }
+
+    /// What nobody has decided about, the oldest first.
+    fn pending(
+        &mut self,
+        requests: &Store<CertificateSigningRequest>,
+    ) -> Vec<(Arc<CertificateSigningRequest>, Arc<Csr>)> {
+        let mut read = std::mem::take(&mut self.read);
+        let mut pending = Vec::new();
+        for object in requests.state().into_iter().filter(|object| Csr::is_undecided(object)) {
+            let Some(uid) = object.metadata.uid.clone() else { continue };
+            let known = read.remove(&uid).or_else(|| Csr::read(&object).map(Arc::new));
+            if let Some(csr) = known {
+                self.read.insert(uid, Arc::clone(&csr));
+                pending.push((object, csr));
+            }
+        }
+        self.told.retain(|uid, _| self.read.contains_key(uid));
+        pending.sort_by(|(_, one), (_, other)| (one.created, &one.name).cmp(&(other.created, &other.name)));
+        pending
+    }
+
+    /// Counts, logs and tells a refusal, once for each reason.
+    async fn refuse(
+        &mut self,
+        object: &CertificateSigningRequest,
+        csr: &Csr,
+        refusal: Refusal,
+        flooded: bool,
+    ) {
+        let (reason, note) = (refusal.reason(), refusal.to_string());
+        if self.told.get(&csr.uid) == Some(&reason) {
+            return;
+        }
+        self.metrics.count(csr.signer, &Verdict::Refuse(refusal));
+        let quiet = flooded && self.told.len() >= TOLD_IN_FLOOD;
+        self.told.insert(csr.uid.clone(), reason);
+        if quiet {
+            return;
+        }
+        tracing::warn!(request = csr.name, signer = %csr.signer, requestor = csr.username, reason, note, "refused");
+        let event = Event {
+            type_: EventType::Warning,
+            reason: reason.to_owned(),
+            // The API server takes at most 1024 bytes.
+            note: Some(note.chars().take(250).collect()),
+            action: "Approve".to_owned(),
+            secondary: None,
+        };
+        let reference = object.object_ref(&());
+        match timeout(TELL, self.recorder.publish(&event, &reference)).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::warn!(request = csr.name, %error, "an event could not be told"),
+            Err(_) => tracing::warn!(request = csr.name, "telling an event took too long"),
+        }
+    }
+}
+
+/// An error with its sources.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        text.push_str(&format!(": {error}"));
+        source = error.source();
+    }
+    text
+}

@@ -1,0 +1,97 @@
+//! Every reason to say no. The name of a variant is the reason of the event and the label of the metric.
+
+use std::net::IpAddr;
+
+use jiff::Timestamp;
+
+use super::pkcs10::Flaw;
+
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    #[error("the request cannot be relied on: {0}")]
+    Malformed(#[from] Flaw),
+    #[error(
+        "{pending} requests of the last hour are pending, more than {limit}: nothing is approved until they are fewer"
+    )]
+    Flood { pending: usize, limit: usize },
+    #[error("it asks for the usages {}; a {wanted} certificate has exactly {expected}", usages.join(", "))]
+    WrongUsages { usages: Vec<String>, wanted: &'static str, expected: &'static str },
+    #[error("its common name `{common_name}` is not `system:node:<name of a node>`")]
+    NotANode { common_name: String },
+    #[error("its organizations are [{}], not exactly [system:nodes]", organizations.join(", "))]
+    WrongOrganizations { organizations: Vec<String> },
+    #[error("a client certificate has no alternative names, and it asks for {}", names.join(", "))]
+    NamesInClientCertificate { names: Vec<String> },
+    #[error(
+        "`{username}` asks, who is neither the bootstrapper `{bootstrapper}` nor the node `{node}` itself"
+    )]
+    AskedByStranger { username: String, bootstrapper: String, node: String },
+    #[error("`{username}` asks, and what a node serves with only the node `{node}` itself may ask for")]
+    NotTheNode { username: String, node: String },
+    #[error("`{username}` asks in the groups {}, which are not its own", groups.join(", "))]
+    WrongGroups { username: String, groups: Vec<String> },
+    #[error("there is a node `{node}` already, and its certificates are for itself to renew")]
+    NodeExists { node: String },
+    #[error("there is no node `{node}` whose certificate could be renewed")]
+    NoSuchNode { node: String },
+    #[error("no machine has the internal name `{node}`")]
+    NoSuchMachine { node: String },
+    #[error("no machine has become the node `{node}`")]
+    NodeWithoutMachine { node: String },
+    #[error("the machines {} all say that they are `{node}`", machines.join(", "))]
+    AmbiguousMachine { node: String, machines: Vec<String> },
+    #[error("the machine `{machine}` has become the node `{node}` already")]
+    MachineHasNode { machine: String, node: String },
+    #[error("the machine `{machine}` is being removed")]
+    MachineLeaving { machine: String },
+    #[error(
+        "it was made at {asked}, and a machine has from 10 seconds before to 2 hours after its own time, {created}"
+    )]
+    OutsideWindow { asked: Timestamp, created: Timestamp },
+    #[error("it has no names and no addresses")]
+    NoNames,
+    #[error("it asks for names with a wildcard: {}", names.join(", "))]
+    Wildcard { names: Vec<String> },
+    #[error("it asks for virtual addresses of the cluster: {}", list(addresses))]
+    VirtualAddress { addresses: Vec<IpAddr> },
+    #[error("it asks for names that the machine `{machine}` does not have: {}", names.join(", "))]
+    ForeignName { machine: String, names: Vec<String> },
+    #[error("it asks for addresses that the machine `{machine}` does not have: {}", list(addresses))]
+    ForeignAddress { machine: String, addresses: Vec<IpAddr> },
+    #[error("it asks for alternative names that no node has: {}", names.join(", "))]
+    OtherNames { names: Vec<String> },
+}
+
+fn list(addresses: &[IpAddr]) -> String {
+    addresses.iter().map(IpAddr::to_string).collect::<Vec<_>>().join(", ")
+}
+
+impl Refusal {
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Refusal::Malformed(_) => "Malformed",
+            Refusal::Flood { .. } => "Flood",
+            Refusal::WrongUsages { .. } => "WrongUsages",
+            Refusal::NotANode { .. } => "NotANode",
+            Refusal::WrongOrganizations { .. } => "WrongOrganizations",
+            Refusal::NamesInClientCertificate { .. } => "NamesInClientCertificate",
+            Refusal::AskedByStranger { .. } => "AskedByStranger",
+            Refusal::NotTheNode { .. } => "NotTheNode",
+            Refusal::WrongGroups { .. } => "WrongGroups",
+            Refusal::NodeExists { .. } => "NodeExists",
+            Refusal::NoSuchNode { .. } => "NoSuchNode",
+            Refusal::NoSuchMachine { .. } => "NoSuchMachine",
+            Refusal::NodeWithoutMachine { .. } => "NodeWithoutMachine",
+            Refusal::AmbiguousMachine { .. } => "AmbiguousMachine",
+            Refusal::MachineHasNode { .. } => "MachineHasNode",
+            Refusal::MachineLeaving { .. } => "MachineLeaving",
+            Refusal::OutsideWindow { .. } => "OutsideWindow",
+            Refusal::NoNames => "NoNames",
+            Refusal::Wildcard { .. } => "Wildcard",
+            Refusal::VirtualAddress { .. } => "VirtualAddress",
+            Refusal::ForeignName { .. } => "ForeignName",
+            Refusal::ForeignAddress { .. } => "ForeignAddress",
+            Refusal::OtherNames { .. } => "OtherNames",
+        }
+    }
+}

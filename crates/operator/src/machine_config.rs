@@ -1,0 +1,26 @@
+//! Hands machines their Ignition configurations.
+//!
+//! A machine's pointer configuration names this server, the authority that vouches for it and a token; the server
+//! answers `/config/<role>` in the version of Ignition's specification that the machine asks for.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`role`] | names of roles, which are names of files as well |
+//! | [`spec`] | versions of the specification, and configurations turned from one into another |
+//! | [`accept`] | which version a request asks for |
+//! | [`token`] | what a request must know |
+//! | [`source`] | where configurations come from |
+//! | [`directory`] | a directory as a source |
+//! | [`answer`] | a request's answer, and its name in logs and metrics |
+//! | [`metrics`] | how often each answer was given |
+//! | [`routes`] | the paths that are served |
+
+pub mod accept;
+pub mod answer;
+pub mod directory;
+pub mod metrics;
+pub mod role;
+pub mod routes;
+pub mod source;
+pub mod spec;
+pub mod token;

@@ -1,0 +1,64 @@
+//! Where configurations come from.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use axum::body::Bytes;
+
+use super::role::Role;
+use super::spec::{Config, SpecError, SpecVersion};
+use super::token::{TokenError, Tokens};
+
+/// What there is for a role.
+#[derive(Debug)]
+pub struct Offer {
+    config: Config,
+    tokens: Tokens,
+    /// Hundreds of machines ask for the same text within seconds.
+    rendered: Mutex<BTreeMap<SpecVersion, Result<Bytes, SpecError>>>,
+}
+
+impl Offer {
+    pub fn new(config: Config, tokens: Tokens) -> Self {
+        Offer { config, tokens, rendered: Mutex::default() }
+    }
+
+    pub fn tokens(&self) -> &Tokens {
+        &self.tokens
+    }
+
+    pub fn version(&self) -> SpecVersion {
+        self.config.version()
+    }
+
+    /// The text in a version.
+    pub fn render(&self, version: SpecVersion) -> Result<Bytes, SpecError> {
+        let mut rendered = self.rendered.lock().unwrap_or_else(PoisonError::into_inner);
+        let make = || self.config.in_version(version).map(Bytes::from);
+        rendered.entry(version).or_insert_with(make).clone()
+    }
+}
+
+/// What a source cannot give.
+#[derive(Debug, thiserror::Error)]
+pub enum SourceError {
+    #[error("reading what there is for role `{role}`")]
+    Unreadable { role: Role, source: std::io::Error },
+    #[error("what there is for role `{role}` is larger than {limit} bytes")]
+    TooLarge { role: Role, limit: u64 },
+    #[error("the configuration of role `{role}`")]
+    Config { role: Role, source: SpecError },
+    #[error("the tokens of role `{role}`")]
+    Tokens { role: Role, source: TokenError },
+    #[error("reading took too long or was given up")]
+    GivenUp,
+}
+
+/// Gives what there is for a role: from a directory so far, later from a cluster.
+pub trait Source: Send + Sync + 'static {
+    /// `None` if there is no such role.
+    fn offer(&self, role: &Role) -> impl Future<Output = Result<Option<Arc<Offer>>, SourceError>> + Send;
+
+    /// Whether anything can be given at all.
+    fn is_ready(&self) -> impl Future<Output = bool> + Send;
+}

@@ -1,0 +1,20 @@
+//! The `slipway-operator` command.
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use slipway_operator::args::Args;
+use slipway_operator::run::run;
+
+fn main() -> ExitCode {
+    match run(Args::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            for cause in error.chain().skip(1) {
+                eprintln!("  Caused by: {cause}");
+            }
+            ExitCode::FAILURE
+        }
+    }
+}

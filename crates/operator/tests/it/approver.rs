@@ -1,0 +1,182 @@
+//! The approver on a real control plane, whose controllers sign what is approved.
+
+use std::net::IpAddr;
+use std::path::Path;
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair, SanType};
+use serde_json::{Value, json};
+use slipway_operator::csr::approve::connect;
+use slipway_operator::csr::controller::{Settings, run};
+use slipway_operator::csr::metrics::Metrics;
+use slipway_operator::csr::{Bootstrapper, OPENSHIFT_BOOTSTRAPPER};
+use slipway_testkit::control_plane::{Beside, ControlPlane, Options};
+use slipway_testkit::process::eventually;
+use tokio::sync::watch;
+
+const PATIENCE: Duration = Duration::from_mins(1);
+const CLIENT: &str = "kubernetes.io/kube-apiserver-client-kubelet";
+const SERVING: &str = "kubernetes.io/kubelet-serving";
+
+fn plane() -> ControlPlane {
+    let plane =
+        ControlPlane::start(Options { beside: &[Beside::Controllers], ..Options::default() }).unwrap();
+    plane
+        .install_definitions(&[
+            "openshift/machines.machine.openshift.io",
+            "openshift/infrastructures.config.openshift.io",
+        ])
+        .unwrap();
+    plane.kubectl().run(&["create", "namespace", "openshift-machine-api"]).unwrap();
+    plane
+}
+
+/// A Machine with names and addresses, and perhaps its node.
+fn machine(plane: &ControlPlane, name: &str, address: &str, node: Option<&str>) {
+    let kubectl = plane.kubectl();
+    let object = json!({
+        "apiVersion": "machine.openshift.io/v1beta1", "kind": "Machine",
+        "metadata": {"name": name, "namespace": "openshift-machine-api"},
+        "spec": {"providerSpec": {}},
+    });
+    kubectl.apply_value(&object).unwrap();
+    let mut status = json!({"addresses": [
+        {"type": "InternalDNS", "address": name}, {"type": "Hostname", "address": name},
+        {"type": "InternalIP", "address": address},
+    ]});
+    if let Some(node) = node {
+        status["nodeRef"] = json!({"kind": "Node", "name": node});
+        let node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": node}});
+        kubectl.apply_value(&node).unwrap();
+    }
+    let patch = json!({"status": status}).to_string();
+    let place = ["--namespace", "openshift-machine-api", "--subresource", "status", "--type", "merge"];
+    kubectl.run(&[&["patch", "machine", name], &place[..], &["--patch", &patch]].concat()).unwrap();
+}
+
+/// Asks for a certificate as somebody, by the access that somebody has.
+fn ask(
+    plane: &ControlPlane,
+    name: &str,
+    signer: &str,
+    user: &str,
+    groups: &[&str],
+    subject: (&str, &str),
+    names: &[&str],
+) {
+    let mut params = CertificateParams::default();
+    params.distinguished_name = DistinguishedName::new();
+    params.distinguished_name.push(DnType::OrganizationName, subject.0);
+    params.distinguished_name.push(DnType::CommonName, subject.1);
+    let alternative = |name: &&str| match name.parse::<IpAddr>() {
+        Ok(address) => SanType::IpAddress(address),
+        Err(_) => SanType::DnsName((*name).try_into().unwrap()),
+    };
+    params.subject_alt_names = names.iter().map(alternative).collect();
+    let pem = params.serialize_request(&KeyPair::generate().unwrap()).unwrap().pem().unwrap();
+    let purpose = if signer == CLIENT { "client auth" } else { "server auth" };
+    let object = json!({
+        "apiVersion": "certificates.k8s.io/v1", "kind": "CertificateSigningRequest", "metadata": {"name": name},
+        "spec": {"request": STANDARD.encode(pem), "signerName": signer, "usages": ["digital signature", purpose]},
+    });
+    let file = plane.scratch().write(&format!("{name}.json"), object.to_string()).unwrap();
+    let file = format!("--filename={}", file.display());
+    let impersonate: Vec<String> = groups.iter().map(|group| format!("--as-group={group}")).collect();
+    let mut arguments = vec!["create", &file, "--as", user];
+    arguments.extend(impersonate.iter().map(String::as_str));
+    plane.kubectl().run(&arguments).unwrap();
+}
+
+fn request(plane: &ControlPlane, name: &str) -> Value {
+    plane.kubectl().json(&["get", "csr", name]).unwrap()
+}
+
+/// Reasons of the events about a request.
+fn events(plane: &ControlPlane, name: &str) -> Vec<String> {
+    let list = plane.kubectl().json(&["get", "events.events.k8s.io", "--namespace", "default"]).unwrap();
+    let about = |event: &&Value| event["regarding"]["name"] == name;
+    let events = list["items"].as_array().unwrap().iter().filter(about);
+    events.map(|event| event["reason"].as_str().unwrap().to_owned()).collect()
+}
+
+async fn approver(kubeconfig: &Path, stop: watch::Receiver<bool>) -> tokio::task::JoinHandle<()> {
+    let client = connect(Some(kubeconfig), None).await.unwrap();
+    let bootstrapper = Bootstrapper::of(OPENSHIFT_BOOTSTRAPPER).unwrap();
+    let settings = Settings { bootstrapper, vips: vec!["10.0.0.2".parse().unwrap()] };
+    tokio::spawn(run(client, settings, Metrics::default(), stop))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn good_requests_become_certificates_and_bad_ones_stay() {
+    let plane = tokio::task::block_in_place(plane);
+    let namespace = "system:serviceaccounts:openshift-machine-config-operator";
+    let bootstrapper = ["system:serviceaccounts", namespace, "system:authenticated"];
+    let node = ["system:nodes", "system:authenticated"];
+    // Whoever is in this group may create requests, and that is all.
+    tokio::task::block_in_place(|| {
+        let kubectl = plane.kubectl();
+        let role = "--clusterrole=system:node-bootstrapper";
+        kubectl.run(&["create", "clusterrolebinding", "ask", role, "--group=system:authenticated"]).unwrap();
+        machine(&plane, "harbour-worker-0", "10.0.0.20", None);
+        machine(&plane, "harbour-master-0", "10.0.0.10", Some("harbour-master-0"));
+    });
+    let (stop, stopped) = watch::channel(false);
+    let task = approver(plane.kubeconfig(), stopped).await;
+    tokio::task::block_in_place(|| {
+        let nodes = |name: &'static str| ("system:nodes", name);
+        let (worker, master) = ("system:node:harbour-worker-0", "system:node:harbour-master-0");
+        ask(&plane, "first", CLIENT, OPENSHIFT_BOOTSTRAPPER, &bootstrapper, nodes(worker), &[]);
+        ask(&plane, "renewal", CLIENT, master, &node, nodes(master), &[]);
+        ask(&plane, "serving", SERVING, master, &node, nodes(master), &["harbour-master-0", "10.0.0.10"]);
+        for name in ["first", "renewal", "serving"] {
+            eventually("a certificate", PATIENCE, || {
+                Ok(request(&plane, name)["status"]["certificate"].as_str().map(|_| ()))
+            })
+            .unwrap_or_else(|error| {
+                panic!("{name}: {error}: {}: {:?}", request(&plane, name)["status"], events(&plane, name))
+            });
+        }
+        ask(&plane, "vip", SERVING, master, &node, nodes(master), &["10.0.0.2"]);
+        ask(&plane, "foreign", SERVING, master, &node, nodes(master), &["10.0.0.20"]);
+        ask(&plane, "wildcard", SERVING, master, &node, nodes(master), &["*.example.com"]);
+        ask(&plane, "late", SERVING, master, &node, nodes(master), &["10.0.0.99"]);
+        ask(&plane, "existing", CLIENT, OPENSHIFT_BOOTSTRAPPER, &bootstrapper, nodes(master), &[]);
+        ask(&plane, "stranger", CLIENT, "pirate", &["system:authenticated"], nodes(worker), &[]);
+        ask(
+            &plane,
+            "unknown",
+            CLIENT,
+            OPENSHIFT_BOOTSTRAPPER,
+            &bootstrapper,
+            nodes("system:node:pirate"),
+            &[],
+        );
+        let refused = [
+            ("vip", "VirtualAddress"),
+            ("foreign", "ForeignAddress"),
+            ("wildcard", "Wildcard"),
+            ("late", "ForeignAddress"),
+            ("existing", "NodeExists"),
+            ("stranger", "AskedByStranger"),
+            ("unknown", "NoSuchMachine"),
+        ];
+        for (name, reason) in refused {
+            let told = || Ok(Some(events(&plane, name)).filter(|events| !events.is_empty()));
+            assert_eq!(eventually("an event", PATIENCE, told).unwrap(), [reason], "{name}");
+        }
+        // Addresses that arrive late are judged when they do; everything else is judged again, and told once.
+        machine(&plane, "harbour-master-0", "10.0.0.99", Some("harbour-master-0"));
+        eventually("a certificate", PATIENCE, || {
+            Ok(request(&plane, "late")["status"]["certificate"].as_str().map(|_| ()))
+        })
+        .unwrap();
+        for (name, reason) in refused.into_iter().filter(|(name, _)| *name != "late") {
+            assert_eq!(request(&plane, name)["status"], json!({}), "{name} stays pending");
+            assert_eq!(events(&plane, name), [reason], "{name}");
+        }
+    });
+    stop.send(true).unwrap();
+    task.await.unwrap();
+}

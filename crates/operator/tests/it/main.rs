@@ -1,0 +1,8 @@
+//! The operator beside real clients, validators and API servers.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod approver;
+mod attacks;
+mod machine_config;
+mod served;
