@@ -75,6 +75,12 @@ enum Bench {
     Config,
     /// Making the files of a cluster
     Assets,
+    /// Machines on simulated vCenters, beside Cluster API's provider for vSphere
+    Vsphere {
+        /// Over how many vCenters
+        #[arg(long, value_delimiter = ',', default_values_t = [1, 3], value_parser = clap::value_parser!(u8).range(1..=3))]
+        vcenters: Vec<u8>,
+    },
 }
 
 fn main() -> anyhow::Result<()> {
@@ -87,6 +93,7 @@ fn main() -> anyhow::Result<()> {
         Task::Differential { cases } => peers::differential(cases),
         Task::Bench(Bench::Config) => bench::config(),
         Task::Bench(Bench::Assets) => bench::assets(),
+        Task::Bench(Bench::Vsphere { vcenters }) => bench::vsphere::run(&vcenters),
         Task::Golden => test::golden(),
         Task::Fuzz { target, seconds } => fuzz::run(&target, seconds),
         Task::Deny => test::deny(),
