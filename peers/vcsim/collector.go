@@ -23,7 +23,8 @@ import (
 // And there, every change of any object makes every waiter read all objects of
 // its filters again: one client that waits for a few hundred tasks is enough
 // to bring it to a halt. Here a feed passes on what concerns a filter, and a
-// filter that names its objects, as those on tasks do, reads them once.
+// filter that names its objects, or has them from a list, as those on tasks do,
+// reads them once, and again when the list has changed.
 type collector struct {
 	simulator.PropertyCollector
 
@@ -31,6 +32,8 @@ type collector struct {
 	feed  *feed
 	specs map[ref]types.PropertyFilterSpec // as the client gave them
 	known map[ref]bool                     // filters whose objects were sent
+	sent  map[ref]bool                     // objects that were sent
+	turns int                              // how often a list has changed
 }
 
 // feed is what the registry calls on changes.
@@ -62,7 +65,7 @@ func (c *collector) CreatePropertyCollector(ctx *simulator.Context, _ *types.Cre
 // traversals. One that names its objects does without, see settle.
 func (c *collector) CreateFilter(ctx *simulator.Context, req *types.CreateFilter) soap.HasFault {
 	res := c.PropertyCollector.CreateFilter(ctx, req)
-	if body, ok := res.(*methods.CreateFilterBody); ok && body.Res != nil && !traverses(req.Spec) {
+	if body, ok := res.(*methods.CreateFilterBody); ok && body.Res != nil && settles(req.Spec) {
 		if f, ok := ctx.Session.Get(body.Res.Returnval).(*simulator.PropertyFilter); ok {
 			ctx.Map.RemoveHandler(f)
 		}
@@ -89,13 +92,13 @@ func (c *collector) WaitForUpdatesEx(ctx *simulator.Context, req *types.WaitForU
 			c.PropertyCollector.PutObject(ctx, ctx.Map.Get(ctx.Map.SessionManager().Self))
 		}
 		res := c.PropertyCollector.WaitForUpdatesEx(ctx, req)
-		c.settle(ctx, filters)
+		c.settle(ctx, filters, res)
 		return res
 	}
 	c.attach(ctx) // before the state is read, or a change in between is lost
 	res := c.PropertyCollector.WaitForUpdatesEx(ctx, req)
 	ctx.Map.RemoveHandler(c) // which it has just registered, under the shared name
-	c.settle(ctx, filters)
+	c.settle(ctx, filters, res)
 	return res
 }
 
@@ -129,6 +132,7 @@ func (c *collector) learn(ctx *simulator.Context, filters []ref) (fresh bool) {
 	defer c.mu.Unlock()
 	if c.specs == nil {
 		c.specs, c.known = make(map[ref]types.PropertyFilterSpec), make(map[ref]bool)
+		c.sent = make(map[ref]bool)
 	}
 	for r := range c.specs {
 		if !slices.Contains(filters, r) {
@@ -146,20 +150,81 @@ func (c *collector) learn(ctx *simulator.Context, filters []ref) (fresh bool) {
 }
 
 // settle runs when the objects of the filters have been sent: a filter without
-// traversal has nothing more to find.
-func (c *collector) settle(ctx *simulator.Context, filters []ref) {
+// traversal has nothing more to find, nor has one of a list of which all was
+// sent.
+func (c *collector) settle(ctx *simulator.Context, filters []ref, res soap.HasFault) {
+	// Whoever changes a list holds it and wants our lock: look at the lists first.
+	c.mu.Lock()
+	turns := c.turns
+	c.mu.Unlock()
+	listed := make(map[ref][]ref)
+	for _, r := range filters {
+		if f, ok := ctx.Session.Get(r).(*simulator.PropertyFilter); ok {
+			listed[r] = members(ctx, f.Spec)
+		}
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if body, ok := res.(*methods.WaitForUpdatesExBody); ok && body.Res != nil && body.Res.Returnval != nil {
+		for _, f := range body.Res.Returnval.FilterSet {
+			for _, o := range f.ObjectSet {
+				c.sent[o.Obj] = true
+			}
+		}
+	}
 	for _, r := range filters {
 		f, ok := ctx.Session.Get(r).(*simulator.PropertyFilter)
 		if !ok || c.known[r] {
 			continue
 		}
+		unsent := func(r ref) bool { return !c.sent[r] }
+		if turns != c.turns || slices.ContainsFunc(listed[r], unsent) {
+			continue
+		}
 		c.known[r] = true
-		if !traverses(f.Spec) {
-			f.Spec.ObjectSet = nil
+		if settles(f.Spec) {
+			f.Spec.ObjectSet = f.Spec.ObjectSet[:0]
 		}
 	}
+}
+
+// reopen runs when a list has changed: what is new in it has to be found.
+func (c *collector) reopen(ctx *simulator.Context, list ref) {
+	if list.Type != "ListView" || ctx.Session == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.turns++
+	for r, spec := range c.specs {
+		f, ok := ctx.Session.Get(r).(*simulator.PropertyFilter)
+		if ok && c.known[r] && names(spec, list) {
+			f.Spec.ObjectSet = spec.ObjectSet
+			c.known[r] = false
+		}
+	}
+}
+
+// members are the objects of the lists of a filter.
+func members(ctx *simulator.Context, spec types.PropertyFilterSpec) (all []ref) {
+	for _, o := range spec.ObjectSet {
+		if list, ok := ctx.Session.Get(o.Obj).(*simulator.ListView); ok {
+			ctx.WithLock(list, func() { all = append(all, list.View...) })
+		}
+	}
+	return all
+}
+
+// settles says whether a filter finds nothing more by itself once it has read
+// its objects.
+func settles(spec types.PropertyFilterSpec) bool {
+	return !slices.ContainsFunc(spec.ObjectSet, func(o types.ObjectSpec) bool {
+		return len(o.SelectSet) > 0 && o.Obj.Type != "ListView"
+	})
+}
+
+func names(spec types.PropertyFilterSpec, r ref) bool {
+	return slices.ContainsFunc(spec.ObjectSet, func(o types.ObjectSpec) bool { return o.Obj == r })
 }
 
 func traverses(spec types.PropertyFilterSpec) bool {
@@ -175,6 +240,7 @@ func (f *feed) PutObject(ctx *simulator.Context, obj mo.Reference) {
 }
 
 func (f *feed) UpdateObject(ctx *simulator.Context, obj mo.Reference, changes []types.PropertyChange) {
+	f.c.reopen(ctx, obj.Reference())
 	if f.c.concerns(obj.Reference(), changes, false) {
 		f.c.PropertyCollector.UpdateObject(ctx, obj, changes)
 	}
@@ -193,7 +259,7 @@ func (c *collector) concerns(r ref, changes []types.PropertyChange, enters bool)
 	defer c.mu.Unlock()
 	for _, spec := range c.specs {
 		deep := traverses(spec)
-		named := slices.ContainsFunc(spec.ObjectSet, func(o types.ObjectSpec) bool { return o.Obj == r })
+		named := names(spec, r)
 		if named && deep {
 			return true // a view, or another place where the traversal starts
 		}

@@ -89,3 +89,55 @@ func TestFilterAddedLater(t *testing.T) {
 		t.Errorf("after removal: %+v", gone)
 	}
 }
+
+// A list that grows while its filter has settled.
+func TestFilterOfAList(t *testing.T) {
+	s := startSim(t, "testdata/rich.json")
+	c := s.admin()
+	first, second := s.at("/eu/dc1/vm/slipway/node-1"), s.at("/eu/dc1/vm/slipway/node-0")
+	list, err := methods.CreateListView(s.ctx, c.Client, &types.CreateListView{
+		This: *c.ServiceContent.ViewManager, Obj: []types.ManagedObjectReference{first},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = methods.CreateFilter(s.ctx, c.Client, &types.CreateFilter{
+		This: c.ServiceContent.PropertyCollector, PartialUpdates: true,
+		Spec: types.PropertyFilterSpec{
+			PropSet: []types.PropertySpec{{Type: "VirtualMachine", PathSet: []string{"guest.hostName"}}},
+			ObjectSet: []types.ObjectSpec{{Obj: list.Returnval, Skip: types.NewBool(true), SelectSet: []types.BaseSelectionSpec{
+				&types.TraversalSpec{Type: "ListView", Path: "view"},
+			}}},
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect := func(version string, vm types.ManagedObjectReference, kind types.ObjectUpdateKind) string {
+		t.Helper()
+		u := s.poll(c, version)
+		if u == nil || len(u.FilterSet) != 1 || len(u.FilterSet[0].ObjectSet) != 1 {
+			t.Fatalf("not one update: %+v", u)
+		}
+		if got := u.FilterSet[0].ObjectSet[0]; got.Obj != vm || got.Kind != kind {
+			t.Fatalf("%s of %s, not %s of %s", got.Kind, got.Obj, kind, vm)
+		}
+		return u.Version
+	}
+	rename := func(node, name string) {
+		s.control("POST", "/vms/eu/dc1/vm/slipway/"+node+"/guest", `{"hostname": "`+name+`"}`, nil, 200)
+	}
+	version := expect("", first, types.ObjectUpdateKindEnter)
+	rename("node-0", "not-listed")
+	_, err = methods.ModifyListView(s.ctx, c.Client, &types.ModifyListView{
+		This: list.Returnval, Add: []types.ManagedObjectReference{second},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	version = expect(version, second, types.ObjectUpdateKindEnter)
+	rename("node-1", "one")
+	version = expect(version, first, types.ObjectUpdateKindModify)
+	rename("node-0", "two")
+	expect(version, second, types.ObjectUpdateKindModify)
+}
