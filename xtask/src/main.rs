@@ -80,6 +80,9 @@ enum Bench {
         /// Over how many vCenters
         #[arg(long, value_delimiter = ',', default_values_t = [1, 3], value_parser = clap::value_parser!(u8).range(1..=3))]
         vcenters: Vec<u8>,
+        /// Leave the provider out: a minute instead of ten
+        #[arg(long)]
+        alone: bool,
     },
 }
 
@@ -93,7 +96,7 @@ fn main() -> anyhow::Result<()> {
         Task::Differential { cases } => peers::differential(cases),
         Task::Bench(Bench::Config) => bench::config(),
         Task::Bench(Bench::Assets) => bench::assets(),
-        Task::Bench(Bench::Vsphere { vcenters }) => bench::vsphere::run(&vcenters),
+        Task::Bench(Bench::Vsphere { vcenters, alone }) => bench::vsphere::run(&vcenters, alone),
         Task::Golden => test::golden(),
         Task::Fuzz { target, seconds } => fuzz::run(&target, seconds),
         Task::Deny => test::deny(),
