@@ -128,7 +128,6 @@ func TestFilterOfAList(t *testing.T) {
 		s.control("POST", "/vms/eu/dc1/vm/slipway/"+node+"/guest", `{"hostname": "`+name+`"}`, nil, 200)
 	}
 	version := expect("", first, types.ObjectUpdateKindEnter)
-	rename("node-0", "not-listed")
 	_, err = methods.ModifyListView(s.ctx, c.Client, &types.ModifyListView{
 		This: list.Returnval, Add: []types.ManagedObjectReference{second},
 	})
