@@ -1,5 +1,7 @@
 //! `cargo xtask bench`: figures beside goals.
 
+pub(crate) mod vsphere;
+
 use crate::command::{cargo, run};
 
 pub(crate) fn config() -> anyhow::Result<()> {

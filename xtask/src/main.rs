@@ -87,6 +87,15 @@ enum Bench {
     Assets,
     /// 500 machines that fetch their configuration at once
     MachineConfig,
+    /// Machines on simulated vCenters, beside Cluster API's provider for vSphere
+    Vsphere {
+        /// Over how many vCenters
+        #[arg(long, value_delimiter = ',', default_values_t = [1, 3], value_parser = clap::value_parser!(u8).range(1..=3))]
+        vcenters: Vec<u8>,
+        /// Leave the provider out: a minute instead of ten
+        #[arg(long)]
+        alone: bool,
+    },
 }
 
 fn main() -> anyhow::Result<()> {
@@ -101,6 +110,7 @@ fn main() -> anyhow::Result<()> {
         Task::Bench(Bench::Assets) => bench::assets(),
         Task::Faults { seeds, seed } => faults::run(seeds, seed),
         Task::Bench(Bench::MachineConfig) => bench::machine_config(),
+        Task::Bench(Bench::Vsphere { vcenters, alone }) => bench::vsphere::run(&vcenters, alone),
         Task::Golden => test::golden(),
         Task::Fuzz { target, seconds } => fuzz::run(&target, seconds),
         Task::Deny => test::deny(),

@@ -38,9 +38,28 @@ const MANAGERS: [Manager; 2] = [
     },
 ];
 
+/// Further arguments of the managers.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Flags {
+    pub core: &'static [&'static str],
+    pub vsphere: &'static [&'static str],
+}
+
+/// The processes of the managers.
+#[derive(Debug, Clone, Copy)]
+pub struct Managers {
+    pub core: u32,
+    pub vsphere: u32,
+}
+
 /// Starts both beside a control plane with a private network: their webhooks listen on all interfaces. They
 /// end with the control plane.
-pub fn start(plane: &mut ControlPlane) -> anyhow::Result<()> {
+pub fn start(plane: &mut ControlPlane) -> anyhow::Result<Managers> {
+    start_with(plane, Flags::default())
+}
+
+/// The same, with further arguments.
+pub fn start_with(plane: &mut ControlPlane, flags: Flags) -> anyhow::Result<Managers> {
     if plane.network_of().is_none() {
         bail!(
             "Cluster API's webhooks listen on all interfaces; start the control plane with a private network"
@@ -52,7 +71,8 @@ pub fn start(plane: &mut ControlPlane) -> anyhow::Result<()> {
     let identity = plane.authority().issue("webhook", None, &["127.0.0.1", "localhost"])?;
     fs_err::write(certificates.join("tls.crt"), identity.certificate)?;
     fs_err::write(certificates.join("tls.key"), identity.key)?;
-    for manager in MANAGERS {
+    let mut ids = [0; 2];
+    for ((manager, flags), id) in MANAGERS.into_iter().zip([flags.core, flags.vsphere]).zip(&mut ids) {
         let port = free_port()?;
         install(plane, &files.join(manager.definitions), &manager, port)?;
         plane.kubectl().run(&["create", "namespace", manager.namespace])?;
@@ -64,15 +84,18 @@ pub fn start(plane: &mut ControlPlane) -> anyhow::Result<()> {
             ["--leader-elect=false", "--insecure-diagnostics", "--diagnostics-address=127.0.0.1:0"]
                 .map(Into::into),
         );
+        arguments.extend(flags.iter().map(Into::into));
         let environment = vec![("POD_NAMESPACE", manager.namespace.into()), ("POD_NAME", "manager".into())];
-        plane.run_beside(manager.program, manager.program, arguments, environment)?;
+        *id = plane.run_beside(manager.program, manager.program, arguments, environment)?.id();
     }
     // Converting is what an object needs first; it works as soon as the webhooks answer.
     let kubectl = plane.kubectl().clone();
     eventually("the webhooks answer", Duration::from_mins(1), || {
         kubectl.run(&["get", "machines.v1beta1.cluster.x-k8s.io,vspheremachines", "--all-namespaces"])?;
         Ok(Some(()))
-    })
+    })?;
+    let [core, vsphere] = ids;
+    Ok(Managers { core, vsphere })
 }
 
 fn install(plane: &ControlPlane, files: &Path, manager: &Manager, port: u16) -> anyhow::Result<()> {

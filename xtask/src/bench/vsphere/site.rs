@@ -1,0 +1,184 @@
+//! The vCenters, and the files of a cluster on them.
+
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, bail};
+use serde_json::{Value, json};
+use slipway_testkit::control_plane::ControlPlane;
+use slipway_testkit::network::Hosts;
+use slipway_testkit::scratch::Scratch;
+use slipway_testkit::vcenter::{ADMINISTRATOR, VCenter};
+
+use crate::command::root;
+
+/// Hosts of a vCenter, and full clones that run on one at the same time; further ones wait in the vCenter's queue.
+pub(super) const HOSTS: usize = 16;
+pub(super) const CLONES_PER_HOST: usize = 4;
+/// How long the vCenter takes: for a clone, for another task, and to answer any call.
+pub(super) const CLONE_MS: u32 = 500;
+pub(super) const TASK_MS: u32 = 100;
+pub(super) const CALL_MS: u32 = 5;
+
+const HTTPS: u16 = 443;
+
+fn server(index: u8) -> String {
+    format!("vcenter-{index}.bench.example.com")
+}
+
+/// Where the names of the vCenters lead, in the network of the benchmark.
+pub(super) fn hosts() -> Hosts {
+    (0..3).map(|index| (server(index), IpAddr::from([127, 0, 0, 10 + index]))).collect()
+}
+
+fn inventory(index: u8) -> Value {
+    json!({
+        "vcenter": {"name": server(index)},
+        "dhcp": "10.20.0.0/16",
+        "task_ms": {"CloneVM_Task": CLONE_MS, "PowerOnVM_Task": TASK_MS, "PowerOffVM_Task": TASK_MS,
+            "Destroy_Task": TASK_MS, "ReconfigVM_Task": TASK_MS, "ReconfigureComputeResource_Task": TASK_MS},
+        "clone_slots_per_host": CLONES_PER_HOST,
+        "datacenters": [{
+            "name": "dc",
+            "clusters": [{
+                "name": "compute", "rules": [],
+                "hosts": [{"name": "esx", "count": HOSTS, "cores": 64, "memory_mb": 2_097_152}],
+            }],
+            "datastores": [{"name": "vsan", "capacity_gb": 200_000, "free_gb": 190_000}],
+            "networks": [{"name": "cluster-net"}],
+            "vms": [{
+                "name": "rhcos", "template": true, "cluster": "compute", "datastore": "vsan", "disks_gb": [16],
+                "networks": ["cluster-net"], "hardware_version": "vmx-19",
+            }],
+        }],
+        "faults": [{"on": {}, "fault": {"delay_ms": CALL_MS}}],
+    })
+}
+
+/// Fresh vCenters, in the network of a control plane.
+pub(super) fn start(count: u8, plane: &ControlPlane) -> anyhow::Result<Vec<VCenter>> {
+    (0..count).map(|index| VCenter::start_named(&inventory(index), plane, &server(index), HTTPS)).collect()
+}
+
+/// All calls since the vCenters were started or last forgot them.
+pub(super) fn calls(vcenters: &[VCenter]) -> anyhow::Result<u64> {
+    let mut sum = 0;
+    for vcenter in vcenters {
+        let calls = vcenter.calls()?;
+        let calls = calls.as_object().context("no calls by method")?;
+        sum += calls.values().filter_map(Value::as_u64).sum::<u64>();
+    }
+    Ok(sum)
+}
+
+pub(super) fn forget_calls(vcenters: &[VCenter]) -> anyhow::Result<()> {
+    vcenters.iter().try_for_each(|vcenter| vcenter.control("DELETE", "/requests", &Value::Null).map(drop))
+}
+
+/// Machines that run and have an address, asked past the vCenters' API.
+pub(super) fn running(vcenters: &[VCenter]) -> anyhow::Result<usize> {
+    let mut count = 0;
+    for vcenter in vcenters {
+        let objects = vcenter.objects()?;
+        let is_on = |object: &&Value| {
+            object["type"] == "VirtualMachine" && object["props"]["powerState"] == "poweredOn"
+        };
+        count += objects.iter().filter(is_on).count();
+    }
+    Ok(count)
+}
+
+fn install_config(count: u8) -> String {
+    let mut text = "apiVersion: v1\nbaseDomain: example.com\nmetadata: {name: bench}\n\
+        controlPlane: {name: master, replicas: 3}\ncompute: [{name: worker, replicas: 0}]\n\
+        networking: {machineNetwork: [{cidr: 10.20.0.0/16}]}\n\
+        pullSecret: '{\"auths\":{\"registry.example.com\":{\"auth\":\"dXNlcjpwYXNzd29yZA==\"}}}'\n\
+        payload: {releaseImage: 'quay.io/openshift-release-dev/ocp-release:4.20.3-x86_64'}\n\
+        platform:\n  vsphere:\n    apiVIPs: [10.20.0.10]\n    ingressVIPs: [10.20.0.11]\n    vcenters:\n"
+        .to_owned();
+    for index in 0..count {
+        // The vCenters of every leg have certificates of their own; the files are the same.
+        text.push_str(&format!(
+            "    - server: {}\n      user: {}\n      passwordEnv: VCENTER_PASSWORD\n      datacenters: [dc]\n      \
+             tls: {{insecure: true}}\n",
+            server(index),
+            ADMINISTRATOR.0
+        ));
+    }
+    text.push_str("    failureDomains:\n");
+    for index in 0..count {
+        text.push_str(&format!(
+            "    - name: site-{index}\n      region: bench\n      zone: site-{index}\n      server: {}\n      topology:\n        \
+             datacenter: dc\n        computeCluster: /dc/host/compute\n        datastore: /dc/datastore/vsan\n        \
+             networks: [cluster-net]\n        template: /dc/vm/rhcos\n",
+            server(index)
+        ));
+    }
+    text
+}
+
+/// The directory of a cluster with more machines than the installer would make.
+pub(super) struct Files {
+    scratch: Scratch,
+    pub(super) vcenters: u8,
+    pub(super) infra_id: String,
+    /// Of all kinds: generated, control plane, bootstrap.
+    pub(super) machines: usize,
+}
+
+impl Files {
+    /// Writes the files of a cluster, and `generated` further pairs of VSphereMachine and Machine, spread over the vCenters.
+    pub(super) fn make(vcenters: u8, generated: usize) -> anyhow::Result<Self> {
+        let scratch = Scratch::new("bench")?;
+        scratch.write("install-config.yaml", install_config(vcenters))?;
+        let status = slipway(Command::new(binary()))
+            .args(["create", "ignition-configs", "--dir"])
+            .arg(scratch.path())
+            .stdout(Stdio::null())
+            .stderr(Stdio::from(std::fs::File::create(scratch.join("files.log"))?))
+            .status()?;
+        if !status.success() {
+            bail!("the files of a cluster: {}", fs_err::read_to_string(scratch.join("files.log"))?);
+        }
+        let metadata: Value = serde_json::from_slice(&fs_err::read(scratch.join("metadata.json"))?)?;
+        let infra_id = metadata["infraID"].as_str().context("metadata.json has no infraID")?.to_owned();
+        scratch.settle();
+        let files = Files { scratch, vcenters, infra_id, machines: generated + 4 };
+        for number in 0..generated {
+            files.copy_machine(number)?;
+        }
+        Ok(files)
+    }
+
+    /// A further machine, like a control-plane machine of its vCenter.
+    fn copy_machine(&self, number: usize) -> anyhow::Result<()> {
+        let machine = |rest: &str| format!("{}-master-{rest}", self.infra_id);
+        let from = machine(&(number % usize::from(self.vcenters)).to_string());
+        let to = machine(&format!("more-{number:03}"));
+        for kind in ["machine", "inframachine"] {
+            let path = |name: &str| self.cluster_api().join(format!("machines/10_{kind}_{name}.yaml"));
+            let text = fs_err::read_to_string(path(&from))?;
+            fs_err::write(path(&to), text.replace(&from, &to))?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn folder(&self) -> &Path {
+        self.scratch.path()
+    }
+
+    pub(super) fn cluster_api(&self) -> PathBuf {
+        self.scratch.join("cluster-api")
+    }
+}
+
+pub(super) fn binary() -> PathBuf {
+    root().join("target/release/slipway")
+}
+
+/// With the login every vCenter has.
+pub(super) fn slipway(mut command: Command) -> Command {
+    command.env("VCENTER_PASSWORD", ADMINISTRATOR.1).stdin(Stdio::null());
+    command
+}
