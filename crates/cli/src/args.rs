@@ -34,6 +34,22 @@ pub struct Args {
     /// How results are printed
     #[arg(short, long, global = true, value_enum, default_value_t = Output::Text)]
     pub output: Output,
+
+    /// What is logged on standard error
+    #[arg(long, global = true, value_enum, default_value_t = LogLevel::Warn, value_name = "LEVEL")]
+    pub log_level: LogLevel,
+}
+
+/// What is logged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum LogLevel {
+    Error,
+    Warn,
+    /// What changed
+    Info,
+    /// Every call
+    Debug,
+    Trace,
 }
 
 /// When to use colours.

@@ -5,6 +5,7 @@
 //! | [`args`] | what can be typed |
 //! | `commands` | one module per command |
 //! | `input` | reading files |
+//! | `logging` | what is logged |
 //! | `output` | who may write to the terminal, and in which colours |
 //! | `progress` | bars, lines or JSON lines while something takes its time |
 //! | `survey` | questions on a terminal |
@@ -15,6 +16,7 @@ pub mod args;
 mod commands;
 mod exit;
 mod input;
+mod logging;
 mod output;
 mod progress;
 mod report;
@@ -29,7 +31,8 @@ use crate::output::Printer;
 
 /// Runs a command and reports what became of it.
 pub fn run(args: Args) -> ExitCode {
-    let Args { command, color, output } = args;
+    let Args { command, color, output, log_level } = args;
+    logging::start(log_level);
     let printer = Printer::new(color, output);
     match commands::run(command, &printer) {
         Ok(exit) => exit.into(),

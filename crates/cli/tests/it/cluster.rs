@@ -186,3 +186,56 @@ fn a_cluster_is_made_once() {
     assert!(String::from_utf8_lossy(&output.stdout).contains("all is gone"));
     assert_eq!(machines(&vcenters).len(), 0);
 }
+
+/// Everything is logged, and nothing of it opens a door.
+#[test]
+fn logs_hold_no_secret() {
+    let vcenters = ZONES.map(vcenter);
+    let directory = directory(&vcenters);
+    let path = directory.path();
+    let mut told = String::new();
+    for arguments in [&["preflight"][..], &["plan"], &CREATE, &["status"], &DESTROY] {
+        let mut command = command(path, arguments);
+        let output = command.args(["--log-level", "trace"]).output().expect("the command runs");
+        told.push_str(&String::from_utf8_lossy(&output.stdout));
+        told.push_str(&String::from_utf8_lossy(&output.stderr));
+    }
+    told.push_str(&std::fs::read_to_string(path.join(".slipway/journal.jsonl")).expect("a journal"));
+    assert!(told.contains("logged in") && told.contains("TRACE") | told.contains("DEBUG"), "it does log");
+    let pull_secret = "dXNlcjpwYXNzd29yZA==";
+    for secret in
+        [ADMINISTRATOR.1, pull_secret, "vmware_soap_session", "vmware-api-session-id", "PRIVATE KEY"]
+    {
+        let at = told.find(secret).map(|at| &told[at.saturating_sub(200)..at]);
+        assert_eq!(at, None, "`{secret}` is told");
+    }
+    let open = |vcenter: &VCenter| {
+        let stats = vcenter.control("GET", "/stats", &Value::Null).expect("figures");
+        stats["soap_sessions"].as_u64().unwrap_or(9) + stats["rest_sessions"].as_u64().unwrap_or(9)
+    };
+    assert_eq!(vcenters.iter().map(open).sum::<u64>(), 0, "all sessions are ended");
+}
+
+/// Ctrl-C ends it with a code of its own, ends the sessions, and it goes on later.
+#[test]
+fn interrupted_it_logs_out_and_goes_on_later() {
+    let vcenters = ZONES.map(vcenter);
+    let directory = directory(&vcenters);
+    let path = directory.path();
+    let mut child =
+        command(path, &CREATE).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it runs");
+    let end = Instant::now() + Duration::from_mins(1);
+    while journal(path) < 9 {
+        assert!(Instant::now() < end && child.try_wait().expect("its state").is_none());
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let interrupt = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill");
+    assert!(interrupt.success());
+    assert_eq!(child.wait().expect("it ends").code(), Some(8));
+    for vcenter in &vcenters {
+        let stats = vcenter.control("GET", "/stats", &Value::Null).expect("figures");
+        assert_eq!((&stats["soap_sessions"], &stats["rest_sessions"]), (&json!(0), &json!(0)));
+    }
+    finish(path, &CREATE, "after the interruption");
+    assert_eq!(machines(&vcenters).len(), 4);
+}
