@@ -8,7 +8,7 @@
 //! | [`request`] | what a request asks for |
 //! | [`pkcs10`] | what is inside of it |
 //! | [`cluster`] | what is known about machines and nodes |
-//! | [`judge`] | the rules |
+//! | [`mod@judge`] | the rules |
 //! | [`refusal`] | every reason to say no |
 //! | [`approve`] | reading from a cluster and writing to it |
 //! | [`controller`] | the loop |
