@@ -2,16 +2,12 @@
 
 use std::net::IpAddr;
 
+pub use slipway_config::ids::{CLUSTER_MARK, OBJECT_MARK};
 use slipway_config::install_config::kubevirt::Network;
 use slipway_config::install_config::{InstallConfig, LoadBalancer, Platform, Pools, Vips};
 use uuid::Uuid;
 
 use crate::{Cluster, Identity};
-
-/// Marks what belongs to a cluster, on any platform.
-pub const CLUSTER_MARK: &str = "slipway.dev/cluster";
-/// Marks one object.
-pub const OBJECT_MARK: &str = "slipway.dev/id";
 
 /// The part a machine plays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -6,6 +6,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::names::ClusterName;
 
+/// Marks what belongs to a cluster, on any platform.
+pub const CLUSTER_MARK: &str = "slipway.dev/cluster";
+/// Marks one object.
+pub const OBJECT_MARK: &str = "slipway.dev/id";
+
 /// Letters and digits that cannot be confused, and vowels left out so that no words appear.
 const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 const SUFFIX: usize = 5;

@@ -107,26 +107,32 @@ impl Default for Patience {
 }
 
 impl Project {
+    /// Whether machines of this cluster can be made at all; asks for no password.
+    pub fn check(request: &Request<'_>) -> Result<(), Error> {
+        match create::read(request)?.platform {
+            AnyPlatform::VSphere(_) => Ok(()),
+            other => Err(Error::Platform(other.name())),
+        }
+    }
+
     /// A cluster whose machines are to be made, or looked at: reads `cluster-api/` and the Ignition configurations as
     /// they are on disk. They have to be there.
     pub fn open(request: &Request<'_>, patience: Patience) -> Result<Self, Error> {
+        Self::check(request)?;
         let Loaded { config, credentials, .. } = create::load(request)?;
         let store = Store::open(request.directory, request.command, request.now)?;
+        let journal = store.own_file(JOURNAL);
         let state =
             store.state()?.ok_or_else(|| Error::NoFiles { directory: request.directory.to_owned() })?;
         let blueprint =
             Blueprint::read(Files::On(request.directory), &bare(&config, state.identity.clone()))?;
-        let mut project = Self::assemble(
-            config,
-            credentials,
-            state.identity.infra_id,
+        let image = image::plan(&config, request.environment)?;
+        Ok(Project {
+            store: Some(store),
             blueprint,
-            Some(store),
-            None,
-            patience,
-        )?;
-        project.image = image::plan(&project.config, request.environment)?;
-        Ok(project)
+            image,
+            ..Self::by_id(config, credentials, state.identity.infra_id, &journal, patience)?
+        })
     }
 
     /// A cluster that is to go. Its directory may be lost: the install-config and its id are enough.
@@ -135,35 +141,32 @@ impl Project {
         infra_id: Option<InfraId>,
         patience: Patience,
     ) -> Result<Self, Error> {
+        Self::check(request)?;
         let Loaded { config, credentials, .. } = create::load(request)?;
         if let Some(infra_id) = infra_id {
             let journal = request.directory.join(format!(".slipway-{infra_id}-{JOURNAL}"));
-            return Self::assemble(
-                config,
-                credentials,
-                infra_id,
-                Blueprint::default(),
-                None,
-                Some(&journal),
-                patience,
-            );
+            return Self::by_id(config, credentials, infra_id, &journal, patience);
         }
         let store = Store::open(request.directory, request.command, request.now)?;
+        let journal = store.own_file(JOURNAL);
         let state =
             store.state()?.ok_or_else(|| Error::Unknown { directory: request.directory.to_owned() })?;
         // What is on disk may be broken or gone: what is on the vCenters counts.
         let cluster = bare(&config, state.identity.clone());
         let blueprint = Blueprint::read(Files::On(request.directory), &cluster).unwrap_or_default();
-        Self::assemble(config, credentials, state.identity.infra_id, blueprint, Some(store), None, patience)
+        Ok(Project {
+            store: Some(store),
+            blueprint,
+            ..Self::by_id(config, credentials, state.identity.infra_id, &journal, patience)?
+        })
     }
 
-    fn assemble(
+    /// A cluster of which nothing is known but its id.
+    fn by_id(
         config: InstallConfig,
         credentials: Credentials,
         infra_id: InfraId,
-        blueprint: Blueprint,
-        store: Option<Store>,
-        journal: Option<&Path>,
+        journal: &Path,
         patience: Patience,
     ) -> Result<Self, Error> {
         let (AnyPlatform::VSphere(platform), Credentials::VSphere(logins)) = (&config.platform, credentials)
@@ -176,19 +179,14 @@ impl Project {
         }
         let mut vsphere = VSphere::new(clients);
         vsphere.address_limit = patience.address;
-        let path = match (journal, &store) {
-            (Some(path), _) => path.to_owned(),
-            (None, Some(store)) => store.own_file(JOURNAL),
-            (None, None) => JOURNAL.into(),
-        };
         Ok(Project {
             cluster: config.name.to_string(),
             infra_id,
             config,
-            store,
-            blueprint,
+            store: None,
+            blueprint: Blueprint::default(),
             platform: Arc::new(vsphere),
-            journal: FileJournal::open(&path)?,
+            journal: FileJournal::open(journal)?,
             image: None,
         })
     }

@@ -222,17 +222,27 @@ pub(crate) struct Loaded {
     warnings: Vec<String>,
 }
 
+/// Reads the install-config of a directory, and nothing it points to.
+pub(crate) fn read(request: &Request<'_>) -> Result<InstallConfig, Error> {
+    judge(request, &read_install_config(request.directory)?).map(|(config, _)| config)
+}
+
+fn judge(request: &Request<'_>, text: &str) -> Result<(InstallConfig, Report), Error> {
+    let loaded = install_config::load(text);
+    let path = request.directory.join(INSTALL_CONFIG);
+    match loaded.config {
+        Some(config) => Ok((config, loaded.report)),
+        None => Err(Error::InstallConfig { path, report: Box::new(loaded.report) }),
+    }
+}
+
 /// Reads the install-config of a directory, and the credentials it points to.
 pub(crate) fn load(request: &Request<'_>) -> Result<Loaded, Error> {
     let text = read_install_config(request.directory)?;
-    let loaded = install_config::load(&text);
-    let Some(config) = loaded.config else {
-        let path = request.directory.join(INSTALL_CONFIG);
-        return Err(Error::InstallConfig { path, report: Box::new(loaded.report) });
-    };
+    let (config, report) = judge(request, &text)?;
     let Resolved { credentials, warnings } =
         credentials::resolve(&config, request.directory, request.environment)?;
-    Ok(Loaded { config, credentials, text, report: loaded.report, warnings })
+    Ok(Loaded { config, credentials, text, report, warnings })
 }
 
 /// Reads the user's files before the directory is touched, then takes hold of it.

@@ -239,3 +239,20 @@ fn interrupted_it_logs_out_and_goes_on_later() {
     finish(path, &CREATE, "after the interruption");
     assert_eq!(machines(&vcenters).len(), 4);
 }
+
+/// Where machines cannot be made, that is said before files are written and passwords are asked for.
+#[test]
+fn other_platforms_are_refused_at_once() {
+    let example = include_str!("../../../../examples/ovirt.yaml");
+    let directory = file(example).0;
+    for arguments in [&["plan"][..], &CREATE, &DESTROY, &["status"]] {
+        let output = command(directory.path(), arguments).output().expect("the command runs");
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}: {told}");
+        assert!(
+            told.starts_with("error: machines on ovirt cannot be made yet\nhint: "),
+            "{arguments:?}: {told}"
+        );
+    }
+    assert!(!directory.path().join(".slipway").exists());
+}

@@ -61,7 +61,10 @@ impl Error {
             }
             Error::Blind { .. } => "try again when it answers",
             Error::Image(_) => "check `clusterOSImage`, or use a template that is there: `topology.template`",
-            Error::Platform(_) | Error::Graph(_) | Error::Kind(_) => return None,
+            Error::Platform(_) => {
+                "`slipway create ignition-configs` writes what the machines boot from; make the machines yourself"
+            }
+            Error::Graph(_) | Error::Kind(_) => return None,
         };
         Some(hint.to_owned())
     }

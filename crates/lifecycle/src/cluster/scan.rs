@@ -2,14 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use slipway_config::ids::InfraId;
+use slipway_config::ids::{CLUSTER_MARK, InfraId, OBJECT_MARK};
 use slipway_config::install_config::vsphere::{FailureDomain, Platform, ZoneKind};
 use slipway_config::install_config::{InstallConfig, Platform as AnyPlatform};
 use slipway_config::inventory::{Branch, InventoryPath};
 use slipway_engine::{Endpoint, Goal, Id, Resource, Sight, World};
 use slipway_providers::vsphere::kinds::{
-    Apart, CLUSTER_MARK, Folder, Machine, OBJECT_MARK, Place, Policy, Power, Source, State, Template,
-    VSphere, Volumes, Wanted, Zone,
+    Apart, Folder, Machine, Place, Policy, Power, Source, State, Template, VSphere, Volumes, Wanted, Zone,
 };
 use slipway_providers::vsphere::paths::unescape;
 use slipway_providers::vsphere::properties::{Object, Wanted as Properties};

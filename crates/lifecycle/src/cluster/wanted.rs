@@ -8,9 +8,9 @@ use slipway_api::vsphere_machines::VSphereMachineSpec;
 use slipway_config::ids::InfraId;
 use slipway_engine::{Endpoint, Goal, Id, Resource};
 use slipway_providers::vsphere::kinds::{
-    Apart, DataDisk, Folder, Image, Machine, Power, Shape, Source, Tag, Template, Wanted, Zone,
+    Apart, Folder, Image, Machine, Power, Shape, Source, Tag, Template, Wanted, Zone,
 };
-use slipway_providers::vsphere::machines::Provisioning;
+use slipway_providers::vsphere::machines::{DiskSpec, Provisioning};
 
 use super::blueprint::{Blueprint, Imported, Planned};
 
@@ -244,13 +244,13 @@ fn machine(blueprint: &Blueprint, planned: &Planned, infra_id: &InfraId) -> Reso
     }
 }
 
-fn data_disk(disk: &DiskFile) -> DataDisk {
+fn data_disk(disk: &DiskFile) -> DiskSpec {
     let provisioning = match disk.provisioning_mode.as_deref() {
         Some("Thick") => Provisioning::Thick,
         Some("EagerlyZeroed") => Provisioning::EagerlyZeroed,
         _ => Provisioning::Thin,
     };
-    DataDisk { size_gib: disk.size_gib.into(), provisioning }
+    DiskSpec { size_gib: disk.size_gib.into(), provisioning }
 }
 
 /// One rule for the control-plane machines of each compute cluster that has several.

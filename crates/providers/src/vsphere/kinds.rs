@@ -42,7 +42,7 @@ use super::{Client, MoRef, Reference};
 
 pub use self::error::KindError;
 pub use self::folder::Folder;
-pub use self::machine::{CLUSTER_MARK, DataDisk, Ignition, Machine, OBJECT_MARK, Shape};
+pub use self::machine::{Ignition, Machine, Shape};
 pub use self::power::Power;
 pub use self::rules::{Apart, Zone};
 pub use self::storage::{Policy, Volumes};

@@ -28,6 +28,9 @@ pub(crate) fn run(args: &CreateCluster, printer: &Printer) -> anyhow::Result<Exi
     let CreateCluster { reach, plan: saved, skip_preflight, recreate } = args;
     let patience = patience(reach)?;
     let saved = saved.as_deref().map(read_plan).transpose()?;
+    if let Err(error) = with_request(&reach.dir, false, Project::check) {
+        return refuse(error, printer);
+    }
     if let Err(error) = with_request(&reach.dir, false, create_ignition) {
         return files::refuse(error, printer);
     }

@@ -12,6 +12,9 @@ use crate::output::{FAINT, GOOD, HEADING, NAME, Printer};
 pub(crate) fn run(args: &Plan, printer: &Printer) -> anyhow::Result<Exit> {
     let Plan { what, reach, save } = args;
     let patience = patience(reach)?;
+    if let Err(error) = with_request(&reach.dir, false, Project::check) {
+        return refuse(error, printer);
+    }
     if *what == Planned::Create
         && let Err(error) = with_request(&reach.dir, false, create_ignition)
     {

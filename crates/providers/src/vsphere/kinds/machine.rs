@@ -5,6 +5,7 @@ use std::fmt;
 use std::time::Duration;
 
 use secrecy::{ExposeSecret, SecretString};
+use slipway_config::ids::{CLUSTER_MARK, OBJECT_MARK};
 use slipway_engine::{Cost, Goal, Id, Seen, Step};
 use uuid::Uuid;
 
@@ -12,13 +13,7 @@ use super::rules::rule_step;
 use super::{Action, KindError, State, VCenter, absent, need, step};
 use crate::vsphere::MoRef;
 use crate::vsphere::fault::FaultKind;
-use crate::vsphere::machines::{
-    CloneSpec, ConfigSpec, Devices, Disk, DiskMove, DiskSpec, Hardware, Provisioning,
-};
-
-/// Keys of the extra configuration that say whose a machine is.
-pub const CLUSTER_MARK: &str = "slipway.dev/cluster";
-pub const OBJECT_MARK: &str = "slipway.dev/id";
+use crate::vsphere::machines::{CloneSpec, ConfigSpec, Devices, Disk, DiskMove, DiskSpec, Hardware};
 
 /// A full copy of a disk takes its time.
 const CLONE_LIMIT: Duration = Duration::from_hours(1);
@@ -56,7 +51,7 @@ pub struct Shape {
     pub cores_per_socket: Option<u32>,
     pub memory_mib: u64,
     pub disk_gib: u64,
-    pub data_disks: Vec<DataDisk>,
+    pub data_disks: Vec<DiskSpec>,
     /// Copy the template's disk, or use it with a layer of changes on top.
     pub linked: bool,
     /// Keys and values the guest can read.
@@ -64,12 +59,6 @@ pub struct Shape {
     pub ignition: Option<Ignition>,
     /// Tags of the user's, by id.
     pub tags: Vec<String>,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct DataDisk {
-    pub size_gib: u64,
-    pub provisioning: Provisioning,
 }
 
 /// What the machine does at its first boot.
@@ -217,11 +206,8 @@ impl Machine {
         for path in &shape.networks {
             networks.push(places.network(path).await?);
         }
-        let data_disks = shape
-            .data_disks
-            .iter()
-            .map(|disk| DiskSpec { size_gib: disk.size_gib, provisioning: disk.provisioning });
-        let devices = Devices { networks, disk_gib: Some(shape.disk_gib), data_disks: data_disks.collect() };
+        let devices =
+            Devices { networks, disk_gib: Some(shape.disk_gib), data_disks: shape.data_disks.clone() };
         let unfit = |source| KindError::Devices { template: template.clone(), source };
         let spec = CloneSpec {
             name: self.name.clone(),

@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use slipway_config::ids::{CLUSTER_MARK, OBJECT_MARK};
 use slipway_engine::{Cost, Goal, Id, Seen, Step};
 use uuid::Uuid;
 
-use super::machine::{CLONE_UNITS, CLUSTER_MARK, OBJECT_MARK, change, destroy_step, tag_step};
+use super::machine::{CLONE_UNITS, change, destroy_step, tag_step};
 use super::{Action, KindError, State, VCenter, absent, need, step};
 use crate::vsphere::MoRef;
 use crate::vsphere::import::ImportSpec;
