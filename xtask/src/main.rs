@@ -2,9 +2,7 @@
 
 mod bench;
 mod command;
-mod crds;
 mod demo;
-mod docs;
 mod faults;
 mod fuzz;
 mod packages;
@@ -102,8 +100,8 @@ fn main() -> anyhow::Result<()> {
     match Task::parse() {
         Task::Test => test::run(),
         Task::Demo { picture } => demo::run(picture.as_deref()),
-        Task::Docs { check } => docs::run(check),
-        Task::Crds { check } => crds::run(check),
+        Task::Docs { check } => test::generated("reference", check),
+        Task::Crds { check } => test::generated("definitions", check),
         Task::Peers { names, list } => peers::run(&names, list),
         Task::Differential { cases } => peers::differential(cases),
         Task::Bench(Bench::Config) => bench::config(),

@@ -9,7 +9,7 @@ use anyhow::{Context, bail};
 use slipway_testkit::python;
 
 use crate::command::{self, cargo, exists, root};
-use crate::{crds, docs, packages, peers};
+use crate::{packages, peers};
 
 /// What has been run so far.
 #[derive(Debug, Default, Clone, Copy)]
@@ -45,7 +45,6 @@ pub(crate) fn run() -> anyhow::Result<()> {
         let mut doc = cargo(&["doc", "--workspace", "--no-deps", "--locked", "--quiet"]);
         command::run(doc.env("RUSTDOCFLAGS", "--deny warnings"))
     });
-    check(&mut tally, "generated files", || docs::run(true).and_then(|()| crds::run(true)));
     check(&mut tally, "fuzz targets", || {
         let mut types = cargo(&["check", "--manifest-path", "fuzz/Cargo.toml", "--locked", "--quiet"]);
         // Only the types are checked: the fuzzer itself, a minute of C++, is neither built nor linked.
@@ -114,13 +113,25 @@ fn counts(line: &str) -> Option<(usize, usize)> {
     Some((numbers.next()??, numbers.next()??))
 }
 
-/// `cargo xtask deny`.
 /// The test that compares the trees writes them, when asked.
 pub(crate) fn golden() -> anyhow::Result<()> {
     let arguments = ["test", "--package", "slipway-assets", "--test", "it", "--", "golden::"];
     command::run(cargo(&arguments).env("SLIPWAY_GOLDEN", "update"))
 }
 
+/// So does the one that compares what is generated from the code.
+pub(crate) fn generated(which: &str, check: bool) -> anyhow::Result<()> {
+    let filter = format!("generated::{which}");
+    let arguments =
+        ["test", "--quiet", "--package", "slipway-cli", "--test", "it", "--", "--nocapture", &filter];
+    let mut command = cargo(&arguments);
+    if !check {
+        command.env("SLIPWAY_GENERATED", "update");
+    }
+    command::run(&mut command)
+}
+
+/// `cargo xtask deny`.
 pub(crate) fn deny() -> anyhow::Result<()> {
     if !exists("cargo-deny") {
         println!("installing cargo-deny (a few minutes, once)");

@@ -98,7 +98,8 @@ impl VCenter {
             name: "vcsim",
             program: &peers::find("vcsim")?,
             arguments,
-            environment: Vec::new(),
+            // Its datastores are folders of its own making, which nobody removes when it is ended.
+            environment: vec![("TMPDIR", scratch.path().into())],
             log: scratch.join("vcsim.log"),
             network_of,
         })?;

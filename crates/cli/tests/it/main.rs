@@ -8,6 +8,7 @@ mod create;
 mod drivers;
 mod explain;
 mod files;
+mod generated;
 mod node;
 mod preflight;
 mod run;

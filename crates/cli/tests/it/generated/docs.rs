@@ -1,76 +1,41 @@
-//! `cargo xtask docs`: reference pages and manual pages, generated from the code.
+//! Reference pages and manual pages.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use anyhow::bail;
 use clap::CommandFactory;
 use slipway_config::findings::Rule;
 use slipway_config::install_config::InstallConfig;
 use slipway_config::matrix::Matrix;
 use slipway_config::shape::{Object, Shape, json_schema, paragraph};
 
-use crate::command::root;
-
-/// Writes the reference, or says what of it is out of date.
-pub(crate) fn run(check: bool) -> anyhow::Result<()> {
-    write(files()?, check, "docs")
-}
-
-/// Writes files, or says which are out of date and which task writes them.
-pub(crate) fn write(files: BTreeMap<PathBuf, String>, check: bool, task: &str) -> anyhow::Result<()> {
-    let mut stale = Vec::new();
-    for (path, content) in files {
-        let full = root().join(&path);
-        if fs_err::read_to_string(&full).ok().as_deref() == Some(&content) {
-            continue;
-        }
-        if check {
-            stale.push(path.display().to_string());
-        } else {
-            fs_err::create_dir_all(full.parent().unwrap_or(&full))?;
-            fs_err::write(&full, content)?;
-            println!("wrote {}", path.display());
-        }
-    }
-    if !stale.is_empty() {
-        bail!("out of date, run `cargo xtask {task}`: {}", stale.join(", "));
-    }
-    Ok(())
-}
-
-fn files() -> anyhow::Result<BTreeMap<PathBuf, String>> {
+pub(super) fn files() -> BTreeMap<PathBuf, String> {
     let reference = PathBuf::from("docs/reference");
     let mut files = BTreeMap::new();
     let schema = json_schema(&InstallConfig::shape(), "Slipway install-config");
-    files.insert(reference.join("install-config.schema.json"), serde_json::to_string_pretty(&schema)? + "\n");
+    files.insert(reference.join("install-config.schema.json"), format!("{schema:#}\n"));
     files.insert(reference.join("install-config.md"), install_config());
     let schema = json_schema(&Matrix::shape(), "Slipway compatibility matrix");
-    files.insert(reference.join("matrix.schema.json"), serde_json::to_string_pretty(&schema)? + "\n");
+    files.insert(reference.join("matrix.schema.json"), format!("{schema:#}\n"));
     files.insert(reference.join("rules.md"), rules());
-    man_pages(&slipway_cli::Args::command(), &reference.join("man"), &mut files)?;
-    Ok(files)
+    man_pages(&slipway_cli::Args::command(), &reference.join("man"), &mut files);
+    files
 }
 
 /// One page per command, named as man expects.
-fn man_pages(
-    command: &clap::Command,
-    directory: &std::path::Path,
-    files: &mut BTreeMap<PathBuf, String>,
-) -> anyhow::Result<()> {
+fn man_pages(command: &clap::Command, directory: &Path, files: &mut BTreeMap<PathBuf, String>) {
     let mut root = command.clone().disable_help_subcommand(true);
     root.build();
     let mut pending = vec![root];
     while let Some(command) = pending.pop() {
         let mut page = Vec::new();
         // Without a date the pages do not change from one day to the next.
-        clap_mangen::Man::new(command.clone()).date("").render(&mut page)?;
+        clap_mangen::Man::new(command.clone()).date("").render(&mut page).expect("writing to memory");
         let name = command.get_display_name().unwrap_or(command.get_name()).replace(' ', "-");
-        files.insert(directory.join(format!("{name}.1")), String::from_utf8(page)?);
+        files.insert(directory.join(format!("{name}.1")), String::from_utf8(page).expect("text"));
         pending.extend(command.get_subcommands().cloned());
     }
-    Ok(())
 }
 
 fn rules() -> String {
