@@ -1,6 +1,6 @@
 //! Progress of long work: bars on a terminal, lines elsewhere, JSON lines for programs.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -12,17 +12,30 @@ use slipway_engine::{Endpoint, Id};
 use crate::args::Output;
 use crate::output::{ERROR, FAINT, GOOD, NAME, Printer, WARNING};
 
+/// In lines, an upload is worth three of them.
+const QUARTER: u8 = 25;
+
 /// Who shows progress.
 pub(crate) struct Progress<'a> {
     printer: &'a Printer,
     began: Instant,
     bars: Option<Bars>,
+    /// How far each step had come when a line said so.
+    told: Mutex<BTreeMap<Id, u8>>,
 }
 
 struct Bars {
     all: MultiProgress,
     bars: BTreeMap<Endpoint, ProgressBar>,
-    running: Mutex<BTreeMap<Endpoint, BTreeSet<String>>>,
+    /// What runs, with how far it has come.
+    running: Mutex<BTreeMap<Endpoint, BTreeMap<String, Option<u8>>>>,
+}
+
+/// How it stands with a step.
+enum Running {
+    Started,
+    At(u8),
+    Ended,
 }
 
 impl<'a> Progress<'a> {
@@ -30,7 +43,7 @@ impl<'a> Progress<'a> {
     pub(crate) fn new(printer: &'a Printer, steps: &BTreeMap<Endpoint, u64>) -> Self {
         let bars =
             (printer.output == Output::Text && std::io::stderr().is_terminal()).then(|| Bars::new(steps));
-        Progress { printer, began: Instant::now(), bars }
+        Progress { printer, began: Instant::now(), bars, told: Mutex::default() }
     }
 
     pub(crate) fn finish(self) {
@@ -38,6 +51,17 @@ impl<'a> Progress<'a> {
             // A terminal that is gone needs no tidying.
             let _ = bars.all.clear();
         }
+    }
+
+    /// Whether a step has come a quarter further than the last line said.
+    fn is_news(&self, resource: &Id, percent: u8) -> bool {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = told.entry(resource.clone()).or_default();
+        let news = percent / QUARTER > *last / QUARTER && percent < 100;
+        if news || percent < *last {
+            *last = percent;
+        }
+        news
     }
 
     fn line(&self, text: &str) {
@@ -65,17 +89,21 @@ impl Bars {
         Bars { all, bars, running: Mutex::default() }
     }
 
-    fn show(&self, resource: &Id, verb: &str, starts: bool) {
+    fn show(&self, resource: &Id, verb: &str, state: Running) {
         let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
         let here = running.entry(resource.endpoint.clone()).or_default();
         let what = format!("{verb} {}", resource.name);
-        if starts {
-            here.insert(what)
-        } else {
-            here.remove(&what)
+        match state {
+            Running::Started => here.insert(what, None),
+            Running::At(percent) => here.insert(what, Some(percent)),
+            Running::Ended => here.remove(&what),
         };
         let Some(bar) = self.bars.get(&resource.endpoint) else { return };
-        bar.set_message(here.iter().cloned().collect::<Vec<_>>().join(", "));
+        let word = |(what, percent): (&String, &Option<u8>)| match percent {
+            Some(percent) => format!("{what} {percent} %"),
+            None => what.clone(),
+        };
+        bar.set_message(here.iter().map(word).collect::<Vec<_>>().join(", "));
     }
 }
 
@@ -90,12 +118,22 @@ impl Listener for Progress<'_> {
         match event {
             Event::Started { resource, verb, .. } => {
                 if let Some(bars) = &self.bars {
-                    bars.show(resource, verb, true);
+                    bars.show(resource, verb, Running::Started);
                 }
             }
+            Event::Progress { resource, verb, percent } => match &self.bars {
+                Some(bars) => bars.show(resource, verb, Running::At(*percent)),
+                None if self.is_news(resource, *percent) => {
+                    let Id { endpoint, name, .. } = resource;
+                    self.line(&format!(
+                        "{NAME}{endpoint}{NAME:#}  {FAINT}{verb} {name}: {percent} %{FAINT:#}"
+                    ));
+                }
+                None => {}
+            },
             Event::Finished { resource, verb, took } => {
                 if let Some(bars) = &self.bars {
-                    bars.show(resource, verb, false);
+                    bars.show(resource, verb, Running::Ended);
                     if let Some(bar) = bars.bars.get(&resource.endpoint) {
                         bar.inc(1);
                     }
@@ -108,7 +146,7 @@ impl Listener for Progress<'_> {
             }
             Event::Retrying { resource, verb, error, pause } => {
                 if let Some(bars) = &self.bars {
-                    bars.show(resource, verb, false);
+                    bars.show(resource, verb, Running::Ended);
                 }
                 let Id { endpoint, name, .. } = resource;
                 self.line(&format!(

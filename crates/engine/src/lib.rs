@@ -33,6 +33,7 @@ pub use apply::{End, Options, Outcome, apply, observe};
 pub use journal::{FileJournal, Journal};
 pub use plan::{Plan, plan};
 pub use platform::{Failure, Platform, Severity};
+pub use progress::Meter;
 pub use resource::{Endpoint, Goal, Graph, Id, Resource};
 pub use step::{Cost, Need, Next, Step};
 pub use world::{Seen, Sight, World};

@@ -6,6 +6,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use crate::progress::Meter;
 use crate::resource::{Endpoint, Resource};
 use crate::step::Next;
 use crate::world::{Seen, Sight};
@@ -67,11 +68,13 @@ pub trait Platform: Send + Sync + 'static {
         queries: &[Query<'_, Self::Wanted>],
     ) -> impl Future<Output = Result<Vec<Sight<Self::State>>, Self::Error>> + Send;
 
-    /// Does it, and says how the resource is then. Doing it again after an unknown outcome must do no harm.
+    /// Does it, and says how the resource is then. Doing it again after an unknown outcome must do no harm. What
+    /// takes long says on the meter how far it has come.
     fn perform(
         &self,
         resource: &Resource<Self::Wanted>,
         seen: &Seen<Self::State>,
         action: &Self::Action,
+        meter: &Meter,
     ) -> impl Future<Output = Result<Option<Self::State>, Self::Error>> + Send;
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde::Serialize;
+use tokio::sync::mpsc::UnboundedSender;
 
 use crate::resource::{Endpoint, Id};
 
@@ -16,6 +17,12 @@ pub enum Event<'a> {
         verb: &'a str,
         sentence: &'a str,
         attempt: u32,
+    },
+    /// A step that takes long has come so far.
+    Progress {
+        resource: &'a Id,
+        verb: &'a str,
+        percent: u8,
     },
     Finished {
         resource: &'a Id,
@@ -54,6 +61,31 @@ pub enum Event<'a> {
 /// Somebody who shows progress.
 pub trait Listener: Sync {
     fn tell(&self, event: &Event<'_>);
+}
+
+/// How far a step has come: the one who does it tells, and listeners hear of it.
+#[derive(Debug, Clone)]
+pub struct Meter {
+    pub(crate) resource: Id,
+    pub(crate) verb: Box<str>,
+    pub(crate) readings: UnboundedSender<Reading>,
+}
+
+/// What a meter shows.
+#[derive(Debug)]
+pub(crate) struct Reading {
+    pub(crate) resource: Id,
+    pub(crate) verb: Box<str>,
+    pub(crate) percent: u8,
+}
+
+impl Meter {
+    pub fn percent(&self, percent: u8) {
+        let Meter { resource, verb, readings } = self;
+        let reading = Reading { resource: resource.clone(), verb: verb.clone(), percent };
+        // A run that has ended needs to know no more.
+        let _ = readings.send(reading);
+    }
 }
 
 /// Nobody.

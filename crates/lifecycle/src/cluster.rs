@@ -17,7 +17,7 @@ mod rules;
 mod scan;
 mod wanted;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -39,7 +39,7 @@ use self::blueprint::{Blueprint, Files};
 pub use self::error::Error;
 pub use self::image::ImageError;
 use crate::create::{self, Loaded, Request};
-use crate::store::Store;
+use crate::store::{self, Store};
 
 /// Where the intents of a cluster are.
 const JOURNAL: &str = "journal.jsonl";
@@ -64,6 +64,8 @@ pub struct Project {
     platform: Arc<VSphere>,
     journal: FileJournal,
     image: Option<Arc<Image>>,
+    /// A journal that is only wanted until all is gone.
+    passing: Option<PathBuf>,
 }
 
 /// What would be done, and everything it was decided from.
@@ -124,8 +126,11 @@ impl Project {
         let journal = store.own_file(JOURNAL);
         let state =
             store.state()?.ok_or_else(|| Error::NoFiles { directory: request.directory.to_owned() })?;
-        let blueprint =
+        let mut blueprint =
             Blueprint::read(Files::On(request.directory), &bare(&config, state.identity.clone()))?;
+        if state.bootstrapped {
+            blueprint.machines.retain(|machine| !machine.is_bootstrap);
+        }
         let image = image::plan(&config, request.environment)?;
         Ok(Project {
             store: Some(store),
@@ -145,7 +150,8 @@ impl Project {
         let Loaded { config, credentials, .. } = create::load(request)?;
         if let Some(infra_id) = infra_id {
             let journal = request.directory.join(format!(".slipway-{infra_id}-{JOURNAL}"));
-            return Self::by_id(config, credentials, infra_id, &journal, patience);
+            let project = Self::by_id(config, credentials, infra_id, &journal, patience)?;
+            return Ok(Project { passing: Some(journal), ..project });
         }
         let store = Store::open(request.directory, request.command, request.now)?;
         let journal = store.own_file(JOURNAL);
@@ -188,6 +194,7 @@ impl Project {
             platform: Arc::new(vsphere),
             journal: FileJournal::open(journal)?,
             image: None,
+            passing: None,
         })
     }
 
@@ -206,7 +213,7 @@ impl Project {
         };
         let graph = Graph::new(resources)?;
         let world = observe(&self.platform, &graph, &self.journal).await;
-        if purpose == Purpose::Destroy {
+        if purpose != Purpose::Create {
             scan::check_seen(&world)?;
         }
         let options = options(&graph, recreate, Budgets::default());
@@ -259,11 +266,31 @@ impl Project {
         let Prospect { world, graph, purpose, .. } = prospect;
         let outcome =
             apply(&self.platform, &graph, world, &mut self.journal, listener, options, cancelled).await?;
-        if purpose == Purpose::Destroy && outcome.is_done() {
-            // What went before a crash, or by another hand, would be missed when the cluster is made again.
-            self.journal.forget(&graph.endpoints()).await?;
+        if outcome.is_done() {
+            self.settle(purpose, &graph).await?;
         }
         Ok(outcome)
+    }
+
+    /// Remembers what later runs have to know.
+    async fn settle(&mut self, purpose: Purpose, graph: &Graph<Wanted>) -> Result<(), Error> {
+        if purpose == Purpose::Create {
+            return Ok(());
+        }
+        if purpose == Purpose::Destroy {
+            // What went before a crash, or by another hand, would be missed when the cluster is made again.
+            self.journal.forget(&graph.endpoints()).await?;
+            if let Some(journal) = self.passing.take() {
+                fs_err::remove_file(journal).map_err(store::Error::from)?;
+            }
+        }
+        if let Some(store) = &mut self.store
+            && let Some(mut state) = store.state()?
+        {
+            state.bootstrapped = purpose == Purpose::DestroyBootstrap;
+            store.save(&state)?;
+        }
+        Ok(())
     }
 
     /// Ends the sessions on all vCenters.

@@ -281,7 +281,7 @@ impl Store {
     }
 
     /// Saves the state unless it is saved already.
-    fn save(&mut self, state: &State) -> Result<(), Error> {
+    pub(crate) fn save(&mut self, state: &State) -> Result<(), Error> {
         let text = state.to_text();
         if self.saved.as_ref() != Some(&text) {
             self.disk.save_state(&text)?;

@@ -8,6 +8,7 @@
 //! | [`ccm`] | the vSphere cloud controller manager |
 //! | [`cluster_api`] | Cluster API and its vSphere provider |
 //! | [`reader`] | the drivers' own configuration readers |
+//! | [`ova`] | appliances to import |
 //! | [`python`] | the official vSphere client |
 //! | [`network`] | free ports, and private networks in which servers have names and any port |
 //! | [`process`], [`scratch`], [`pki`], [`kubectl`] | what these are made of |
@@ -17,6 +18,7 @@ pub mod cluster_api;
 pub mod control_plane;
 pub mod kubectl;
 pub mod network;
+pub mod ova;
 pub mod peers;
 pub mod pki;
 pub mod process;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tracing::{Instrument, info_span};
@@ -15,7 +16,7 @@ use crate::breaker::Breaker;
 use crate::budget::Reservation;
 use crate::journal::{Entry, Event as Journaled, Journal, JournalError};
 use crate::platform::{Failure, Platform, Severity};
-use crate::progress::{Event, Listener};
+use crate::progress::{Event, Listener, Meter, Reading};
 use crate::resource::{Endpoint, Graph, Id, Resource};
 use crate::retry;
 use crate::step::{Next, Step};
@@ -65,6 +66,7 @@ pub(super) struct Run<'a, P: Platform, J, L> {
     performed: Vec<Performed>,
     started: usize,
     tasks: JoinSet<Message<P>>,
+    readings: (UnboundedSender<Reading>, UnboundedReceiver<Reading>),
     /// A test has ended the run.
     dead: bool,
 }
@@ -109,6 +111,7 @@ impl<'a, P: Platform, J: Journal, L: Listener> Run<'a, P, J, L> {
             performed: Vec::new(),
             started: 0,
             tasks: JoinSet::new(),
+            readings: unbounded_channel(),
             dead: false,
         }
     }
@@ -141,6 +144,9 @@ impl<'a, P: Platform, J: Journal, L: Listener> Run<'a, P, J, L> {
                     if let Ok(message) = message {
                         self.take(message).await?;
                     }
+                }
+                Some(Reading { resource, verb, percent }) = self.readings.1.recv() => {
+                    self.listener.tell(&Event::Progress { resource: &resource, verb: &verb, percent });
                 }
                 () = sleep_until(wake) => if stop_at.is_some() { break },
             }
@@ -274,9 +280,11 @@ impl<'a, P: Platform, J: Journal, L: Listener> Run<'a, P, J, L> {
         let Step { resource: id, verb, sentence, .. } = &*step;
         self.listener.tell(&Event::Started { resource: id, verb, sentence, attempt });
         let span = info_span!("step", endpoint = %id.endpoint, resource = %id.name, verb = %verb);
+        let readings = self.readings.0.clone();
+        let meter = Meter { resource: id.clone(), verb: verb.clone(), readings };
         let (platform, seen, started) = (self.platform.clone(), self.seen(&resource), Instant::now());
         let task = async move {
-            let work = platform.perform(&resource, &seen, &step.action);
+            let work = platform.perform(&resource, &seen, &step.action, &meter);
             let result = tokio::time::timeout(step.limit, work).await.ok();
             Message::Performed(Box::new(Attempt { step, started, result, number, _reservation: reservation }))
         };

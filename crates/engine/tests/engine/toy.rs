@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use slipway_engine::platform::Query;
 use slipway_engine::{
-    Cost, Endpoint, Failure, Goal, Id, Next, Platform, Resource, Seen, Severity, Sight, Step,
+    Cost, Endpoint, Failure, Goal, Id, Meter, Next, Platform, Resource, Seen, Severity, Sight, Step,
 };
 use thiserror::Error;
 
@@ -166,7 +166,9 @@ impl Platform for Toy {
         resource: &Resource<()>,
         seen: &Seen<Thing>,
         action: &Act,
+        meter: &Meter,
     ) -> Result<Option<Thing>, ToyError> {
+        meter.percent(50);
         let trouble = {
             let mut server = self.server();
             server.running += 1;

@@ -46,6 +46,9 @@ pub struct State {
     checksum: Option<Digest>,
     #[serde(default)]
     pub steps: BTreeMap<Step, Generated>,
+    /// The bootstrap machine has done its work, and was removed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub bootstrapped: bool,
     /// Directories that were made here and may go when they are empty.
     #[serde(default)]
     pub directories: BTreeSet<String>,
@@ -74,6 +77,7 @@ impl State {
             pki,
             checksum: None,
             steps: BTreeMap::new(),
+            bootstrapped: false,
             directories: BTreeSet::new(),
         }
     }

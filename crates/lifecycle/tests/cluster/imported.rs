@@ -3,41 +3,20 @@
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::TcpListener;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
+use slipway_engine::progress::{Event, Listener};
 use slipway_lifecycle::cluster::{Error, ImageError, Purpose};
+use slipway_testkit::ova::{self, DESCRIPTOR};
 use slipway_testkit::vcenter::VCenter;
 
 use crate::bench::{Bench, assert_done, assert_same, inventory, process, requests, start};
 
-const DESCRIPTOR: &str = r#"<?xml version="1.0"?>
-<Envelope xmlns="http://schemas.dmtf.org/ovf/envelope/1" xmlns:ovf="http://schemas.dmtf.org/ovf/envelope/1"
- xmlns:rasd="http://schemas.dmtf.org/wbem/wscim/1/cim-schema/2/CIM_ResourceAllocationSettingData"
- xmlns:vssd="http://schemas.dmtf.org/wbem/wscim/1/cim-schema/2/CIM_VirtualSystemSettingData">
-<References><File ovf:href="disk.vmdk" ovf:id="file1"/></References>
-<DiskSection><Info/><Disk ovf:capacity="16" ovf:capacityAllocationUnits="byte * 2^30" ovf:diskId="d" ovf:fileRef="file1"/></DiskSection>
-<NetworkSection><Info/><Network ovf:name="VM Network"/></NetworkSection>
-<VirtualSystem ovf:id="vm"><Info/><OperatingSystemSection ovf:id="101"><Info/></OperatingSystemSection>
-<VirtualHardwareSection><Info/>
-<System><vssd:ElementName>x</vssd:ElementName><vssd:InstanceID>0</vssd:InstanceID><vssd:VirtualSystemType>vmx-15</vssd:VirtualSystemType></System>
-<Item><rasd:ElementName>cpu</rasd:ElementName><rasd:InstanceID>1</rasd:InstanceID><rasd:ResourceType>3</rasd:ResourceType><rasd:VirtualQuantity>2</rasd:VirtualQuantity></Item>
-<Item><rasd:ElementName>scsi</rasd:ElementName><rasd:InstanceID>3</rasd:InstanceID><rasd:ResourceSubType>VirtualSCSI</rasd:ResourceSubType><rasd:ResourceType>6</rasd:ResourceType></Item>
-<Item><rasd:ElementName>disk</rasd:ElementName><rasd:HostResource>ovf:/disk/d</rasd:HostResource><rasd:InstanceID>4</rasd:InstanceID><rasd:Parent>3</rasd:Parent><rasd:ResourceType>17</rasd:ResourceType></Item>
-</VirtualHardwareSection></VirtualSystem></Envelope>"#;
-
 fn image() -> Vec<u8> {
-    let mut builder = tar::Builder::new(Vec::new());
-    let disk = vec![7; 300_000];
-    for (name, content) in [("a.ovf", DESCRIPTOR.as_bytes()), ("disk.vmdk", &disk)] {
-        let mut header = tar::Header::new_ustar();
-        header.set_size(content.len() as u64);
-        header.set_mode(0o644);
-        builder.append_data(&mut header, name, content).unwrap();
-    }
-    builder.into_inner().unwrap()
+    ova::archive(&[("a.ovf", DESCRIPTOR.as_bytes()), ("disk.vmdk", &vec![7; 300_000])]).unwrap()
 }
 
 /// Serves a file for as long as the tests run, and counts.
@@ -97,6 +76,18 @@ fn without_pools(snapshot: Vec<BTreeMap<String, Value>>) -> Vec<BTreeMap<String,
     snapshot.into_iter().map(pools).collect()
 }
 
+/// What listeners hear of the upload.
+#[derive(Default)]
+struct Percents(Mutex<Vec<(String, u8)>>);
+
+impl Listener for Percents {
+    fn tell(&self, event: &Event<'_>) {
+        if let Event::Progress { verb, percent, .. } = event {
+            self.0.lock().unwrap().push(((*verb).to_owned(), *percent));
+        }
+    }
+}
+
 #[test]
 fn an_image_is_uploaded_once_and_copied() {
     let image = image();
@@ -118,8 +109,15 @@ fn an_image_is_uploaded_once_and_copied() {
         1,
         "the image that is there is verified, and not downloaded again"
     );
-    bench.create();
+    let percents = Percents::default();
+    let outcome = process(async {
+        let mut project = bench.open(Purpose::Create).unwrap();
+        let prospect = project.survey(Purpose::Create, &[]).await.unwrap();
+        project.apply(prospect, &[], bench.patience, &percents, std::future::pending()).await.unwrap()
+    });
+    assert_done(&outcome);
     assert_eq!(uploads(&bench.vcenters[0]), 1, "one disk, once");
+    assert_eq!(percents.0.into_inner().unwrap().last(), Some(&("import template".to_owned(), 100)));
     let template = |zone: &str| {
         let path = format!("/north/vm/{0}/{0}-rhcos-europe-{zone}", bench.infra_id);
         let object = bench.vcenters[0].object(&path).unwrap().unwrap_or_else(|| panic!("no {path}"));

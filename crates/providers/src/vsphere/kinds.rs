@@ -32,7 +32,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use slipway_engine::platform::Query;
-use slipway_engine::{Endpoint, Id, Next, Platform, Resource, Seen, Sight, Step};
+use slipway_engine::{Endpoint, Id, Meter, Next, Platform, Resource, Seen, Sight, Step};
 use tokio::sync::OnceCell;
 
 use self::batch::{Batch, Turn};
@@ -350,12 +350,13 @@ impl Platform for VSphere {
         resource: &Resource<Wanted>,
         seen: &Seen<State>,
         action: &Action,
+        meter: &Meter,
     ) -> Result<Option<State>, KindError> {
         let vcenter = self.vcenter(&resource.id.endpoint)?;
         match &resource.wanted {
             Wanted::Tag(tag) => tag.perform(vcenter, seen, *action).await,
             Wanted::Folder(folder) => folder.perform(vcenter, seen, *action).await,
-            Wanted::Template(template) => template.perform(vcenter, seen, *action).await,
+            Wanted::Template(template) => template.perform(vcenter, seen, *action, meter).await,
             Wanted::Machine(machine) => machine.perform(vcenter, seen, *action).await,
             Wanted::Apart(apart) => apart.perform(vcenter, seen, *action).await,
             Wanted::Zone(zone) => zone.perform(vcenter, *action).await,

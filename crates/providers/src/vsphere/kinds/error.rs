@@ -100,8 +100,9 @@ impl Failure for KindError {
                 _ => passing,
             },
             KindError::Shared(error) => error.severity(),
-            KindError::NoAddress { .. }
-            | KindError::Import(ImportError::Stalled { .. } | ImportError::Late(_)) => passing,
+            KindError::Import(ImportError::Stalled { .. } | ImportError::Late(_)) => passing,
+            // It was waited for as long as the user wants to wait.
+            KindError::NoAddress { .. } => Severity::Lasting,
             KindError::Lookup(_)
             | KindError::Missing { .. }
             | KindError::Networks { .. }

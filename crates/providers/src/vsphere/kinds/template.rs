@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use slipway_config::ids::{CLUSTER_MARK, OBJECT_MARK};
-use slipway_engine::{Cost, Goal, Id, Seen, Step};
+use slipway_engine::{Cost, Goal, Id, Meter, Seen, Step};
 use uuid::Uuid;
 
 use super::machine::{CLONE_UNITS, change, destroy_step, tag_step};
@@ -164,10 +164,11 @@ impl Template {
         vcenter: &VCenter,
         seen: &Seen<State>,
         action: Action,
+        meter: &Meter,
     ) -> Result<Option<State>, KindError> {
         let made = match (action, &self.source, &seen.own) {
             (Action::Import, Source::Import { image, place, networks }, _) => {
-                self.import(vcenter, seen, image, place, networks).await?
+                self.import(vcenter, seen, image, place, networks, meter).await?
             }
             (Action::CopyTemplate, Source::Copy { place }, _) => self.copy(vcenter, seen, place).await?,
             (_, _, Some(own)) => return change(vcenter, seen, own, action, &[]).await,
@@ -183,6 +184,7 @@ impl Template {
         image: &Image,
         place: &Place,
         networks: &[String],
+        meter: &Meter,
     ) -> Result<MoRef, KindError> {
         let ova = Ova::open(&image.path)?;
         let Some(State::Folder { moref: folder, .. }) = seen.need("folder") else {
@@ -202,7 +204,8 @@ impl Template {
             instance_uuid: Some(place.uuid.to_string()),
             extra_config: place.marks(),
         };
-        let machine = vcenter.client.import(&ova, &spec, MAKE_LIMIT, |_| {}).await?;
+        let machine =
+            vcenter.client.import(&ova, &spec, MAKE_LIMIT, |percent| meter.percent(percent)).await?;
         vcenter.client.mark_as_template(&machine).await?;
         Ok(machine)
     }
