@@ -1,10 +1,11 @@
 //! `cargo xtask test`: everything CI runs, with one closing line.
 
-use std::io::{BufRead, BufReader};
-use std::process::{Command, Stdio};
+mod suite;
+
+use std::process::Command;
 use std::time::Instant;
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 
 use slipway_testkit::python;
 
@@ -56,7 +57,7 @@ pub(crate) fn run() -> anyhow::Result<()> {
         go.args(["test", "-mod=readonly", "-timeout=180s", "./..."]).current_dir(root().join("peers/vcsim"));
         command::run(go.env("GOFLAGS", "").env("VCSIM_PYTHON", python::find()?))
     });
-    let tests = tests().context("running the tests")?;
+    let tests = suite::run().context("running the tests")?;
     tally.passed += tests.passed;
     tally.failed += tests.failed;
     println!("{} passed, {} failed", tally.passed, tally.failed);
@@ -76,41 +77,6 @@ fn check(tally: &mut Tally, name: &str, what: impl FnOnce() -> anyhow::Result<()
         Err(error) => println!("check: {name} ... FAILED ({seconds:.1} s)\n  {error:#}"),
     }
     tally.add(result.is_ok());
-}
-
-/// Runs the tests, shows what they print, and counts.
-fn tests() -> anyhow::Result<Tally> {
-    let mut command = cargo(&["test", "--workspace", "--locked", "--no-fail-fast", "--quiet"]);
-    // Property tests try the same cases in every run here; by hand they try new ones.
-    command.env("PROPTEST_RNG_SEED", "20261115");
-    let mut child = command.stdout(Stdio::piped()).spawn()?;
-    let stdout = child.stdout.take().context("the tests have no output")?;
-    let mut tally = Tally::default();
-    for line in BufReader::new(stdout).lines() {
-        let line = line?;
-        println!("{line}");
-        if let Some((passed, failed)) = counts(&line) {
-            tally.passed += passed;
-            tally.failed += failed;
-        }
-    }
-    let status = child.wait()?;
-    // A test that does not build, or a crash, has no line of its own.
-    if !status.success() && tally.failed == 0 {
-        tally.failed += 1;
-    }
-    if tally.passed + tally.failed == 0 {
-        bail!("no test was run");
-    }
-    Ok(tally)
-}
-
-/// `test result: ok. 12 passed; 0 failed; …`
-fn counts(line: &str) -> Option<(usize, usize)> {
-    let summary = line.strip_prefix("test result: ")?.split_once(". ")?.1;
-    let mut numbers =
-        summary.split("; ").map(|part| part.split(' ').next().and_then(|number| number.parse().ok()));
-    Some((numbers.next()??, numbers.next()??))
 }
 
 /// The test that compares the trees writes them, when asked.
@@ -144,16 +110,4 @@ pub(crate) fn deny() -> anyhow::Result<()> {
         "licenses",
         "sources",
     ]))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::counts;
-
-    #[test]
-    fn reads_the_result_line_of_cargo() {
-        let line = "test result: FAILED. 12 passed; 3 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.1s";
-        assert_eq!(counts(line), Some((12, 3)));
-        assert_eq!(counts("running 12 tests"), None);
-    }
 }

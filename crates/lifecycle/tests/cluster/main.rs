@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod again;
+mod alone;
 mod bench;
 mod contract;
 mod crash;
@@ -10,6 +11,6 @@ mod dice;
 mod doubt;
 mod faults;
 mod imported;
-mod isolation;
+
 mod made;
 mod strangers;

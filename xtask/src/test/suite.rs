@@ -1,0 +1,193 @@
+//! The tests of the workspace: built once, then several programs at a time. Most of them wait for servers.
+
+use std::collections::VecDeque;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+use anyhow::{Context, bail};
+use serde::Deserialize;
+
+use super::Tally;
+use crate::command::{cargo, root};
+
+/// Modules of this name hold what looks at the clock: nothing runs beside it.
+const ALONE: &str = "alone::";
+
+/// A program of tests.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Program {
+    name: String,
+    path: PathBuf,
+    /// Where cargo would run it.
+    folder: PathBuf,
+    of_a_crate: bool,
+}
+
+pub(super) fn run() -> anyhow::Result<Tally> {
+    let begin = Instant::now();
+    let mut programs = build()?;
+    println!("tests: built in {:.1} s", begin.elapsed().as_secs_f64());
+    // The long ones first. Unit tests take next to no time.
+    programs.sort_by_key(|program| !program.of_a_crate);
+    let tally = Mutex::new(Tally::default());
+    let queue = Mutex::new(VecDeque::from(programs.clone()));
+    std::thread::scope(|scope| {
+        let workers = std::thread::available_parallelism().map_or(1, usize::from);
+        for _ in 0..workers {
+            scope.spawn(|| {
+                let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+                while let Some(program) = next() {
+                    let result = perform(&program, &["--skip", ALONE]);
+                    tell(&program, result, &mut tally.lock().unwrap_or_else(PoisonError::into_inner));
+                }
+            });
+        }
+    });
+    let mut tally = tally.into_inner().unwrap_or_else(PoisonError::into_inner);
+    for program in programs.iter().filter(|program| has_some_alone(program)) {
+        tell(program, perform(program, &[ALONE]), &mut tally);
+    }
+    if tally.passed + tally.failed == 0 {
+        bail!("no test was run");
+    }
+    Ok(tally)
+}
+
+/// Builds all tests and says where they are.
+fn build() -> anyhow::Result<Vec<Program>> {
+    let arguments = ["test", "--workspace", "--locked", "--no-run", "--quiet"];
+    let mut command = cargo(&arguments);
+    command.arg("--message-format=json-render-diagnostics").stdout(Stdio::piped());
+    let mut child = command.spawn().context("starting cargo")?;
+    let mut messages = String::new();
+    child.stdout.take().context("cargo says nothing")?.read_to_string(&mut messages)?;
+    let status = child.wait()?;
+    if !status.success() {
+        bail!("the tests cannot be built: cargo ended with {status}");
+    }
+    messages.lines().filter_map(|line| program(line).transpose()).collect()
+}
+
+/// A message of cargo, if it is about a program of tests.
+fn program(message: &str) -> anyhow::Result<Option<Program>> {
+    #[derive(Deserialize)]
+    struct Message {
+        reason: String,
+        executable: Option<PathBuf>,
+        manifest_path: Option<PathBuf>,
+        target: Option<Target>,
+        profile: Option<Profile>,
+    }
+    #[derive(Deserialize)]
+    struct Target {
+        name: String,
+        kind: Vec<String>,
+    }
+    #[derive(Deserialize)]
+    struct Profile {
+        test: bool,
+    }
+    let message: Message = serde_json::from_str(message).context("a message of cargo")?;
+    let (Some(path), Some(manifest), Some(target)) =
+        (message.executable, message.manifest_path, message.target)
+    else {
+        return Ok(None);
+    };
+    if message.reason != "compiler-artifact" || !message.profile.is_some_and(|profile| profile.test) {
+        return Ok(None);
+    }
+    let folder = manifest.parent().unwrap_or(Path::new(".")).to_owned();
+    let of_a_crate = target.kind.iter().any(|kind| kind == "test");
+    let package = folder.strip_prefix(root()).unwrap_or(&folder).display();
+    let name = format!("{package} {}", if of_a_crate { &target.name } else { "unit tests" });
+    Ok(Some(Program { name, path, folder, of_a_crate }))
+}
+
+/// How a program ended, and everything it said.
+struct Ended {
+    success: bool,
+    seconds: f64,
+    output: String,
+}
+
+fn perform(program: &Program, arguments: &[&str]) -> anyhow::Result<Ended> {
+    let begin = Instant::now();
+    let mut command = Command::new(&program.path);
+    // Property tests try the same cases in every run here; by hand they try new ones.
+    command.current_dir(&program.folder).env("PROPTEST_RNG_SEED", "20261115").arg("--quiet").args(arguments);
+    let output = command.stdin(Stdio::null()).output()?;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    Ok(Ended {
+        success: output.status.success(),
+        seconds: begin.elapsed().as_secs_f64(),
+        output: text(&output.stdout) + &text(&output.stderr),
+    })
+}
+
+/// Counts, and shows what was said where something failed.
+fn tell(program: &Program, result: anyhow::Result<Ended>, tally: &mut Tally) {
+    let name = &program.name;
+    let ended = match result {
+        Ok(ended) => ended,
+        Err(error) => {
+            println!("tests: {name} ... FAILED\n  {error:#}");
+            return tally.failed += 1;
+        }
+    };
+    let Ended { success, seconds, output } = ended;
+    let (passed, failed) = output.lines().find_map(counts).unwrap_or_default();
+    tally.passed += passed;
+    // A crash has no line of its own.
+    tally.failed += if success { failed } else { failed.max(1) };
+    if success && failed == 0 {
+        println!("tests: {name} ... {passed} passed ({seconds:.1} s)");
+    } else {
+        println!("tests: {name} ... FAILED ({seconds:.1} s)\n{output}");
+    }
+}
+
+fn has_some_alone(program: &Program) -> bool {
+    let mut command = Command::new(&program.path);
+    let list = command.current_dir(&program.folder).args(["--list", "--format", "terse", ALONE]).output();
+    // A program that cannot even list its tests has failed before.
+    list.is_ok_and(|list| !list.stdout.is_empty())
+}
+
+/// `test result: ok. 12 passed; 0 failed; …`
+fn counts(line: &str) -> Option<(usize, usize)> {
+    let summary = line.strip_prefix("test result: ")?.split_once(". ")?.1;
+    let mut numbers =
+        summary.split("; ").map(|part| part.split(' ').next().and_then(|number| number.parse().ok()));
+    Some((numbers.next()??, numbers.next()??))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{counts, program};
+
+    #[test]
+    fn reads_the_result_line_of_cargo() {
+        let line = "test result: FAILED. 12 passed; 3 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.1s";
+        assert_eq!(counts(line), Some((12, 3)));
+        assert_eq!(counts("running 12 tests"), None);
+    }
+
+    #[test]
+    fn finds_programs_of_tests_among_what_cargo_says() {
+        let artifact = |test: bool, kind: &str| {
+            let text = serde_json::json!({
+                "reason": "compiler-artifact", "executable": "/t/it-1", "manifest_path": "/w/crates/x/Cargo.toml",
+                "target": {"name": "it", "kind": [kind]}, "profile": {"test": test},
+            });
+            program(&text.to_string()).ok().flatten()
+        };
+        let found = artifact(true, "test").map(|program| (program.folder, program.of_a_crate));
+        assert_eq!(found, Some(("/w/crates/x".into(), true)));
+        assert_eq!(artifact(true, "lib").map(|program| program.of_a_crate), Some(false));
+        assert_eq!(artifact(false, "bin"), None, "the product itself");
+        assert_eq!(program(r#"{"reason":"build-finished","success":true}"#).ok().flatten(), None);
+    }
+}
