@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use reqwest::Method;
 use reqwest::header::RETRY_AFTER;
 use secrecy::{ExposeSecret, SecretString};
@@ -99,13 +100,22 @@ impl Client {
         let send = async {
             let response = request.send().await.map_err(|error| cause(error, deadline))?;
             let status = response.status().as_u16();
-            let seconds =
-                response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse().ok());
+            let after = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
+            let after = after.and_then(|after| pause(after, Timestamp::now()));
             let reply = read_reply(response, deadline).await?;
-            understand(status, seconds.map(Duration::from_secs), &reply)
+            understand(status, after, &reply)
         };
         send.await.map_err(|source| self.error(path.split('?').next().unwrap_or(path), source))
     }
+}
+
+/// How long a server wants to be left alone: in seconds, or until a date.
+fn pause(after: &str, now: Timestamp) -> Option<Duration> {
+    if let Ok(seconds) = after.trim().parse() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let until = jiff::fmt::rfc2822::parse(after.trim()).ok()?.timestamp();
+    Some(until.duration_since(now).try_into().unwrap_or_default())
 }
 
 /// An answer, or the error it describes.
@@ -126,4 +136,24 @@ fn understand(status: u16, retry_after: Option<Duration>, reply: &[u8]) -> Resul
         Some(Fault::of_rest(name, &words.collect::<Vec<_>>().join("; ")))
     });
     Err(described.map_or(Cause::Status { status, retry_after }, Cause::from))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use jiff::Timestamp;
+    use rstest::rstest;
+
+    use super::pause;
+
+    #[rstest]
+    #[case::seconds("120", Some(120))]
+    #[case::date("Mon, 16 Nov 2026 06:00:30 GMT", Some(30))]
+    #[case::past("Sun, 06 Nov 1994 08:49:37 GMT", Some(0))]
+    #[case::nonsense("soon", None)]
+    fn servers_say_when_to_come_back(#[case] after: &str, #[case] seconds: Option<u64>) {
+        let now: Timestamp = "2026-11-16T06:00:00Z".parse().unwrap();
+        assert_eq!(pause(after, now), seconds.map(Duration::from_secs));
+    }
 }

@@ -101,9 +101,9 @@ impl Failure for KindError {
             },
             KindError::Shared(error) => error.severity(),
             KindError::Import(ImportError::Stalled { .. } | ImportError::Late(_)) => passing,
-            // It was waited for as long as the user wants to wait.
-            KindError::NoAddress { .. } => Severity::Lasting,
-            KindError::Lookup(_)
+            // An address was waited for as long as the user wants to wait.
+            KindError::NoAddress { .. }
+            | KindError::Lookup(_)
             | KindError::Missing { .. }
             | KindError::Networks { .. }
             | KindError::Devices { .. }
