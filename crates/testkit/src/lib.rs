@@ -8,12 +8,14 @@
 //! | [`ccm`] | the vSphere cloud controller manager |
 //! | [`cluster_api`] | Cluster API and its vSphere provider |
 //! | [`reader`] | the drivers' own configuration readers |
+//! | [`clock`] | time that other tests do not disturb |
 //! | [`ova`] | appliances to import |
 //! | [`python`] | the official vSphere client |
 //! | [`network`] | free ports, and private networks in which servers have names and any port |
 //! | [`process`], [`scratch`], [`pki`], [`kubectl`] | what these are made of |
 
 pub mod ccm;
+pub mod clock;
 pub mod cluster_api;
 pub mod control_plane;
 pub mod kubectl;

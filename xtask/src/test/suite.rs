@@ -14,7 +14,7 @@ use super::Tally;
 use crate::command::{cargo, root};
 
 /// Modules of this name hold what looks at the clock: nothing runs beside it.
-const ALONE: &str = "alone::";
+const CLOCKED: &str = "clocked::";
 
 /// A program of tests.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,15 +40,15 @@ pub(super) fn run() -> anyhow::Result<Tally> {
             scope.spawn(|| {
                 let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
                 while let Some(program) = next() {
-                    let result = perform(&program, &["--skip", ALONE]);
+                    let result = perform(&program, &["--skip", CLOCKED]);
                     tell(&program, result, &mut tally.lock().unwrap_or_else(PoisonError::into_inner));
                 }
             });
         }
     });
     let mut tally = tally.into_inner().unwrap_or_else(PoisonError::into_inner);
-    for program in programs.iter().filter(|program| has_some_alone(program)) {
-        tell(program, perform(program, &[ALONE]), &mut tally);
+    for program in programs.iter().filter(|program| has_some_clocked(program)) {
+        tell(program, perform(program, &[CLOCKED]), &mut tally);
     }
     if tally.passed + tally.failed == 0 {
         bail!("no test was run");
@@ -149,9 +149,9 @@ fn tell(program: &Program, result: anyhow::Result<Ended>, tally: &mut Tally) {
     }
 }
 
-fn has_some_alone(program: &Program) -> bool {
+fn has_some_clocked(program: &Program) -> bool {
     let mut command = Command::new(&program.path);
-    let list = command.current_dir(&program.folder).args(["--list", "--format", "terse", ALONE]).output();
+    let list = command.current_dir(&program.folder).args(["--list", "--format", "terse", CLOCKED]).output();
     // A program that cannot even list its tests has failed before.
     list.is_ok_and(|list| !list.stdout.is_empty())
 }

@@ -3,14 +3,13 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod again;
-mod alone;
 mod bench;
+mod clocked;
 mod contract;
 mod crash;
 mod dice;
 mod doubt;
 mod faults;
 mod imported;
-
 mod made;
 mod strangers;

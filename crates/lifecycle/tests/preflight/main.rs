@@ -2,9 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-mod alone;
 mod bench;
 mod calls;
+mod clocked;
 mod findings;
 mod names;
 mod privileges;
