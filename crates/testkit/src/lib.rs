@@ -7,6 +7,7 @@
 //! | [`vcenter`] | simulated vCenters, with inventories, faults and a log of requests |
 //! | [`ccm`] | the vSphere cloud controller manager |
 //! | [`cluster_api`] | Cluster API and its vSphere provider |
+//! | [`lab`] | machines that boot, and a switch between them |
 //! | [`reader`] | the drivers' own configuration readers |
 //! | [`python`] | the official vSphere client |
 //! | [`network`] | free ports, and private networks in which servers have names and any port |
@@ -16,6 +17,7 @@ pub mod ccm;
 pub mod cluster_api;
 pub mod control_plane;
 pub mod kubectl;
+pub mod lab;
 pub mod network;
 pub mod peers;
 pub mod pki;
