@@ -94,7 +94,9 @@ impl Groups {
 
 impl Drop for Groups {
     fn drop(&mut self) {
-        self.folders.iter().for_each(|folder| remove(folder));
+        for folder in &self.folders {
+            remove(folder);
+        }
     }
 }
 
@@ -131,7 +133,9 @@ fn has_processes(folder: &Path) -> bool {
 
 /// Groups are removed from below; one that is still in use stays, and is swept up later.
 fn remove(folder: &Path) {
-    subfolders(folder).iter().for_each(|below| remove(below));
+    for below in subfolders(folder) {
+        remove(&below);
+    }
     let _ = std::fs::remove_dir(folder);
 }
 
