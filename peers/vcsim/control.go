@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // control is the tests' side door: plain HTTP and JSON on loopback, never
@@ -131,6 +132,20 @@ func (c *control) handler() http.Handler {
 			return nil, err
 		}
 		return ok, c.apply(inv)
+	})
+	handle("GET /machines/events", func(r *http.Request) (any, error) {
+		numbers := map[string]int{"since": 0, "wait_ms": 0}
+		for name := range numbers {
+			if text := r.URL.Query().Get(name); text != "" {
+				n, err := strconv.Atoi(text)
+				if err != nil {
+					return nil, err
+				}
+				numbers[name] = n
+			}
+		}
+		wait := time.Duration(numbers["wait_ms"]) * time.Millisecond
+		return map[string]any{"events": c.machines.since(r.Context(), numbers["since"], wait)}, nil
 	})
 	handle("POST /shutdown", func(*http.Request) (any, error) {
 		c.stop()

@@ -43,6 +43,8 @@ type estate struct {
 	gate   *freezeGate
 	live   *liveRequests
 	place  *placement
+	// What happens to the power of machines.
+	machines *machineLog
 
 	urlMu   sync.RWMutex
 	urls    []urlPair         // datastore URL and the local folder behind it
@@ -62,7 +64,7 @@ func newEstate(inv *Inventory, parent string) (*estate, error) {
 	}
 	e := &estate{
 		inv: inv, dir: newDirectory(), log: newRequestLog(),
-		gate: newFreezeGate(), live: newLiveRequests(),
+		gate: newFreezeGate(), live: newLiveRequests(), machines: newMachineLog(),
 	}
 	if err := e.dir.load(inv); err != nil {
 		return nil, err

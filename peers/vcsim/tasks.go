@@ -76,9 +76,13 @@ func completeVM(vm *simulator.VirtualMachine) {
 }
 
 func (d *taskDesk) UpdateObject(_ *simulator.Context, obj mo.Reference, changes []types.PropertyChange) {
-	if obj.Reference().Type == "VirtualMachine" && d.inv.DHCP != "" {
+	if vm, ok := d.reg.Get(obj.Reference()).(*simulator.VirtualMachine); ok {
 		for _, c := range changes {
-			if c.Name == "runtime.powerState" && c.Val == types.VirtualMachinePowerStatePoweredOn {
+			if c.Name != "runtime.powerState" {
+				continue
+			}
+			d.machines.power(vm, c.Val)
+			if d.inv.DHCP != "" && c.Val == types.VirtualMachinePowerStatePoweredOn {
 				// Later: whoever reports the change holds the machine's lock.
 				go d.leases.give(d.estate, obj.Reference())
 			}
@@ -108,6 +112,9 @@ func (d *taskDesk) RemoveObject(ctx *simulator.Context, r ref) {
 	d.auth.forget(r)
 	if d.vapi != nil {
 		d.vapi.forget(r)
+	}
+	if r.Type == "VirtualMachine" {
+		d.machines.add(machineEvent{Kind: "gone", Machine: r.String()})
 	}
 	if r.Type == "VirtualMachine" && ctx != nil {
 		d.leaveGroups(ctx, r)

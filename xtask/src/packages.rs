@@ -1,5 +1,6 @@
 //! Programs the tests need, and where they come from.
 
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::bail;
@@ -13,7 +14,7 @@ struct Needed {
     why: &'static str,
 }
 
-const NEEDED: [Needed; 13] = [
+const NEEDED: [Needed; 15] = [
     Needed { program: "python3", package: "python3", why: "for the official vSphere client" },
     Needed { program: "ip", package: "iproute2", why: "for networks of the tests' own" },
     Needed { program: "setpriv", package: "util-linux", why: "to end servers with their tests" },
@@ -31,6 +32,8 @@ const NEEDED: [Needed; 13] = [
     Needed { program: "haproxy", package: "haproxy", why: "to check the balancer of the API" },
     Needed { program: "keepalived", package: "keepalived", why: "to check who holds the virtual addresses" },
     Needed { program: "jq", package: "jq", why: "to run its scripts" },
+    Needed { program: "cc", package: "gcc", why: "to build Ignition" },
+    Needed { program: "debootstrap", package: "debootstrap", why: "for the machines of the lab" },
 ];
 
 /// Installs what is missing, or says what to install.
@@ -44,6 +47,9 @@ pub(crate) fn ensure() -> anyhow::Result<()> {
     let mut missing: Vec<&Needed> = NEEDED.iter().filter(|needed| !exists(needed.program)).collect();
     if exists("python3") && !has_venv() {
         missing.push(&VENV);
+    }
+    if !Path::new("/usr/include/blkid/blkid.h").is_file() {
+        missing.push(&BLKID);
     }
     if missing.is_empty() {
         return Ok(());
@@ -65,6 +71,9 @@ pub(crate) fn ensure() -> anyhow::Result<()> {
 /// Debian keeps the part of Python that makes environments in a package of its own.
 const VENV: Needed =
     Needed { program: "python3 -m venv", package: "python3-venv", why: "for the official vSphere client" };
+
+/// A library, of which Ignition needs the headers.
+const BLKID: Needed = Needed { program: "blkid/blkid.h", package: "libblkid-dev", why: "to build Ignition" };
 
 fn has_venv() -> bool {
     Command::new("python3")

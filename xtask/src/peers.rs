@@ -1,15 +1,20 @@
 //! `cargo xtask peers` and what runs against them.
 
+use slipway_testkit::lab::{Lab, root};
 use slipway_testkit::peers::{PEERS, Peer};
 use slipway_testkit::python;
 
 use crate::command::{cargo, run as run_command};
 
+/// The machines of the lab are built like a peer, but not from a module.
+const LAB: &str = "lab";
+
 pub(crate) fn run(names: &[String], list: bool) -> anyhow::Result<()> {
     let chosen: Vec<&Peer> = if names.is_empty() {
         PEERS.iter().collect()
     } else {
-        names.iter().map(|name| Peer::named(name)).collect::<anyhow::Result<_>>()?
+        let peers = names.iter().filter(|name| *name != LAB);
+        peers.map(|name| Peer::named(name)).collect::<anyhow::Result<_>>()?
     };
     for (index, peer) in chosen.iter().enumerate() {
         if list {
@@ -18,6 +23,14 @@ pub(crate) fn run(names: &[String], list: bool) -> anyhow::Result<()> {
         } else if !peer.build()? {
             println!("peer {} ({} of {}): up to date", peer.name, index + 1, chosen.len());
         }
+    }
+    if list {
+        let state = if root::is_built()? { "built" } else { "not built" };
+        println!("{LAB:<18} {state:<10} that machines boot, and become a cluster");
+    } else if names.iter().any(|name| name == LAB) && !root::build()? {
+        println!("{LAB}: up to date");
+    } else if names.is_empty() {
+        ensure_lab()?;
     }
     if names.is_empty() && !list && !python::build()? {
         println!("python: up to date");
@@ -31,7 +44,18 @@ pub(crate) fn ensure() -> anyhow::Result<()> {
         peer.build()?;
     }
     python::build()?;
-    Ok(())
+    ensure_lab()
+}
+
+/// Where no machine can be booted the tests of the lab say so themselves.
+fn ensure_lab() -> anyhow::Result<()> {
+    match Lab::missing() {
+        None => root::build().map(|_| ()),
+        Some(missing) => {
+            println!("{LAB}: not built, {missing}");
+            Ok(())
+        }
+    }
 }
 
 pub(crate) fn differential(cases: u32) -> anyhow::Result<()> {

@@ -9,6 +9,8 @@
 //! | `node` | what the machine-config server hands out |
 //! | `kubeconfig` | the administrator's, and what a new machine trusts |
 //! | `objects` | `manifests/` |
+//! | `operator` | what keeps the cluster going once the bootstrap machine has left |
+//! | [`record`] | how far the agent of the bootstrap machine is |
 //!
 //! Which of our signers becomes which file of kubeadm, how machines join, and who reads which file on a machine is in
 //! `docs/guides/kubernetes.md`. The paths are constants here, for the agent that reads them.
@@ -20,12 +22,15 @@ mod kubeconfig;
 mod machine;
 mod node;
 mod objects;
+mod operator;
+pub mod record;
 
 use serde::{Deserialize, Serialize};
 use slipway_config::install_config::{Payload, Platform};
 
 use crate::ignition::{metadata, pointer};
 use crate::names::Role;
+use crate::pki::BOOTSTRAP_TOKEN;
 use crate::{Access, Cluster, Error, Tree, cluster_api, machines};
 
 /// Where everything of ours is on a machine.
@@ -42,6 +47,23 @@ pub const MACHINE_CONFIG_FOLDER: &str = "/etc/slipway/machine-config";
 pub const TLS_FOLDER: &str = "/etc/slipway/tls";
 /// [`Facts`].
 pub const FACTS_FILE: &str = "/etc/slipway/cluster.json";
+/// What the agent of the bootstrap machine remembers: a [`record::Record`].
+pub const RECORD_FILE: &str = "/var/lib/slipway/bootstrap.json";
+/// Where the same is in the cluster: a ConfigMap in `kube-system`, under [`RECORD_KEY`].
+pub const RECORD_NAME: &str = "slipway-bootstrap";
+pub const RECORD_KEY: &str = "record";
+/// Where the machine-config server of the bootstrap machine says it, to those with the token of the control plane.
+pub const RECORD_PATH: &str = "/bootstrap";
+/// The ConfigMap in `kube-system` whose `status` becomes `complete`, as on OpenShift.
+pub const COMPLETION_NAME: &str = "bootstrap";
+/// A Secret for each role in [`NAMESPACE`], `machine-config-<role>`, holds what the machine-config server of a running
+/// cluster hands out.
+pub const MACHINE_CONFIG_SECRET: &str = "machine-config";
+/// The keys in it: the configuration, and hashes of tokens.
+pub const MACHINE_CONFIG_KEY: &str = "config.ign";
+pub const TOKENS_KEY: &str = "tokens";
+/// The Secret in [`NAMESPACE`] with certificate and key of the machine-config server.
+pub const MACHINE_CONFIG_TLS_SECRET: &str = "machine-config-server-tls";
 /// Stands for the name of the machine in [`JOIN_FILE`]: all machines of a role get the same file.
 pub const MACHINE_NAME: &str = "slipway-machine-name";
 /// Whom tokens of ours belong to. kubeadm's own group has its certificates approved unseen; this one has not.
@@ -63,12 +85,30 @@ pub struct Facts {
     pub version: String,
     pub control_plane_replicas: u32,
     pub compute_replicas: u32,
+    /// Whose name is `system:bootstrap:<id>`: the public half of the token that machines join with.
+    pub bootstrap_token_id: String,
     /// Absent where load balancers and DNS are the user's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub onprem: Option<crate::onprem::Facts>,
 }
 
 impl Facts {
+    /// The name of the machine that starts the cluster, and of its node.
+    pub fn bootstrap_name(&self) -> String {
+        format!("{}-bootstrap", self.infra_id)
+    }
+
+    /// The names of the control-plane machines; `None` where the user makes and names the machines.
+    pub fn control_plane_names(&self) -> Option<Vec<String>> {
+        let name = |index| format!("{}-{}-{index}", self.infra_id, Role::Master.as_str());
+        (self.platform != "none").then(|| (0..self.control_plane_replicas).map(name).collect())
+    }
+
+    /// Who asks for the first certificates of machines.
+    pub fn bootstrapper(&self) -> String {
+        format!("system:bootstrap:{}", self.bootstrap_token_id)
+    }
+
     fn of(cluster: &Cluster) -> Result<Self, Error> {
         let config = &cluster.config;
         Ok(Facts {
@@ -79,6 +119,11 @@ impl Facts {
             version: format!("v{}", payload(cluster)?.version.version()),
             control_plane_replicas: config.pools.control_plane.replicas,
             compute_replicas: config.pools.compute.replicas,
+            bootstrap_token_id: pem(cluster, BOOTSTRAP_TOKEN)?
+                .split('.')
+                .next()
+                .unwrap_or_default()
+                .to_owned(),
             onprem: crate::onprem::Facts::of(config),
         })
     }

@@ -15,6 +15,7 @@ use thiserror::Error;
 
 use self::issue::Workshop;
 pub use self::plan::{Bundle, Leaf, Signer};
+use crate::names::Role;
 use crate::random::Random;
 
 /// How long before their making certificates are already valid: machines whose clock lags, most often by
@@ -67,7 +68,10 @@ impl Pki {
             }
             PayloadType::Kubernetes => {
                 files.insert(BOOTSTRAP_TOKEN.to_owned(), bootstrap_token(random));
-                files.insert(CERTIFICATE_KEY.to_owned(), certificate_key(random));
+                files.insert(CERTIFICATE_KEY.to_owned(), secret_key(random));
+                for role in Role::ALL {
+                    files.insert(machine_config_token(role), secret_key(random));
+                }
             }
         }
         for (name, contents) in workshop.loose_keys()? {
@@ -111,8 +115,13 @@ fn bootstrap_token(random: &dyn Random) -> String {
     format!("{}.{}", letters(6), letters(16))
 }
 
-/// A key of AES-256 in hexadecimal digits.
-fn certificate_key(random: &dyn Random) -> String {
+/// The name of the token that the machine-config server demands of machines of a role.
+pub fn machine_config_token(role: Role) -> String {
+    format!("machine-config-token-{}", role.as_str())
+}
+
+/// 256 bits in hexadecimal digits: a key of AES-256, or a token.
+fn secret_key(random: &dyn Random) -> String {
     let mut key = [0; 32];
     random.fill(&mut key);
     key.iter().map(|byte| format!("{byte:02x}")).collect()

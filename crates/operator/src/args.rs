@@ -48,25 +48,68 @@ pub enum Command {
 
     /// Approve the certificates that nodes ask for, by the rules
     CsrApprover(CsrApprover),
+
+    /// Start a cluster from its bootstrap machine, and leave it when it can do without
+    ///
+    /// Runs under slipway-bootstrap.service. What was done is kept in /var/lib/slipway/bootstrap.json: run again after whatever
+    /// cut it off, it goes on from there.
+    Bootstrap(Bootstrap),
+
+    /// Keep virtual addresses, balancer and names of a machine up to date with the machines of the cluster
+    Node(Node),
+}
+
+#[derive(Debug, clap::Args)]
+pub struct Bootstrap {
+    /// Where the files of the cluster are
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, default_value = slipway_assets::kubernetes::FOLDER)]
+    pub dir: PathBuf,
+
+    /// Where to listen for machines that fetch their configurations
+    #[arg(long, value_name = "ADDRESS", default_value = "[::]:22623")]
+    pub listen: SocketAddr,
+
+    /// Where to listen for /healthz and /metrics, without TLS
+    #[arg(long, value_name = "ADDRESS")]
+    pub health_listen: Option<SocketAddr>,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct Node {
+    /// The name of this machine's node
+    #[arg(long, value_name = "NAME", env = "NODE_NAME")]
+    pub name: String,
+
+    /// Facts about the cluster
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, default_value = slipway_assets::kubernetes::FACTS_FILE)]
+    pub facts: PathBuf,
+
+    /// Access to the cluster; without it KUBECONFIG, or the pod's own access
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub kubeconfig: Option<PathBuf>,
 }
 
 #[derive(Debug, clap::Args)]
 pub struct MachineConfigServer {
     /// Where the configurations are: `<role>.ign`, with hashes of tokens in `<role>.tokens`
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
-    pub dir: PathBuf,
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, required_unless_present = "from_cluster")]
+    pub dir: Option<PathBuf>,
+
+    /// Take configurations, tokens and certificate from Secrets of the cluster this runs in
+    #[arg(long, conflicts_with_all = ["dir", "tls_cert", "tls_key"])]
+    pub from_cluster: bool,
 
     /// Where to listen for machines
     #[arg(long, value_name = "ADDRESS", default_value = "[::]:22623")]
     pub listen: SocketAddr,
 
     /// The server's certificate and those above it, in PEM
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub tls_cert: PathBuf,
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, required_unless_present = "from_cluster")]
+    pub tls_cert: Option<PathBuf>,
 
     /// The key of the certificate, in PEM
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub tls_key: PathBuf,
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, required_unless_present = "from_cluster")]
+    pub tls_key: Option<PathBuf>,
 
     /// Where to listen for /healthz and /metrics, without TLS
     #[arg(long, value_name = "ADDRESS")]
@@ -117,6 +160,10 @@ pub struct CsrApprover {
     /// Who asks for a machine's first certificate
     #[arg(long, value_name = "USER", default_value = crate::csr::OPENSHIFT_BOOTSTRAPPER)]
     pub bootstrapper: String,
+
+    /// Machines were given their own names, so that a Machine without a status becomes the node of its name
+    #[arg(long)]
+    pub named_alike: bool,
 
     /// A virtual address, which no certificate may have; can be repeated
     #[arg(long, value_name = "ADDRESS")]

@@ -8,6 +8,7 @@
 //! | [`request`] | what a request asks for |
 //! | [`pkcs10`] | what is inside of it |
 //! | [`cluster`] | what is known about machines and nodes |
+//! | [`roster`] | what is known about machines beside what they say themselves |
 //! | [`mod@judge`] | the rules |
 //! | [`refusal`] | every reason to say no |
 //! | [`approve`] | reading from a cluster and writing to it |
@@ -22,6 +23,7 @@ pub mod metrics;
 pub mod pkcs10;
 pub mod refusal;
 pub mod request;
+pub mod roster;
 
 /// Who asks for the first certificate of a machine on OpenShift.
 pub const OPENSHIFT_BOOTSTRAPPER: &str =
@@ -31,3 +33,4 @@ pub use cluster::{Bootstrapper, Cluster, Machine};
 pub use judge::{Ground, Verdict, judge};
 pub use refusal::Refusal;
 pub use request::{Csr, Signer};
+pub use roster::Roster;

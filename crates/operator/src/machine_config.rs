@@ -11,12 +11,14 @@
 //! | [`token`] | what a request must know |
 //! | [`source`] | where configurations come from |
 //! | [`directory`] | a directory as a source |
+//! | [`cluster`] | a running cluster as a source |
 //! | [`answer`] | a request's answer, and its name in logs and metrics |
 //! | [`metrics`] | how often each answer was given |
 //! | [`routes`] | the paths that are served |
 
 pub mod accept;
 pub mod answer;
+pub mod cluster;
 pub mod directory;
 pub mod metrics;
 pub mod role;

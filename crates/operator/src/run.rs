@@ -2,6 +2,8 @@
 
 use std::io::Write;
 use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -13,16 +15,24 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
-use crate::args::{Args, Command, CsrApprover, MachineConfigServer, MachineConfigToken};
+use slipway_assets::kubernetes::Facts;
+use tokio_rustls::TlsAcceptor;
+
+use crate::args::{Args, Bootstrap, Command, CsrApprover, MachineConfigServer, MachineConfigToken, Node};
+use crate::bootstrap::told::with_record;
+use crate::bootstrap::{self, Agent, Ledger, drive};
 use crate::csr::approve::connect;
-use crate::csr::{self, Bootstrapper, controller};
+use crate::csr::{self, Bootstrapper, Roster, controller};
+use crate::host::{Files, Processes};
 use crate::log;
+use crate::machine_config::cluster::ClusterSource;
 use crate::machine_config::directory::Directory;
 use crate::machine_config::metrics::Metrics;
 use crate::machine_config::routes::{Demand, router};
 use crate::machine_config::source::Source;
 use crate::net::health::health_router;
 use crate::net::{self, Limits, Transport, tls};
+use crate::onprem;
 
 /// Runs a command until it is done or told to end.
 pub fn run(args: Args) -> anyhow::Result<()> {
@@ -32,6 +42,8 @@ pub fn run(args: Args) -> anyhow::Result<()> {
         Command::MachineConfigServer(args) => runtime()?.block_on(machine_config_server(args)),
         Command::MachineConfigToken(args) => machine_config_token(&args),
         Command::CsrApprover(args) => runtime()?.block_on(csr_approver(args)),
+        Command::Bootstrap(args) => runtime()?.block_on(bootstrap(args)),
+        Command::Node(args) => runtime()?.block_on(node(args)),
     }
 }
 
@@ -42,6 +54,7 @@ fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
 async fn machine_config_server(args: MachineConfigServer) -> anyhow::Result<()> {
     let MachineConfigServer {
         dir,
+        from_cluster,
         listen,
         tls_cert,
         tls_key,
@@ -63,22 +76,101 @@ async fn machine_config_server(args: MachineConfigServer) -> anyhow::Result<()> 
     }
     let mut registry = Registry::default();
     let metrics = Metrics::register(&mut registry);
-    let source = Directory::new(dir);
-    let transport = Transport::Tls(tls::acceptor(&tls_cert, &tls_key)?);
-    let listener = bind(listen).await?;
+    let serving = Serving { listen, health_listen, limits, demand, metrics, registry };
+    match (dir, tls_cert, tls_key) {
+        (Some(dir), Some(tls_cert), Some(tls_key)) if !from_cluster => {
+            serving.serve(Directory::new(dir), tls::acceptor(&tls_cert, &tls_key)?).await
+        }
+        _ => {
+            let source = ClusterSource::new(connect(None, None).await?);
+            let (certificate, key) = source.tls().await?;
+            let names = ("tls.crt", "tls.key");
+            serving.serve(source, tls::acceptor_from(&certificate, &key, names)?).await
+        }
+    }
+}
+
+/// A machine-config server that is about to serve.
+struct Serving {
+    listen: SocketAddr,
+    health_listen: Option<SocketAddr>,
+    limits: Limits,
+    demand: Demand,
+    metrics: Metrics,
+    registry: Registry,
+}
+
+impl Serving {
+    async fn serve(self, source: impl Source + Clone, acceptor: TlsAcceptor) -> anyhow::Result<()> {
+        let Serving { listen, health_listen, limits, demand, metrics, registry } = self;
+        let listener = bind(listen).await?;
+        let stop = on_signal()?;
+        let ready = source.clone();
+        let health = move || {
+            let source = ready.clone();
+            async move { source.is_ready().await }
+        };
+        let health = serve_health(health_listen, health_router(health, registry), &stop).await?;
+        tracing::info!(address = %listener.local_addr()?, "machines are served");
+        let routes = router(source, demand, metrics.clone());
+        net::serve(listener, Transport::Tls(acceptor), routes, limits, metrics, stop).await;
+        health.await.context("serving health")?;
+        tracing::info!("the end");
+        Ok(())
+    }
+}
+
+async fn bootstrap(args: Bootstrap) -> anyhow::Result<()> {
+    let Bootstrap { dir, listen, health_listen } = args;
+    let files = Files::below("/");
+    let facts = read_facts(&dir.join("cluster.json"))?;
+    let ledger = Arc::new(Ledger::open(files.clone(), Timestamp::now()).context("opening the record")?);
+    if ledger.record().is_over() {
+        tracing::info!("the cluster does without this machine already");
+        return Ok(());
+    }
     let stop = on_signal()?;
-    let ready = source.clone();
-    let health = move || {
-        let source = ready.clone();
-        async move { source.is_ready().await }
-    };
-    let health = serve_health(health_listen, health_router(health, registry), &stop).await?;
+    let mut registry = Registry::default();
+    let requests = Metrics::register(&mut registry);
+    let verdicts = csr::metrics::Metrics::register(&mut registry);
+    let health = serve_health(health_listen, health_router(|| async { true }, registry), &stop).await?;
+    let tls = |name: &str| dir.join("tls").join(format!("machine-config-server.{name}"));
+    let transport = Transport::Tls(tls::acceptor(&tls("crt"), &tls("key"))?);
+    let source = Directory::new(dir.join("machine-config"));
+    let routes = router(source.clone(), Demand::Token, requests.clone());
+    let routes = with_record(routes, source, ledger.follow());
+    let listener = bind(listen).await?;
     tracing::info!(address = %listener.local_addr()?, "machines are served");
-    let routes = router(source, demand, metrics.clone());
-    net::serve(listener, transport, routes, limits, metrics, stop).await;
-    health.await.context("serving health")?;
-    tracing::info!("the end");
+    let (ended, end) = watch::channel(false);
+    let server =
+        tokio::spawn(net::serve(listener, transport, routes, Limits::default(), requests, end.clone()));
+    let publisher = tokio::spawn(bootstrap::told::keep_published(Arc::clone(&ledger), files.clone(), end));
+    let agent = Agent::new(dir, files.clone(), Processes, facts, Arc::clone(&ledger), verdicts);
+    let done = drive(&agent, &ledger, stop).await.context("writing the record");
+    agent.end_beside().await;
+    let _ = ended.send(true);
+    server.await.context("serving machines")?;
+    publisher.await.context("publishing the record")?;
+    health.abort();
+    if done? {
+        tracing::info!("the cluster does without this machine from now on");
+    }
     Ok(())
+}
+
+async fn node(args: Node) -> anyhow::Result<()> {
+    let Node { name, facts, kubeconfig } = args;
+    let facts = read_facts(&facts)?;
+    let stop = on_signal()?;
+    let client = connect(kubeconfig.as_deref(), None).await?;
+    tracing::info!(node = name, "the machines of the cluster are followed");
+    onprem::follow(client, facts, &name, Files::below("/"), Processes, stop).await;
+    Ok(())
+}
+
+fn read_facts(path: &Path) -> anyhow::Result<Facts> {
+    let text = fs_err::read_to_string(path)?;
+    serde_json::from_str(&text).with_context(|| format!("`{}` has no facts about a cluster", path.display()))
 }
 
 fn machine_config_token(args: &MachineConfigToken) -> anyhow::Result<()> {
@@ -89,7 +181,7 @@ fn machine_config_token(args: &MachineConfigToken) -> anyhow::Result<()> {
 }
 
 async fn csr_approver(args: CsrApprover) -> anyhow::Result<()> {
-    let CsrApprover { kubeconfig, context, bootstrapper, vip, health_listen } = args;
+    let CsrApprover { kubeconfig, context, bootstrapper, named_alike, vip, health_listen } = args;
     let bootstrapper = Bootstrapper::of(&bootstrapper).with_context(|| {
         format!("`{bootstrapper}` is neither `system:serviceaccount:<namespace>:<name>` nor `system:bootstrap:<id>`")
     })?;
@@ -98,7 +190,8 @@ async fn csr_approver(args: CsrApprover) -> anyhow::Result<()> {
     let stop = on_signal()?;
     let health = serve_health(health_listen, health_router(|| async { true }, registry), &stop).await?;
     let client = connect(kubeconfig.as_deref(), context.as_deref()).await?;
-    let settings = controller::Settings { bootstrapper, vips: vip };
+    let (_roster, roster) = watch::channel(Roster { named_alike, ..Roster::default() });
+    let settings = controller::Settings { bootstrapper, vips: vip, roster };
     tracing::info!("requests of kubelets are judged");
     controller::run(client, settings, metrics, stop).await;
     health.await.context("serving health")?;

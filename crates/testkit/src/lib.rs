@@ -7,6 +7,7 @@
 //! | [`vcenter`] | simulated vCenters, with inventories, faults and a log of requests |
 //! | [`ccm`] | the vSphere cloud controller manager |
 //! | [`cluster_api`] | Cluster API and its vSphere provider |
+//! | [`lab`] | machines that boot, and a switch between them |
 //! | [`reader`] | the drivers' own configuration readers |
 //! | [`clock`] | time that other tests do not disturb |
 //! | [`ova`] | appliances to import |
@@ -19,6 +20,7 @@ pub mod clock;
 pub mod cluster_api;
 pub mod control_plane;
 pub mod kubectl;
+pub mod lab;
 pub mod network;
 pub mod ova;
 pub mod peers;

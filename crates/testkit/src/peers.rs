@@ -138,7 +138,7 @@ impl Peer {
             .arg(folder.join(program.name))
             .arg(program.package)
             .current_dir(self.module())
-            .env("CGO_ENABLED", "0")
+            .env("CGO_ENABLED", if table::WITH_C.contains(&program.name) { "1" } else { "0" })
             .env("GOFLAGS", "")
             .status();
         match status {

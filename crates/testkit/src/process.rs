@@ -3,7 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::OnceLock;
 use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant};
@@ -140,8 +140,13 @@ impl Process {
         Ok(())
     }
 
-    fn must_run(&mut self) -> anyhow::Result<()> {
-        match self.child.try_wait()? {
+    /// How it ended, if it has.
+    pub(crate) fn has_ended(&mut self) -> anyhow::Result<Option<ExitStatus>> {
+        Ok(self.child.try_wait()?)
+    }
+
+    pub(crate) fn must_run(&mut self) -> anyhow::Result<()> {
+        match self.has_ended()? {
             Some(status) => bail!("{} ended with {status}:\n{}", self.name, self.last_words()),
             None => Ok(()),
         }

@@ -13,6 +13,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::control_plane::ControlPlane;
+use crate::network::PrivateNetwork;
 use crate::peers;
 use crate::process::{Process, Start, bound};
 use crate::scratch::Scratch;
@@ -78,13 +79,22 @@ impl VCenter {
         name: &str,
         port: u16,
     ) -> anyhow::Result<Self> {
-        let address = plane
-            .network()
-            .and_then(|network| network.address_of(name))
-            .with_context(|| format!("`{name}` is no name in the control plane's network"))?;
+        let network = plane.network().context("the control plane has no network of its own")?;
+        Self::start_at_name(inventory, network, name, port)
+    }
+
+    /// The same in any private network.
+    pub fn start_at_name(
+        inventory: &Value,
+        network: &PrivateNetwork,
+        name: &str,
+        port: u16,
+    ) -> anyhow::Result<Self> {
+        let address =
+            network.address_of(name).with_context(|| format!("`{name}` is no name in this network"))?;
         let listen = SocketAddr::new(address, port).to_string();
         let arguments = ["--listen", &listen, "--tls-name", name].map(Into::into).to_vec();
-        Self::start_in(inventory, plane.network_of(), arguments)
+        Self::start_in(inventory, Some(network.holder()), arguments)
     }
 
     fn start_in(

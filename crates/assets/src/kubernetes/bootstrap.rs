@@ -1,5 +1,7 @@
 //! `bootstrap.ign`: the machine that starts the cluster, and leaves it.
 
+use sha2::{Digest, Sha256};
+
 use super::machine::text;
 use super::{
     FOLDER, INIT_FILE, MACHINE_CONFIG_FOLDER, NETWORK_FOLDER, TLS_FOLDER, kubeadm, machine, node, payload,
@@ -9,6 +11,7 @@ use crate::ignition::channel;
 use crate::ignition::config::{Builder, PRIVATE, PROGRAM, PUBLIC};
 use crate::names::Role;
 use crate::onprem::Part;
+use crate::pki::machine_config_token;
 use crate::{Cluster, Error, Tree};
 
 /// Which of our files kubeadm finds under which name in `/etc/kubernetes/pki`. What is there it uses, and makes
@@ -24,6 +27,12 @@ const PKI: [(&str, i64, &str); 8] = [
     ("sa.pub", PUBLIC, "service-account.pub"),
 ];
 
+/// All that the server keeps of a token.
+fn token_hash(cluster: &Cluster, role: Role) -> Result<String, Error> {
+    let digest = Sha256::digest(pem(cluster, &machine_config_token(role))?);
+    Ok(format!("sha256:{}", digest.iter().map(|byte| format!("{byte:02x}")).collect::<String>()))
+}
+
 pub(super) fn bootstrap(cluster: &Cluster, manifests: &Tree) -> Result<Vec<u8>, Error> {
     let mut builder = Builder::default();
     machine::add(&mut builder, cluster, Part::Bootstrap)?;
@@ -36,6 +45,8 @@ pub(super) fn bootstrap(cluster: &Cluster, manifests: &Tree) -> Result<Vec<u8>, 
     for role in Role::ALL {
         let path = format!("{MACHINE_CONFIG_FOLDER}/{}.ign", role.as_str());
         builder.file(path, PRIVATE, node::node(cluster, role)?);
+        let path = format!("{MACHINE_CONFIG_FOLDER}/{}.tokens", role.as_str());
+        builder.file(path, PRIVATE, format!("{}\n", token_hash(cluster, role)?));
     }
     for ending in ["crt", "key"] {
         let name = format!("machine-config-server.{ending}");

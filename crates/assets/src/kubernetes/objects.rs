@@ -1,9 +1,7 @@
 //! `manifests/`: what the cluster is given once its API answers.
 //!
-//! The operator comes with these, which are not made here yet: its CustomResourceDefinitions (`slipway.dev`, and those of
-//! `machine.openshift.io` and `ipam.cluster.x-k8s.io` that Machines in `openshift/` need), its ServiceAccount with roles and
-//! bindings, its Deployment, the DaemonSet that keeps the on-prem configurations up to date, VDOConfig, and a
-//! VSphereConnection with its Secret for each vCenter.
+//! Not made here yet: the operator's own Deployment with its roles, VDOConfig, and a VSphereConnection with its Secret for
+//! each vCenter.
 
 use k8s_openapi::api::rbac::v1::{ClusterRoleBinding, RoleBinding, RoleRef, Subject};
 
@@ -58,5 +56,5 @@ pub(super) fn add(cluster: &Cluster, tree: &mut Tree) -> Result<(), Error> {
         };
         tree.yaml(format!("manifests/10_{name}.yaml"), &binding, Access::Group)?;
     }
-    Ok(())
+    super::operator::add(cluster, tree)
 }

@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use super::cluster::{Bootstrapper, Cluster, Machine};
 use super::judge::{Verdict, judge};
 use super::request::Csr;
+use super::roster::Roster;
 
 /// For each call.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -58,7 +59,10 @@ pub async fn connect(kubeconfig: Option<&Path>, context: Option<&str>) -> Result
 }
 
 /// A call with a deadline.
-async fn call<T>(doing: &str, call: impl Future<Output = kube::Result<T>>) -> Result<T, AccessError> {
+pub(crate) async fn call<T>(
+    doing: &str,
+    call: impl Future<Output = kube::Result<T>>,
+) -> Result<T, AccessError> {
     match tokio::time::timeout(PATIENCE, call).await {
         Ok(Ok(done)) => Ok(done),
         Ok(Err(source)) => Err(AccessError::Api { doing: doing.to_owned(), source: Box::new(source) }),
@@ -74,7 +78,7 @@ fn or_absent<T: Default>(result: Result<T, AccessError>) -> Result<T, AccessErro
     }
 }
 
-fn is_absent(error: &kube::Error) -> bool {
+pub(crate) fn is_absent(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 404)
 }
 
@@ -91,6 +95,7 @@ pub async fn survey(
     client: &Client,
     bootstrapper: Bootstrapper,
     vips: &[IpAddr],
+    roster: &Roster,
 ) -> Result<Vec<Judged>, AccessError> {
     let all = ListParams::default();
     let requests: Api<CertificateSigningRequest> = Api::all(client.clone());
@@ -105,9 +110,11 @@ pub async fn survey(
         requests.into_iter().filter_map(|object| Csr::read(&object).map(|csr| (object, csr))).collect();
     pending.retain(|(_, csr)| csr.is_pending());
     pending.sort_by(|(_, one), (_, other)| (one.created, &one.name).cmp(&(other.created, &other.name)));
+    let nodes: BTreeSet<String> = nodes.iter().map(ResourceExt::name_any).collect();
+    let machines = roster.complete(machines.iter().filter_map(machine), &nodes);
     let cluster = Cluster::new(bootstrapper, vips.iter().copied().chain(published))
-        .with_machines(machines.iter().filter_map(machine))
-        .with_nodes(nodes.iter().map(ResourceExt::name_any))
+        .with_machines(machines)
+        .with_nodes(nodes)
         .with_requests(pending.iter().map(|(_, csr)| csr), Timestamp::now());
     let judged = pending.into_iter().map(|(object, csr)| {
         let verdict = judge(&csr, &cluster);
@@ -136,6 +143,7 @@ pub(super) fn machine(object: &GuardedMachine) -> Option<Machine> {
             .collect(),
         node: status.node_ref.and_then(|node| node.name).filter(|name| !name.is_empty()),
         leaving: object.metadata.deletion_timestamp.is_some(),
+        held: None,
     })
 }
 

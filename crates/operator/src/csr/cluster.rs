@@ -12,6 +12,9 @@ const RECENT: SignedDuration = SignedDuration::from_hours(1);
 /// How many requests there may be beyond one for each node or machine.
 const SLACK: usize = 100;
 
+/// The group of the tokens that kubeadm makes by itself.
+const KUBEADM_TOKENS: &str = "system:bootstrappers:kubeadm:default-node-token";
+
 /// A machine that may become a node, or is one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Machine {
@@ -26,14 +29,16 @@ pub struct Machine {
     pub node: Option<String>,
     /// It is being removed.
     pub leaving: bool,
+    /// Why it must not come in yet: control-plane machines do so one after the other.
+    pub held: Option<String>,
 }
 
 /// Who may ask for a machine's first certificate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bootstrapper {
     pub username: String,
-    /// Exactly these.
-    pub groups: BTreeSet<String>,
+    /// Exactly those of one of these sets.
+    pub groups: Vec<BTreeSet<String>>,
 }
 
 impl Bootstrapper {
@@ -44,19 +49,19 @@ impl Bootstrapper {
         if parts.iter().any(|part| part.is_empty()) {
             return None;
         }
-        let groups = match parts[..] {
+        let (common, own) = match parts[..] {
             ["system", "serviceaccount", namespace, _] => {
-                vec!["system:serviceaccounts".to_owned(), format!("system:serviceaccounts:{namespace}")]
+                ("system:serviceaccounts", vec![format!("system:serviceaccounts:{namespace}")])
             }
+            // A token is in the group that its maker chose: kubeadm's own, or ours.
             ["system", "bootstrap", _] => {
-                ["system:bootstrappers", "system:bootstrappers:kubeadm:default-node-token"]
-                    .map(ToOwned::to_owned)
-                    .into()
+                let own = [KUBEADM_TOKENS, slipway_assets::kubernetes::BOOTSTRAPPERS];
+                ("system:bootstrappers", own.map(ToOwned::to_owned).into())
             }
             _ => return None,
         };
-        let groups = groups.into_iter().chain(["system:authenticated".to_owned()]).collect();
-        Some(Bootstrapper { username: username.to_owned(), groups })
+        let set = |own| [common.to_owned(), own, "system:authenticated".to_owned()].into();
+        Some(Bootstrapper { username: username.to_owned(), groups: own.into_iter().map(set).collect() })
     }
 }
 

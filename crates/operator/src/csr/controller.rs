@@ -3,7 +3,7 @@
 //! There is one pass at a time over everything that is pending, so that a thousand machines that join at once cost a
 //! thousand verdicts and not a million; and a machine whose addresses arrive late is judged again when they do.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt::Debug;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -26,6 +26,7 @@ use super::judge::{Verdict, judge};
 use super::metrics::Metrics;
 use super::refusal::Refusal;
 use super::request::Csr;
+use super::roster::Roster;
 
 /// Changes within this time are judged together.
 const GATHER: Duration = Duration::from_millis(200);
@@ -44,6 +45,8 @@ pub struct Settings {
     pub bootstrapper: Bootstrapper,
     /// Beside those that the cluster publishes.
     pub vips: Vec<IpAddr>,
+    /// What is known about machines beside what they say themselves; it may change at any time.
+    pub roster: watch::Receiver<Roster>,
 }
 
 /// Runs until it is told to end.
@@ -57,6 +60,13 @@ pub async fn run(client: Client, settings: Settings, metrics: Metrics, mut stop:
     let machines = keep(&mut watches, &changed, watcher(machines, config.clone()));
     let nodes: Api<NodeName> = Api::all(client.clone());
     let nodes = keep(&mut watches, &changed, watcher(nodes, config));
+    let mut roster = settings.roster.clone();
+    let told = Arc::clone(&changed);
+    watches.spawn(async move {
+        while roster.changed().await.is_ok() {
+            told.notify_one();
+        }
+    });
     let recorder = Recorder::new(client.clone(), "slipway-csr-approver".into());
     let mut approver =
         Approver { client, settings, metrics, recorder, read: HashMap::new(), told: HashMap::new() };
@@ -131,10 +141,14 @@ impl Approver {
         };
         let pending = self.pending(requests);
         self.metrics.pending.set(i64::try_from(pending.len()).unwrap_or(i64::MAX));
-        let Settings { bootstrapper, vips: own } = &self.settings;
+        let Settings { bootstrapper, vips: own, roster } = &self.settings;
+        let roster = roster.borrow().clone();
+        let nodes: BTreeSet<String> = nodes.state().iter().map(|node| node.name_any()).collect();
+        let machines = machines.state();
+        let machines = roster.complete(machines.iter().filter_map(|object| machine(object)), &nodes);
         let cluster = Cluster::new(bootstrapper.clone(), own.iter().copied().chain(vips))
-            .with_machines(machines.state().iter().filter_map(|object| machine(object)))
-            .with_nodes(nodes.state().iter().map(|node| node.name_any()))
+            .with_machines(machines)
+            .with_nodes(nodes)
             .with_requests(pending.iter().map(|(_, csr)| &**csr), Timestamp::now());
         for (object, csr) in pending {
             match judge(&csr, &cluster) {

@@ -83,7 +83,7 @@ fn client(csr: &Csr, cluster: &Cluster) -> Result<Ground, Refusal> {
         let (username, bootstrapper) = (csr.username.clone(), bootstrapper.username.clone());
         return Err(Refusal::AskedByStranger { username, bootstrapper, node: node.to_owned() });
     }
-    if csr.groups != bootstrapper.groups {
+    if !bootstrapper.groups.contains(&csr.groups) {
         return Err(wrong_groups(csr));
     }
     if cluster.has_node(node) {
@@ -101,6 +101,9 @@ fn client(csr: &Csr, cluster: &Cluster) -> Result<Ground, Refusal> {
     let age = csr.created.duration_since(machine.created);
     if age <= -BEFORE || age >= AFTER {
         return Err(Refusal::OutsideWindow { asked: csr.created, created: machine.created });
+    }
+    if let Some(why) = &machine.held {
+        return Err(Refusal::NotItsTurn { machine: machine.name.clone(), why: why.clone() });
     }
     Ok(Ground::FirstCertificate { machine: machine.name.clone(), node: node.to_owned() })
 }

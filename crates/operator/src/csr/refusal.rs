@@ -44,6 +44,8 @@ pub enum Refusal {
     MachineHasNode { machine: String, node: String },
     #[error("the machine `{machine}` is being removed")]
     MachineLeaving { machine: String },
+    #[error("the machine `{machine}` has to wait: {why}")]
+    NotItsTurn { machine: String, why: String },
     #[error(
         "it was made at {asked}, and a machine has from 10 seconds before to 2 hours after its own time, {created}"
     )]
@@ -85,6 +87,7 @@ impl Refusal {
             Refusal::AmbiguousMachine { .. } => "AmbiguousMachine",
             Refusal::MachineHasNode { .. } => "MachineHasNode",
             Refusal::MachineLeaving { .. } => "MachineLeaving",
+            Refusal::NotItsTurn { .. } => "NotItsTurn",
             Refusal::OutsideWindow { .. } => "OutsideWindow",
             Refusal::NoNames => "NoNames",
             Refusal::Wildcard { .. } => "Wildcard",

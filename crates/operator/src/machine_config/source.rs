@@ -54,7 +54,7 @@ pub enum SourceError {
     GivenUp,
 }
 
-/// Gives what there is for a role: from a directory so far, later from a cluster.
+/// Gives what there is for a role: from a directory, or from a cluster.
 pub trait Source: Send + Sync + 'static {
     /// `None` if there is no such role.
     fn offer(&self, role: &Role) -> impl Future<Output = Result<Option<Arc<Offer>>, SourceError>> + Send;

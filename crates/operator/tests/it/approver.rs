@@ -11,13 +11,13 @@ use serde_json::{Value, json};
 use slipway_operator::csr::approve::connect;
 use slipway_operator::csr::controller::{Settings, run};
 use slipway_operator::csr::metrics::Metrics;
-use slipway_operator::csr::{Bootstrapper, OPENSHIFT_BOOTSTRAPPER};
+use slipway_operator::csr::{Bootstrapper, OPENSHIFT_BOOTSTRAPPER, Roster};
 use slipway_testkit::control_plane::{Beside, ControlPlane, Options};
 use slipway_testkit::process::eventually;
 use tokio::sync::watch;
 
 const PATIENCE: Duration = Duration::from_mins(1);
-const CLIENT: &str = "kubernetes.io/kube-apiserver-client-kubelet";
+pub(crate) const CLIENT: &str = "kubernetes.io/kube-apiserver-client-kubelet";
 const SERVING: &str = "kubernetes.io/kubelet-serving";
 
 fn plane() -> ControlPlane {
@@ -57,7 +57,7 @@ fn machine(plane: &ControlPlane, name: &str, address: &str, node: Option<&str>) 
 }
 
 /// Asks for a certificate as somebody, by the access that somebody has.
-fn ask(
+pub(crate) fn ask(
     plane: &ControlPlane,
     name: &str,
     signer: &str,
@@ -89,12 +89,12 @@ fn ask(
     plane.kubectl().run(&arguments).unwrap();
 }
 
-fn request(plane: &ControlPlane, name: &str) -> Value {
+pub(crate) fn request(plane: &ControlPlane, name: &str) -> Value {
     plane.kubectl().json(&["get", "csr", name]).unwrap()
 }
 
 /// Reasons of the events about a request.
-fn events(plane: &ControlPlane, name: &str) -> Vec<String> {
+pub(crate) fn events(plane: &ControlPlane, name: &str) -> Vec<String> {
     let list = plane.kubectl().json(&["get", "events.events.k8s.io", "--namespace", "default"]).unwrap();
     let about = |event: &&Value| event["regarding"]["name"] == name;
     let events = list["items"].as_array().unwrap().iter().filter(about);
@@ -104,7 +104,8 @@ fn events(plane: &ControlPlane, name: &str) -> Vec<String> {
 async fn approver(kubeconfig: &Path, stop: watch::Receiver<bool>) -> tokio::task::JoinHandle<()> {
     let client = connect(Some(kubeconfig), None).await.unwrap();
     let bootstrapper = Bootstrapper::of(OPENSHIFT_BOOTSTRAPPER).unwrap();
-    let settings = Settings { bootstrapper, vips: vec!["10.0.0.2".parse().unwrap()] };
+    let (_, roster) = watch::channel(Roster::default());
+    let settings = Settings { bootstrapper, vips: vec!["10.0.0.2".parse().unwrap()], roster };
     tokio::spawn(run(client, settings, Metrics::default(), stop))
 }
 

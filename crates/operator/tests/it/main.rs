@@ -4,5 +4,6 @@
 
 mod approver;
 mod attacks;
+mod bootstrap;
 mod machine_config;
 mod served;

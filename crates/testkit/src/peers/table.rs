@@ -35,6 +35,9 @@ const fn kubernetes(name: &'static str, package: &'static str) -> Program {
     Program { name, package, stamps: KUBERNETES }
 }
 
+/// Programs that use a library of the system (Ignition asks libblkid about disks); the others need nothing.
+pub(super) const WITH_C: &[&str] = &["ignition"];
+
 /// All peers, the quick ones first.
 pub const PEERS: &[Peer] = &[
     Peer {
@@ -65,6 +68,20 @@ pub const PEERS: &[Peer] = &[
         }],
         files: None,
         proves: "that Ignition configs are valid",
+    },
+    Peer {
+        name: "ignition",
+        programs: &[Program {
+            name: "ignition",
+            package: "github.com/coreos/ignition/v2/internal",
+            stamps: &[
+                ("github.com/coreos/ignition/v2/internal/version.Raw", "v2.24.0"),
+                // The machines of the lab have no SELinux.
+                ("github.com/coreos/ignition/v2/internal/distro.selinuxRelabel", "false"),
+            ],
+        }],
+        files: None,
+        proves: "that machines are provisioned",
     },
     Peer {
         name: "crds",
@@ -104,9 +121,11 @@ pub const PEERS: &[Peer] = &[
             kubernetes("kubeadm", "k8s.io/kubernetes/cmd/kubeadm"),
             kubernetes("kube-controller-manager", "k8s.io/kubernetes/cmd/kube-controller-manager"),
             kubernetes("kube-scheduler", "k8s.io/kubernetes/cmd/kube-scheduler"),
+            kubernetes("kubelet", "k8s.io/kubernetes/cmd/kubelet"),
+            kubernetes("kube-proxy", "k8s.io/kubernetes/cmd/kube-proxy"),
         ],
         files: None,
-        proves: "the real API server, RBAC, admission and controllers",
+        proves: "the real API server, RBAC, admission, controllers and nodes",
     },
     Peer {
         name: "kwok",

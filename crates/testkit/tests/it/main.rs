@@ -5,6 +5,7 @@
 mod cluster_api;
 mod control_plane;
 mod ignition;
+mod lab;
 mod network;
 mod processes;
 mod vcenter;

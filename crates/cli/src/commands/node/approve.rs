@@ -5,7 +5,7 @@ use std::io::{BufRead, IsTerminal};
 use anyhow::Context;
 use jiff::Timestamp;
 use slipway_operator::csr::approve::{Judged, approve, connect, survey};
-use slipway_operator::csr::{Bootstrapper, Verdict};
+use slipway_operator::csr::{Bootstrapper, Roster, Verdict};
 
 use super::show::Request;
 use crate::args::{Approve, Output};
@@ -17,6 +17,8 @@ const BY_HAND: &str = "approved by hand with slipway node approve";
 
 pub(crate) fn run(args: &Approve, printer: &Printer) -> anyhow::Result<Exit> {
     let Approve { names, kubeconfig, context, bootstrapper, vip, yes } = args;
+    // Machines of clusters made by kubeadm have the names of their nodes.
+    let roster = Roster { named_alike: bootstrapper.starts_with("system:bootstrap:"), ..Roster::default() };
     let Some(bootstrapper) = Bootstrapper::of(bootstrapper) else {
         printer.error(&anyhow::anyhow!(
             "`--bootstrapper {bootstrapper}` is neither `system:serviceaccount:<namespace>:<name>` nor `system:bootstrap:<id>`"
@@ -27,7 +29,7 @@ pub(crate) fn run(args: &Approve, printer: &Printer) -> anyhow::Result<Exit> {
         tokio::runtime::Builder::new_multi_thread().enable_all().build().context("starting to ask")?;
     let (client, judged) = runtime.block_on(async {
         let client = connect(kubeconfig.as_deref(), context.as_deref()).await?;
-        let judged = survey(&client, bootstrapper, vip).await?;
+        let judged = survey(&client, bootstrapper, vip, &roster).await?;
         anyhow::Ok((client, judged))
     })?;
     let mut requests: Vec<Request> = judged.iter().map(Request::of).collect();

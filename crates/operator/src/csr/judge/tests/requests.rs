@@ -29,6 +29,7 @@ pub(super) fn machine(name: &str, node: Option<&str>) -> Machine {
         addresses: [].into(),
         node: node.map(ToOwned::to_owned),
         leaving: false,
+        held: None,
     }
 }
 

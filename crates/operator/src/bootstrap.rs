@@ -1,0 +1,69 @@
+//! The agent of the bootstrap machine: `slipway-operator bootstrap`.
+//!
+//! It is a list of stages ([`Stage`]). Each can be run again, and is recorded when it is done, so that after a power cut the
+//! agent goes on with the stage it was in.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`ledger`] | the record on the disk, and who is told about it |
+//! | [`mod@drive`] | one stage after the other |
+//! | [`agent`] | what each stage does |
+//! | [`kubeadm`] | the first control plane |
+//! | [`access`] | the API of this machine, and that of the cluster |
+//! | [`mod@apply`] | manifests |
+//! | [`admission`] | which control-plane machine comes in next |
+//! | [`observe`] | how far the control-plane machines are |
+//! | [`etcd`] | members of etcd |
+//! | [`pivot`] | how this machine leaves the cluster |
+//! | [`told`] | the record, for those outside |
+
+pub mod access;
+pub mod admission;
+pub mod agent;
+pub mod apply;
+pub mod drive;
+pub mod etcd;
+pub mod kubeadm;
+pub mod ledger;
+pub mod observe;
+pub mod pivot;
+pub mod told;
+
+pub use agent::Agent;
+pub use drive::{Steps, drive};
+pub use ledger::Ledger;
+pub use slipway_assets::kubernetes::record::{Record, Stage};
+
+use crate::csr::approve::AccessError;
+use crate::host::ProgramError;
+use crate::onprem::OnpremError;
+
+/// Why a stage did not succeed. It is tried again.
+#[derive(Debug, thiserror::Error)]
+pub enum StageError {
+    #[error(transparent)]
+    Files(#[from] std::io::Error),
+    #[error(transparent)]
+    Program(#[from] ProgramError),
+    #[error(transparent)]
+    Access(#[from] AccessError),
+    #[error(transparent)]
+    Onprem(#[from] OnpremError),
+    #[error(transparent)]
+    Etcd(#[from] etcd::EtcdError),
+    #[error(transparent)]
+    Apply(#[from] apply::ApplyError),
+    #[error("{0}")]
+    Other(String),
+}
+
+/// An error with its sources.
+pub(crate) fn chain(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        text.push_str(&format!(": {error}"));
+        source = error.source();
+    }
+    text
+}

@@ -1,0 +1,114 @@
+//! What is known about machines beside what they say themselves.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::cluster::Machine;
+
+/// Knowledge of whoever made the machines.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Roster {
+    /// Every machine was given its own name as host name when it was made, so its node has the same name. Then a Machine
+    /// that nobody has written a status for yet can be told as well.
+    pub named_alike: bool,
+    /// Machines there will be, before the cluster has objects for them.
+    pub expected: Vec<Machine>,
+    /// Machines that must wait, by name, and why.
+    pub held: BTreeMap<String, String>,
+}
+
+impl Roster {
+    /// Of a cluster whose machines were given their own names, and that has an object for each.
+    pub fn named_alike() -> Self {
+        Roster { named_alike: true, ..Roster::default() }
+    }
+
+    /// All machines: those of the cluster with what they do not say themselves, then those it does not know yet.
+    pub fn complete(
+        &self,
+        machines: impl IntoIterator<Item = Machine>,
+        nodes: &BTreeSet<String>,
+    ) -> Vec<Machine> {
+        let mut machines: Vec<Machine> = machines.into_iter().collect();
+        let known: BTreeSet<String> = machines.iter().map(|machine| machine.name.clone()).collect();
+        if self.named_alike {
+            for machine in &mut machines {
+                if machine.internal_names.is_empty() {
+                    machine.internal_names.insert(machine.name.clone());
+                }
+                machine.names.insert(machine.name.clone());
+            }
+        }
+        for expected in &self.expected {
+            match machines.iter_mut().find(|machine| machine.name == expected.name) {
+                // The installer knew of it before its object was made, and may know its addresses.
+                Some(machine) => {
+                    machine.created = machine.created.min(expected.created);
+                    machine.addresses.extend(&expected.addresses);
+                }
+                None => machines.push(expected.clone()),
+            }
+        }
+        for machine in &mut machines {
+            let ours = self.named_alike || !known.contains(&machine.name);
+            if ours && machine.node.is_none() && nodes.contains(&machine.name) {
+                machine.node = Some(machine.name.clone());
+            }
+            machine.held = self.held.get(&machine.name).cloned();
+        }
+        machines
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::Roster;
+    use crate::csr::Machine;
+
+    fn machine(name: &str, created: &str, addresses: &[&str]) -> Machine {
+        Machine {
+            name: name.to_owned(),
+            created: created.parse().unwrap(),
+            internal_names: BTreeSet::new(),
+            names: BTreeSet::new(),
+            addresses: addresses.iter().map(|address| address.parse().unwrap()).collect(),
+            node: None,
+            leaving: false,
+            held: None,
+        }
+    }
+
+    #[test]
+    fn what_a_machine_does_not_say_is_known_by_its_maker() {
+        let mut expected = machine("a-master-0", "2026-11-16T10:00:00Z", &[]);
+        expected.internal_names.insert("a-master-0".to_owned());
+        let roster = Roster {
+            named_alike: true,
+            expected: vec![expected.clone(), machine("a-bootstrap", "2026-11-16T10:00:00Z", &["10.0.0.9"])],
+            held: [("a-master-1".to_owned(), "b".to_owned())].into(),
+        };
+        let objects = [
+            machine("a-master-0", "2026-11-16T10:05:00Z", &["10.0.0.10"]),
+            machine("a-master-1", "2026-11-16T10:05:00Z", &[]),
+        ];
+        let nodes: BTreeSet<String> = ["a-master-0", "a-bootstrap"].map(str::to_owned).into();
+        let all = roster.complete(objects, &nodes);
+        let names: Vec<&str> = all.iter().map(|machine| machine.name.as_str()).collect();
+        assert_eq!(names, ["a-master-0", "a-master-1", "a-bootstrap"], "each once");
+        assert_eq!(all[0].created, expected.created, "the window begins when the installer knew of it");
+        assert!(all[0].internal_names.contains("a-master-0"));
+        assert_eq!(all[0].node.as_deref(), Some("a-master-0"));
+        assert_eq!(all[1].node, None);
+        assert_eq!(all[1].held.as_deref(), Some("b"));
+        assert_eq!(all[2].node.as_deref(), Some("a-bootstrap"));
+    }
+
+    /// On OpenShift nothing is added to what Machines say.
+    #[test]
+    fn without_a_roster_everything_stays() {
+        let object = machine("a-worker-0", "2026-11-16T10:05:00Z", &[]);
+        let nodes = ["a-worker-0".to_owned()].into();
+        assert_eq!(Roster::default().complete([object.clone()], &nodes), [object]);
+    }
+}

@@ -1,0 +1,118 @@
+//! A running cluster as a source: a Secret for each role, in the operator's namespace.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use k8s_openapi::api::core::v1::Secret;
+use kube::{Api, Client, ResourceExt};
+use slipway_assets::kubernetes::{
+    MACHINE_CONFIG_KEY, MACHINE_CONFIG_SECRET, MACHINE_CONFIG_TLS_SECRET, NAMESPACE, TOKENS_KEY,
+};
+use tokio::sync::Mutex;
+use tokio::time::timeout;
+
+use super::role::Role;
+use super::source::{Offer, Source, SourceError};
+use super::spec::Config;
+use super::token::Tokens;
+
+/// How long an answer of the API server is good for. Hundreds of machines ask at once, and a token that is withdrawn must
+/// soon be worth nothing.
+const FRESH: Duration = Duration::from_secs(2);
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Reads Secrets. What cannot be read is not replaced by what was there before: somebody may have withdrawn a token.
+#[derive(Debug, Clone)]
+pub struct ClusterSource {
+    api: Api<Secret>,
+    /// One who asks at a time for each role; the others wait for the answer.
+    known: Arc<Mutex<BTreeMap<Role, Known>>>,
+}
+
+#[derive(Debug)]
+struct Known {
+    read: Instant,
+    /// Of the Secret: configurations are not read again as long as it stays the same.
+    version: Option<String>,
+    offer: Option<Arc<Offer>>,
+}
+
+impl ClusterSource {
+    pub fn new(client: Client) -> Self {
+        ClusterSource { api: Api::namespaced(client, NAMESPACE), known: Arc::default() }
+    }
+
+    /// Certificate and key of the server, in PEM.
+    pub async fn tls(&self) -> Result<(Vec<u8>, Vec<u8>), ClusterError> {
+        let name = MACHINE_CONFIG_TLS_SECRET;
+        let secret = self.get(name).await?.ok_or(ClusterError::Missing { name })?;
+        let mut data = secret.data.unwrap_or_default();
+        let mut part = |key: &'static str| {
+            data.remove(key).map(|value| value.0).ok_or(ClusterError::NoKey { name, key })
+        };
+        Ok((part("tls.crt")?, part("tls.key")?))
+    }
+
+    async fn get(&self, name: &str) -> Result<Option<Secret>, ClusterError> {
+        match timeout(PATIENCE, self.api.get_opt(name)).await {
+            Ok(Ok(found)) => Ok(found),
+            Ok(Err(source)) => Err(ClusterError::Api { name: name.to_owned(), source: Box::new(source) }),
+            Err(_) => Err(ClusterError::TooSlow { name: name.to_owned() }),
+        }
+    }
+
+    async fn read(&self, role: &Role, known: Option<Known>) -> Result<Known, SourceError> {
+        let unreadable = |error: ClusterError| SourceError::Unreadable {
+            role: role.clone(),
+            source: std::io::Error::other(error),
+        };
+        let secret = self.get(&format!("{MACHINE_CONFIG_SECRET}-{role}")).await.map_err(unreadable)?;
+        let read = Instant::now();
+        let Some(secret) = secret else { return Ok(Known { read, version: None, offer: None }) };
+        let version = secret.resource_version();
+        if let Some(known) = known.filter(|known| known.version == version && version.is_some()) {
+            return Ok(Known { read, ..known });
+        }
+        let data = secret.data.unwrap_or_default();
+        let part = |key: &str| data.get(key).map(|value| value.0.as_slice()).unwrap_or_default();
+        let config = Config::parse(part(MACHINE_CONFIG_KEY))
+            .map_err(|source| SourceError::Config { role: role.clone(), source })?;
+        let tokens = Tokens::parse(&String::from_utf8_lossy(part(TOKENS_KEY)))
+            .map_err(|source| SourceError::Tokens { role: role.clone(), source })?;
+        Ok(Known { read, version, offer: Some(Arc::new(Offer::new(config, tokens))) })
+    }
+}
+
+/// What a cluster cannot give.
+#[derive(Debug, thiserror::Error)]
+pub enum ClusterError {
+    #[error("reading the Secret `{name}`")]
+    Api { name: String, source: Box<kube::Error> },
+    #[error("reading the Secret `{name}` took longer than {} seconds", PATIENCE.as_secs())]
+    TooSlow { name: String },
+    #[error("there is no Secret `{name}` in `{NAMESPACE}`")]
+    Missing { name: &'static str },
+    #[error("the Secret `{name}` has no `{key}`")]
+    NoKey { name: &'static str, key: &'static str },
+}
+
+impl Source for ClusterSource {
+    async fn offer(&self, role: &Role) -> Result<Option<Arc<Offer>>, SourceError> {
+        let mut all = self.known.lock().await;
+        if let Some(known) = all.get(role).filter(|known| known.read.elapsed() < FRESH) {
+            return Ok(known.offer.clone());
+        }
+        // Whoever asks chooses no keys: what is not there is not kept.
+        let known = self.read(role, all.remove(role)).await?;
+        let offer = known.offer.clone();
+        if offer.is_some() {
+            all.insert(role.clone(), known);
+        }
+        Ok(offer)
+    }
+
+    async fn is_ready(&self) -> bool {
+        self.get(MACHINE_CONFIG_TLS_SECRET).await.is_ok()
+    }
+}

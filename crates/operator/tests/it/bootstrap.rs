@@ -1,0 +1,227 @@
+//! The agent's stages on a real control plane, with kubeadm and etcd left out.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use slipway_assets::kubernetes::record::{Record, Stage};
+use slipway_assets::kubernetes::{Facts, RECORD_FILE};
+use slipway_operator::bootstrap::{Agent, Ledger, Steps, told};
+use slipway_operator::csr::approve::connect;
+use slipway_operator::csr::controller::{Settings, run};
+use slipway_operator::csr::{Bootstrapper, Machine, Roster, metrics};
+use slipway_operator::host::{Files, ProgramError, Programs};
+use slipway_operator::machine_config::cluster::ClusterSource;
+use slipway_operator::machine_config::role::Role;
+use slipway_operator::machine_config::source::Source;
+use slipway_operator::machine_config::token::Admission;
+use slipway_testkit::control_plane::{Beside, ControlPlane, Options};
+use slipway_testkit::process::eventually;
+use tokio::sync::watch;
+
+use crate::approver::{CLIENT, ask, events, request};
+use crate::served::{MASTER_TOKEN, SECRET, ignition, tokens};
+
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// Notes what it is asked to run.
+#[derive(Clone, Default)]
+struct Noted(Arc<Mutex<Vec<String>>>);
+
+impl Programs for Noted {
+    async fn run(&self, program: &str, arguments: &[&str], _: Duration) -> Result<(), ProgramError> {
+        self.0.lock().unwrap().push(format!("{program} {}", arguments.join(" ")));
+        Ok(())
+    }
+}
+
+fn facts() -> Facts {
+    serde_json::from_value(json!({
+        "name": "harbour", "infraId": "harbour-x", "domain": "harbour.example.com", "platform": "vsphere",
+        "version": "v1.34.4", "controlPlaneReplicas": 3, "computeReplicas": 0, "bootstrapTokenId": "abcdef",
+    }))
+    .unwrap()
+}
+
+/// What Ignition would have written.
+fn machine(files: &Files) {
+    let write = |path: &str, text: &str| files.write(format!("/etc/slipway/{path}"), 0o600, text).unwrap();
+    let definition = json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "boats.example.com"},
+        "spec": {
+            "group": "example.com", "scope": "Namespaced",
+            "names": {"kind": "Boat", "plural": "boats", "singular": "boat"},
+            "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {
+                "type": "object", "x-kubernetes-preserve-unknown-fields": true,
+            }}}],
+        },
+    });
+    // An object before its definition, and both before their namespace.
+    write(
+        "manifests/10.yaml",
+        "{apiVersion: example.com/v1, kind: Boat, metadata: {name: dinghy, namespace: slipway-system}}",
+    );
+    write("manifests/20.json", &definition.to_string());
+    write("openshift/30.yaml", "{apiVersion: v1, kind: Namespace, metadata: {name: slipway-system}}");
+    write(
+        "network/cni.yaml",
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: cni, namespace: kube-system}\n---\napiVersion: v1\nkind: Namespace\nmetadata: {name: cni}\n",
+    );
+    for role in ["master", "worker"] {
+        write(&format!("machine-config/{role}.ign"), &ignition("3.2.0"));
+        write(&format!("machine-config/{role}.tokens"), &tokens(MASTER_TOKEN));
+    }
+    write("tls/machine-config-server.crt", "certificate");
+    write("tls/machine-config-server.key", "key");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn stages_can_be_run_again_and_machines_come_in_one_by_one() {
+    let plane = tokio::task::block_in_place(|| {
+        ControlPlane::start(Options { beside: &[Beside::Controllers], ..Options::default() }).unwrap()
+    });
+    let kubectl = plane.kubectl();
+    let folder = tempfile::tempdir().unwrap();
+    let files = Files::below(folder.path());
+    machine(&files);
+    tokio::task::block_in_place(|| {
+        let role = "--clusterrole=view";
+        let binding = "kubeadm:node-autoapprove-bootstrap";
+        kubectl.run(&["create", "clusterrolebinding", binding, role, "--group=a"]).unwrap();
+        let role = "--clusterrole=system:node-bootstrapper";
+        kubectl.run(&["create", "clusterrolebinding", "ask", role, "--group=system:authenticated"]).unwrap();
+    });
+    let client = connect(Some(plane.kubeconfig()), None).await.unwrap();
+    let ledger = Arc::new(Ledger::open(files.clone(), Timestamp::now()).unwrap());
+    let programs = Noted::default();
+    let agent = Agent::new(
+        "/etc/slipway",
+        files.clone(),
+        programs.clone(),
+        facts(),
+        Arc::clone(&ledger),
+        metrics::Metrics::default(),
+    )
+    .with_client(client.clone());
+
+    // As after a power cut: each stage once more than it needs.
+    for stage in [Stage::Api, Stage::NetworkPlugin, Stage::Manifests, Stage::Complete] {
+        for _ in 0..2 {
+            ledger.begin(stage, Timestamp::now()).unwrap();
+            agent.perform(stage).await.unwrap_or_else(|error| panic!("{stage:?}: {error}"));
+            ledger.end(stage, Ok(()), Timestamp::now()).unwrap();
+        }
+    }
+    tokio::task::block_in_place(|| {
+        let get = |arguments: &[&str]| kubectl.json(&[&["get"], arguments].concat());
+        assert!(get(&["clusterrolebinding", "kubeadm:node-autoapprove-bootstrap"]).is_err());
+        get(&["namespace", "cni"]).unwrap();
+        get(&["configmap", "cni", "--namespace", "kube-system"]).unwrap();
+        get(&["boat", "dinghy", "--namespace", "slipway-system"]).unwrap();
+        let completion = get(&["configmap", "bootstrap", "--namespace", "kube-system"]).unwrap();
+        assert_eq!(completion["data"]["status"], "complete");
+    });
+    assert!(programs.0.lock().unwrap().is_empty(), "nothing of this is a program's work");
+
+    told::publish(&client, &ledger.record()).await.unwrap();
+    let published = tokio::task::block_in_place(|| {
+        let map =
+            kubectl.json(&["get", "configmap", "slipway-bootstrap", "--namespace", "kube-system"]).unwrap();
+        serde_json::from_str::<Record>(map["data"]["record"].as_str().unwrap()).unwrap()
+    });
+    assert_eq!(published, ledger.record());
+    assert_eq!(published, serde_json::from_str(&files.read(RECORD_FILE).unwrap()).unwrap());
+
+    configurations_come_from_the_cluster(&plane, ClusterSource::new(client.clone())).await;
+    one_by_one(&plane, client).await;
+}
+
+async fn configurations_come_from_the_cluster(plane: &ControlPlane, source: ClusterSource) {
+    let role = |name: &str| name.parse::<Role>().unwrap();
+    let bearer = format!("Bearer {MASTER_TOKEN}");
+    let admission = async || {
+        let offer = source.offer(&role("master")).await.unwrap().unwrap();
+        let text = offer.render(offer.version()).unwrap();
+        assert!(String::from_utf8_lossy(&text).contains(SECRET));
+        offer.tokens().admit(Some(bearer.as_bytes()), Timestamp::now())
+    };
+    assert!(source.is_ready().await);
+    assert_eq!(source.tls().await.unwrap(), (b"certificate".to_vec(), b"key".to_vec()));
+    assert_eq!(admission().await, Admission::Admitted);
+    assert!(source.offer(&role("infra")).await.unwrap().is_none());
+    let patch = |patch: Value| {
+        tokio::task::block_in_place(|| {
+            let patch = patch.to_string();
+            let place = ["--namespace", "slipway-system", "--type", "merge", "--patch", &patch];
+            plane
+                .kubectl()
+                .run(&[&["patch", "secret", "machine-config-master"], &place[..]].concat())
+                .unwrap();
+        });
+    };
+    patch(json!({"stringData": {"tokens": tokens("another")}}));
+    let withdrawn = async {
+        while admission().await != Admission::Wrong {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, withdrawn).await.expect("the token is withdrawn");
+    patch(json!({"stringData": {"config.ign": "half a file"}}));
+    let broken = async {
+        while source.offer(&role("master")).await.is_ok() {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, broken).await.expect("what is broken is not replaced by what was there");
+}
+
+async fn one_by_one(plane: &ControlPlane, client: kube::Client) {
+    let machine = |name: &str| Machine {
+        name: name.to_owned(),
+        created: Timestamp::now(),
+        internal_names: [name.to_owned()].into(),
+        names: [name.to_owned()].into(),
+        addresses: ["10.0.0.10".parse().unwrap()].into(),
+        node: None,
+        leaving: false,
+        held: None,
+    };
+    let roster = Roster {
+        named_alike: true,
+        expected: ["harbour-x-master-0", "harbour-x-master-1"].map(machine).into(),
+        held: [("harbour-x-master-1".to_owned(), "it is the turn of another".to_owned())].into(),
+    };
+    let roster = watch::Sender::new(roster);
+    let (stop, stopped) = watch::channel(false);
+    let bootstrapper = Bootstrapper::of("system:bootstrap:abcdef").unwrap();
+    let settings = Settings { bootstrapper, vips: Vec::new(), roster: roster.subscribe() };
+    let task = tokio::spawn(run(client, settings, metrics::Metrics::default(), stopped));
+    let approved = |name: &str| {
+        eventually("a certificate", PATIENCE, || {
+            Ok(request(plane, name)["status"]["certificate"].as_str().map(|_| ()))
+        })
+        .unwrap_or_else(|error| panic!("{name}: {error}: {:?}", events(plane, name)));
+    };
+    tokio::task::block_in_place(|| {
+        let groups = ["system:bootstrappers", "system:bootstrappers:slipway", "system:authenticated"];
+        for (name, node) in [("first", "harbour-x-master-0"), ("second", "harbour-x-master-1")] {
+            let subject = format!("system:node:{node}");
+            ask(plane, name, CLIENT, "system:bootstrap:abcdef", &groups, ("system:nodes", &subject), &[]);
+        }
+        approved("first");
+        let told = || Ok(Some(events(plane, "second")).filter(|events| !events.is_empty()));
+        assert_eq!(eventually("an event", PATIENCE, told).unwrap(), ["NotItsTurn"]);
+        assert_eq!(request(plane, "second")["status"], json!({}));
+        roster.send_modify(|roster| roster.held.clear());
+        approved("second");
+        // One that was given nobody's name.
+        let stranger = ("system:nodes", "system:node:harbour-x-master-9");
+        ask(plane, "stranger", CLIENT, "system:bootstrap:abcdef", &groups, stranger, &[]);
+        let told = || Ok(Some(events(plane, "stranger")).filter(|events| !events.is_empty()));
+        assert_eq!(eventually("an event", PATIENCE, told).unwrap(), ["NoSuchMachine"]);
+    });
+    stop.send(true).unwrap();
+    task.await.unwrap();
+}

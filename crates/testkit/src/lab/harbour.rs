@@ -1,0 +1,229 @@
+//! A place for a cluster in the lab: vCenters with what it needs, an install-config, and the programs of this clone.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+
+use anyhow::{Context, bail};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+
+use super::root::KUBERNETES;
+use super::vsphere::Hypervisor;
+use super::{Image, Lab, NETWORK, Settings, pods};
+use crate::kubectl::Kubectl;
+use crate::network::Hosts;
+use crate::peers;
+use crate::vcenter::{ADMINISTRATOR, VCenter};
+
+/// The virtual address of the API.
+pub const API_VIP: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 10);
+const INGRESS_VIP: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 11);
+/// The image that machines have as `payload.slipwayImage`.
+const SLIPWAY_IMAGE: &str = "lab.example.com/slipway:clone";
+const DOMAIN: &str = "example.com";
+/// The region of all sites; a site is a zone.
+pub const REGION: &str = "europe";
+
+/// The programs of this clone.
+#[derive(Debug, Clone)]
+pub struct Programs {
+    pub slipway: PathBuf,
+    pub operator: PathBuf,
+}
+
+/// What is asked for.
+#[derive(Debug, Clone)]
+pub struct Wish<'a> {
+    /// The cluster's name.
+    pub name: &'a str,
+    /// Names of datacenters, each on a vCenter of its own.
+    pub sites: &'a [&'a str],
+    pub control_plane: u32,
+    pub compute: u32,
+}
+
+/// vCenters whose machines boot, and a folder with an install-config for them.
+#[derive(Debug)]
+pub struct Harbour {
+    hypervisors: Vec<Hypervisor>,
+    vcenters: Vec<Arc<VCenter>>,
+    lab: Arc<Lab>,
+    folder: PathBuf,
+    programs: Programs,
+}
+
+impl Harbour {
+    pub fn build(wish: &Wish<'_>, programs: Programs) -> anyhow::Result<Self> {
+        let domain = format!("{}.{DOMAIN}", wish.name);
+        let mut hosts: Hosts =
+            ["api", "api-int"].map(|name| (format!("{name}.{domain}"), API_VIP.into())).into();
+        let servers: Vec<(String, IpAddr)> = (2..)
+            .zip(wish.sites)
+            .map(|(last, site)| (server(site), IpAddr::from([10, 77, 0, last])))
+            .collect();
+        hosts.extend(servers.iter().cloned());
+        let image = slipway_image(&programs.operator)?;
+        let lab = Arc::new(Lab::start(Settings { hosts, images: vec![image] })?);
+        let mut vcenters = Vec::new();
+        for (site, (name, address)) in wish.sites.iter().zip(&servers) {
+            lab.add_address(*address)?;
+            vcenters.push(Arc::new(VCenter::start_at_name(&estate(site), lab.network(), name, 443)?));
+        }
+        let hypervisors = vcenters.iter().map(|vcenter| Hypervisor::follow(&lab, vcenter)).collect();
+        let folder = lab.scratch().join(wish.name);
+        fs_err::create_dir_all(folder.join("cni"))?;
+        fs_err::write(folder.join("cni/lab.yaml"), pods::manifest_file())?;
+        fs_err::write(folder.join("install-config.yaml"), install_config(wish, &vcenters))?;
+        Ok(Harbour { hypervisors, vcenters, lab, folder, programs })
+    }
+
+    pub fn lab(&self) -> &Arc<Lab> {
+        &self.lab
+    }
+
+    pub fn vcenters(&self) -> &[Arc<VCenter>] {
+        &self.vcenters
+    }
+
+    /// The asset directory.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// `slipway` with arguments, beside the switch and in the folder above the asset directory.
+    pub fn slipway(&self, arguments: &[&str]) -> Command {
+        let mut command = self.lab.command(&self.programs.slipway);
+        command.args(arguments).env("VCENTER_PASSWORD", ADMINISTRATOR.1);
+        // Whoever enters another network does not keep the folder it was in.
+        command.arg("--dir").arg(&self.folder);
+        command
+    }
+
+    /// The administrator's kubectl.
+    pub fn kubectl(&self) -> anyhow::Result<Kubectl> {
+        let kubeconfig = self.lab.scratch().join("kubeconfig");
+        fs_err::copy(self.folder.join("auth/kubeconfig"), &kubeconfig)?;
+        Kubectl::new(&kubeconfig, Some(self.lab.network().holder()))
+    }
+
+    /// Makes a virtual machine on a vCenter and switches it on with the configuration of new workers, as an administrator
+    /// would who makes machines by hand.
+    pub fn add_worker(&self, site: usize, name: &str) -> anyhow::Result<()> {
+        let vcenter = self.vcenters.get(site).with_context(|| format!("no site {site}"))?;
+        let config = fs_err::read(self.folder.join("worker.ign"))?;
+        let datacenter = vcenter.host().split('.').next().unwrap_or_default().to_owned();
+        let machine = json!({
+            "name": name, "cluster": "compute", "datastore": "vsan", "networks": ["cluster-net"], "power": "off",
+            "cpus": 4, "memory_mb": 8192,
+            "extra_config": {
+                "guestinfo.hostname": name,
+                "guestinfo.ignition.config.data": STANDARD.encode(config),
+                "guestinfo.ignition.config.data.encoding": "base64",
+            },
+        });
+        let part = json!({"datacenters": [{"name": datacenter, "vms": [machine]}]});
+        vcenter.control("POST", "/inventory/apply", &part)?;
+        vcenter.control("POST", &format!("/vms/{datacenter}/vm/{name}/power"), &json!({"state": "on"}))?;
+        Ok(())
+    }
+
+    /// Removes a machine made by hand.
+    pub fn power(&self, site: usize, path: &str, state: &str) -> anyhow::Result<()> {
+        let vcenter = self.vcenters.get(site).with_context(|| format!("no site {site}"))?;
+        vcenter.control("POST", &format!("/vms/{path}/power"), &json!({"state": state}))?;
+        Ok(())
+    }
+
+    /// What went wrong between the vCenters and the machines.
+    pub fn failures(&self) -> Vec<String> {
+        self.hypervisors.iter().flat_map(Hypervisor::failures).collect()
+    }
+}
+
+/// The name of a site's vCenter.
+pub fn server(site: &str) -> String {
+    format!("{site}.vcenter.{DOMAIN}")
+}
+
+/// What `docs/guides/kubernetes.md` asks of the image.
+fn slipway_image(operator: &Path) -> anyhow::Result<Image> {
+    if !operator.is_file() {
+        bail!("{} is not there; build it with `cargo build --package slipway-operator`", operator.display());
+    }
+    let program = "/usr/bin/slipway-operator";
+    Ok(Image::new(SLIPWAY_IMAGE, &[program])
+        .program(operator, program)
+        .program(&peers::find("coredns")?, "/usr/bin/coredns")
+        .of_root("/usr/sbin/keepalived")
+        .of_root("/usr/sbin/haproxy")
+        .of_root("/usr/sbin/nft")
+        .of_root("/usr/bin/curl")
+        .text(
+            "root:x:0:0:root:/root:/sbin/nologin\nnobody:x:65534:65534:nobody:/:/sbin/nologin\n",
+            "/etc/passwd",
+        )
+        .text("root:x:0:\nnogroup:x:65534:\n", "/etc/group"))
+}
+
+/// A vCenter with what a cluster needs and nothing else.
+fn estate(site: &str) -> Value {
+    json!({
+        "vcenter": {"name": site},
+        "datacenters": [{
+            "name": site,
+            "clusters": [{
+                "name": "compute", "rules": [],
+                "hosts": [{"name": "esx", "count": 3, "cores": 32, "memory_mb": 524_288}],
+            }],
+            "datastores": [{"name": "vsan", "capacity_gb": 8000, "free_gb": 6000}],
+            "networks": [{"name": "cluster-net"}],
+            "vms": [{
+                "name": "debian-lab", "template": true, "cluster": "compute", "datastore": "vsan", "disks_gb": [16],
+                "networks": ["cluster-net"], "hardware_version": "vmx-19",
+            }],
+        }],
+        "categories": [
+            {"name": "openshift-region", "cardinality": "SINGLE", "tags": [{"name": REGION, "attach": [format!("/{site}")]}]},
+            {"name": "openshift-zone", "cardinality": "SINGLE",
+             "tags": [{"name": site, "attach": [format!("/{site}/host/compute")]}]},
+        ],
+    })
+}
+
+fn install_config(wish: &Wish<'_>, vcenters: &[Arc<VCenter>]) -> String {
+    let Wish { name, sites, control_plane, compute } = wish;
+    let mut servers = Vec::new();
+    let mut domains = Vec::new();
+    for (site, vcenter) in sites.iter().zip(vcenters) {
+        servers.push(json!({
+            "server": server(site), "user": ADMINISTRATOR.0, "passwordEnv": "VCENTER_PASSWORD", "datacenters": [site],
+            "tls": {"thumbprint": vcenter.thumbprint_sha256()},
+        }));
+        domains.push(json!({
+            "name": site, "region": REGION, "zone": site, "server": server(site),
+            "topology": {
+                "datacenter": site, "computeCluster": format!("/{site}/host/compute"),
+                "datastore": format!("/{site}/datastore/vsan"), "networks": ["cluster-net"],
+                "template": format!("/{site}/vm/debian-lab"),
+            },
+        }));
+    }
+    json!({
+        "apiVersion": "v1",
+        "baseDomain": DOMAIN,
+        "metadata": {"name": name},
+        "payload": {
+            "type": "Kubernetes", "version": KUBERNETES, "slipwayImage": SLIPWAY_IMAGE, "networkManifests": "cni",
+        },
+        "controlPlane": {"name": "master", "replicas": control_plane},
+        "compute": [{"name": "worker", "replicas": compute}],
+        "networking": {"machineNetwork": [{"cidr": NETWORK}]},
+        "platform": {"vsphere": {
+            "apiVIPs": [API_VIP], "ingressVIPs": [INGRESS_VIP], "vcenters": servers, "failureDomains": domains,
+        }},
+    })
+    .to_string()
+}
