@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use anyhow::Context;
+use slipway_assets::drivers::operator::Placed;
 use slipway_config::yaml::to_yaml;
 
 use crate::docs;
@@ -27,5 +28,9 @@ fn files() -> anyhow::Result<BTreeMap<PathBuf, String>> {
     let documents: Vec<String> = rights.iter().map(to_yaml).collect();
     let content = format!("{GENERATED}{}", documents.join("---\n"));
     files.insert(PathBuf::from("deploy/operator/rbac.yaml"), content);
+    let operator = slipway_assets::drivers::operator::deployment(&Placed::default())?;
+    let documents: Vec<String> = operator.iter().map(to_yaml).collect();
+    let content = format!("{GENERATED}{}", documents.join("---\n"));
+    files.insert(PathBuf::from("deploy/operator/deployment.yaml"), content);
     Ok(files)
 }

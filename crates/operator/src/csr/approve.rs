@@ -58,7 +58,10 @@ pub async fn connect(kubeconfig: Option<&Path>, context: Option<&str>) -> Result
 }
 
 /// A call with a deadline.
-async fn call<T>(doing: &str, call: impl Future<Output = kube::Result<T>>) -> Result<T, AccessError> {
+pub(crate) async fn call<T>(
+    doing: &str,
+    call: impl Future<Output = kube::Result<T>>,
+) -> Result<T, AccessError> {
     match tokio::time::timeout(PATIENCE, call).await {
         Ok(Ok(done)) => Ok(done),
         Ok(Err(source)) => Err(AccessError::Api { doing: doing.to_owned(), source: Box::new(source) }),
@@ -67,7 +70,7 @@ async fn call<T>(doing: &str, call: impl Future<Output = kube::Result<T>>) -> Re
 }
 
 /// A kind that the cluster does not have is one of which there is nothing.
-fn or_absent<T: Default>(result: Result<T, AccessError>) -> Result<T, AccessError> {
+pub(crate) fn or_absent<T: Default>(result: Result<T, AccessError>) -> Result<T, AccessError> {
     match result {
         Err(AccessError::Api { source, .. }) if is_absent(&source) => Ok(T::default()),
         other => other,

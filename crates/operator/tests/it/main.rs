@@ -4,5 +4,6 @@
 
 mod approver;
 mod attacks;
+mod drivers;
 mod machine_config;
 mod served;
