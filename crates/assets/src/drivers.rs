@@ -6,6 +6,7 @@
 //! | [`cloud`](mod@cloud), [`storage`] | the objects of each driver, in the order they are to be applied |
 //! | [`operator`] | who the operator is, and what it may do |
 //! | [`object`] | an object of any kind |
+//! | [`signature`] | who vouches for a compatibility matrix |
 //! | `pods` | what pods, roles and bindings are made of |
 
 pub mod cloud;
@@ -13,6 +14,7 @@ pub mod object;
 pub mod operator;
 mod pods;
 pub mod settings;
+pub mod signature;
 pub mod storage;
 
 use slipway_config::driver_config::cloud::{CloudConfig, Nodes, VCenter};

@@ -37,6 +37,11 @@ pub enum LogFormat {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Run the controllers of a cluster: connections to vCenters, drivers, certificates of nodes
+    ///
+    /// Copies wait for each other: the one that holds the lease acts.
+    Run(Run),
+
     /// Hand machines their Ignition configurations
     MachineConfigServer(MachineConfigServer),
 
@@ -172,4 +177,62 @@ pub struct CsrApprover {
     /// Where to listen for /healthz and /metrics, without TLS
     #[arg(long, value_name = "ADDRESS")]
     pub health_listen: Option<SocketAddr>,
+}
+
+#[derive(Debug, clap::Args)]
+pub struct Run {
+    /// Access to the cluster; without it KUBECONFIG, or the pod's own access
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub kubeconfig: Option<PathBuf>,
+
+    /// The context of the kubeconfig
+    #[arg(long, value_name = "NAME")]
+    pub context: Option<String>,
+
+    /// Where the operator runs, and where connections and their Secrets are
+    #[arg(long, value_name = "NAME", env = "POD_NAMESPACE", default_value = slipway_assets::drivers::operator::NAMESPACE)]
+    pub namespace: String,
+
+    /// Tells copies of the operator apart
+    #[arg(long, value_name = "NAME", env = "POD_NAME")]
+    pub identity: Option<String>,
+
+    /// Which controllers run
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Controller::Connections, Controller::Drivers])]
+    pub controllers: Vec<Controller>,
+
+    /// Where the compatibility matrix comes from: `embedded`, a file, `configmap:NAME`, or an https URL
+    #[arg(long, value_name = "PLACE", default_value = "embedded")]
+    pub matrix: crate::drivers::matrix::Place,
+
+    /// A public key that a matrix from outside may be signed with; can be repeated
+    #[arg(long, value_name = "KEY")]
+    pub matrix_key: Vec<slipway_assets::drivers::signature::PublicKey>,
+
+    /// How long a step of an upgrade may take before it is taken back, such as 10m
+    #[arg(long, value_name = "TIME", default_value = "10m")]
+    pub upgrade_patience: SignedDuration,
+
+    /// Who asks for a machine's first certificate
+    #[arg(long, value_name = "USER", default_value = crate::csr::OPENSHIFT_BOOTSTRAPPER)]
+    pub bootstrapper: String,
+
+    /// A virtual address, which no certificate may have; can be repeated
+    #[arg(long, value_name = "ADDRESS")]
+    pub vip: Vec<std::net::IpAddr>,
+
+    /// Where to listen for /healthz, /readyz and /metrics, without TLS
+    #[arg(long, value_name = "ADDRESS", default_value = "[::]:8081")]
+    pub health_listen: SocketAddr,
+}
+
+/// A controller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Controller {
+    /// Validates connections to vCenters
+    Connections,
+    /// Installs and upgrades the drivers
+    Drivers,
+    /// Approves certificates of nodes
+    Csr,
 }

@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use anyhow::Context;
 use axum::Router;
+use axum::http::StatusCode;
+use axum::routing::get;
 use jiff::Timestamp;
 use prometheus_client::registry::Registry;
 use secrecy::ExposeSecret;
@@ -18,13 +20,14 @@ use tokio::sync::watch;
 use slipway_assets::kubernetes::Facts;
 use tokio_rustls::TlsAcceptor;
 
-use crate::args::{Args, Bootstrap, Command, CsrApprover, MachineConfigServer, MachineConfigToken, Node};
+use crate::args::{
+    Args, Bootstrap, Command, Controller, CsrApprover, MachineConfigServer, MachineConfigToken, Node, Run,
+};
 use crate::bootstrap::told::with_record;
 use crate::bootstrap::{self, Agent, Ledger, drive};
 use crate::csr::approve::connect;
 use crate::csr::{self, Bootstrapper, Roster, controller};
 use crate::host::{Files, Processes};
-use crate::log;
 use crate::machine_config::cluster::ClusterSource;
 use crate::machine_config::directory::Directory;
 use crate::machine_config::metrics::Metrics;
@@ -32,13 +35,14 @@ use crate::machine_config::routes::{Demand, router};
 use crate::machine_config::source::Source;
 use crate::net::health::health_router;
 use crate::net::{self, Limits, Transport, tls};
-use crate::onprem;
+use crate::{connections, drivers, lease, log, manager, onprem};
 
 /// Runs a command until it is done or told to end.
 pub fn run(args: Args) -> anyhow::Result<()> {
     let Args { command, log_format, log_level } = args;
     log::install(log_format, log_level);
     match command {
+        Command::Run(args) => runtime()?.block_on(operator(args)),
         Command::MachineConfigServer(args) => runtime()?.block_on(machine_config_server(args)),
         Command::MachineConfigToken(args) => machine_config_token(&args),
         Command::CsrApprover(args) => runtime()?.block_on(csr_approver(args)),
@@ -197,6 +201,77 @@ async fn csr_approver(args: CsrApprover) -> anyhow::Result<()> {
     health.await.context("serving health")?;
     tracing::info!("the end");
     Ok(())
+}
+
+async fn operator(args: Run) -> anyhow::Result<()> {
+    let Run {
+        kubeconfig,
+        context,
+        namespace,
+        identity,
+        controllers,
+        matrix,
+        matrix_key,
+        upgrade_patience,
+        bootstrapper,
+        vip,
+        health_listen,
+    } = args;
+    let mut registry = Registry::default();
+    let metrics = crate::metrics::Metrics::register(&mut registry);
+    let has = |controller| controllers.contains(&controller);
+    let csr = has(Controller::Csr).then(|| {
+        let bootstrapper = Bootstrapper::of(&bootstrapper).with_context(|| {
+            format!("`{bootstrapper}` is neither `system:serviceaccount:<namespace>:<name>` nor `system:bootstrap:<id>`")
+        })?;
+        let metrics = csr::metrics::Metrics::register(&mut registry);
+        // The objects of the cluster are all there is to know about its machines.
+        let (_, roster) = watch::channel(Roster::default());
+        anyhow::Ok((controller::Settings { bootstrapper, vips: vip, roster }, metrics))
+    });
+    let pace = drivers::Pace {
+        step: upgrade_patience.try_into().context("the patience with upgrades is negative")?,
+        ..drivers::Pace::default()
+    };
+    let drivers = drivers::Settings { namespace: namespace.clone(), matrix, keys: matrix_key, pace };
+    let settings = manager::Settings {
+        namespace,
+        identity: identity.unwrap_or_else(own_name),
+        lease: lease::Pace::default(),
+        connections: has(Controller::Connections).then(connections::Pace::default),
+        drivers: has(Controller::Drivers).then_some(drivers),
+        csr: csr.transpose()?,
+    };
+    let stop = on_signal()?;
+    let client = connect(kubeconfig.as_deref(), context.as_deref()).await?;
+    let asked = client.clone();
+    let ready = move || {
+        let client = asked.clone();
+        async move {
+            let version = tokio::time::timeout(Duration::from_secs(5), client.apiserver_version()).await;
+            match version {
+                Ok(Ok(_)) => (StatusCode::OK, "ok\n"),
+                _ => (StatusCode::SERVICE_UNAVAILABLE, "the API server does not answer\n"),
+            }
+        }
+    };
+    let routes = health_router(|| async { true }, registry).route("/readyz", get(ready));
+    let health = serve_health(Some(health_listen), routes, &stop).await?;
+    match manager::run(client, settings, metrics, stop).await {
+        manager::End::Told => {}
+        // Whoever starts it again starts with nothing that is out of date.
+        manager::End::LeaseLost => anyhow::bail!("the lease was lost"),
+        manager::End::Failed(reason) => anyhow::bail!("{reason}"),
+    }
+    health.await.context("serving health")?;
+    tracing::info!("the end");
+    Ok(())
+}
+
+/// The name of the machine, and a number: pods have names, other copies need not.
+fn own_name() -> String {
+    let name = fs_err::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    format!("{}-{}", name.trim(), std::process::id())
 }
 
 async fn bind(address: SocketAddr) -> anyhow::Result<TcpListener> {

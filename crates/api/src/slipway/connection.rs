@@ -157,6 +157,8 @@ pub struct VSphereConnectionStatus {
     pub instance_uuid: Option<String>,
     /// The user as the vCenter knows it.
     pub user: Option<String>,
+    /// The version of the Secret that the user could log in with last. Drivers get no credentials that were not tried.
+    pub credentials_version: Option<String>,
     /// Privileges that the user lacks, by object.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 100))]

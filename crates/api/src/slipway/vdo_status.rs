@@ -99,6 +99,8 @@ pub struct Rollback {
     /// When.
     #[schemars(schema_with = "schema::time")]
     pub time: Option<Time>,
+    /// The generation that wanted the version. A change of the VDOConfig is a new attempt.
+    pub observed_generation: Option<i64>,
 }
 
 /// How many nodes there are of each kind.

@@ -3,6 +3,8 @@
 //! Whoever writes a role must have what the role gives. The operator has no right to go beyond that (`escalate`,
 //! `bind`), so what the drivers may do is part of what it may do; it comes from the same functions.
 
+mod deployment;
+
 use k8s_openapi::Resource;
 use k8s_openapi::api::core::v1::{Namespace, ServiceAccount};
 use k8s_openapi::api::rbac::v1::{
@@ -10,6 +12,8 @@ use k8s_openapi::api::rbac::v1::{
 };
 use serde::Serialize;
 use serde_json::Value;
+
+pub use deployment::{IMAGE, Placed, deployment};
 
 use super::pods::{cluster_role, cluster_role_binding, role, rule, service_account};
 use super::settings::DriverError;
@@ -83,6 +87,20 @@ fn cluster_rules() -> Vec<PolicyRule> {
         // Beside OpenShift's own operators it only looks.
         rule("config.openshift.io", &["clusterversions", "infrastructures"], READ),
         rule("operator.openshift.io", &["clustercsidrivers"], READ),
+        // Events about a VDOConfig, which is in no namespace, are in `default`.
+        rule("events.k8s.io", &["events"], &["create", "patch"]),
+        // Certificates of nodes, when that controller runs.
+        rule("certificates.k8s.io", &["certificatesigningrequests"], READ),
+        rule("certificates.k8s.io", &["certificatesigningrequests/approval"], &["patch", "update"]),
+        PolicyRule {
+            resource_names: Some(
+                ["kubernetes.io/kube-apiserver-client-kubelet", "kubernetes.io/kubelet-serving"]
+                    .map(str::to_owned)
+                    .into(),
+            ),
+            ..rule("certificates.k8s.io", &["signers"], &["approve"])
+        },
+        rule("machine.openshift.io", &["machines"], READ),
     ];
     rules.extend(cloud::cluster_rules());
     rules.extend(storage::rights::controller_rules(true));
@@ -109,6 +127,5 @@ fn own_rules() -> Vec<PolicyRule> {
         rule("", &["secrets", "configmaps"], READ),
         rule("", &["secrets"], &["create", "patch"]),
         rule("coordination.k8s.io", &["leases"], &["get", "create", "update", "patch"]),
-        rule("", &["events"], &["create", "patch"]),
     ]
 }

@@ -71,7 +71,7 @@ pub(crate) async fn call<T>(
 }
 
 /// A kind that the cluster does not have is one of which there is nothing.
-fn or_absent<T: Default>(result: Result<T, AccessError>) -> Result<T, AccessError> {
+pub(crate) fn or_absent<T: Default>(result: Result<T, AccessError>) -> Result<T, AccessError> {
     match result {
         Err(AccessError::Api { source, .. }) if is_absent(&source) => Ok(T::default()),
         other => other,

@@ -90,7 +90,7 @@ pub async fn run(client: Client, settings: Settings, metrics: Metrics, mut stop:
 }
 
 /// Keeps a copy of all objects of a kind, and says when one changes.
-fn keep<K>(
+pub(crate) fn keep<K>(
     watches: &mut JoinSet<()>,
     changed: &Arc<Notify>,
     stream: impl futures_util::Stream<Item = watcher::Result<watcher::Event<K>>> + Send + 'static,

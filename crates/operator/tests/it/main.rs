@@ -5,5 +5,6 @@
 mod approver;
 mod attacks;
 mod bootstrap;
+mod drivers;
 mod machine_config;
 mod served;

@@ -1,0 +1,165 @@
+//! Everything that can be wrong with a connection.
+
+use slipway_api::slipway::condition;
+use slipway_api::slipway::connection::MissingPrivileges;
+use slipway_providers::vsphere::error::Cause;
+use slipway_providers::vsphere::{Error, FaultKind};
+use thiserror::Error as ThisError;
+
+use crate::text::chain;
+
+/// What is wrong with a connection. The variant is the reason of the condition.
+#[derive(Debug, Clone, PartialEq, Eq, ThisError)]
+pub enum Problem {
+    #[error("the ConfigMap `{name}` with the vCenter's authorities has no key `{key}`, or does not exist")]
+    AuthoritiesMissing { name: String, key: String },
+    #[error("{0}")]
+    BadSettings(String),
+    #[error("{0}")]
+    Unreachable(String),
+    #[error("no answer from `{server}` within {seconds} seconds")]
+    Timeout { server: String, seconds: u64 },
+    #[error("{0}")]
+    CertificateExpired(String),
+    #[error("{0}")]
+    CertificateUntrusted(String),
+    #[error("{0}")]
+    NotAVCenter(String),
+    #[error("there is no Secret `{0}`")]
+    CredentialsMissing(String),
+    #[error("the Secret `{secret}` has no key `{key}`")]
+    CredentialsIncomplete { secret: String, key: &'static str },
+    #[error("the user in the Secret `{0}` is not written as name@domain")]
+    UserWithoutDomain(String),
+    #[error("{0}")]
+    InvalidLogin(String),
+    #[error("{0}")]
+    LoginRefused(String),
+    #[error("the user sees no {kind} `{path}`")]
+    ObjectMissing { kind: String, path: String },
+    #[error("the user lacks {}", .0.iter().map(describe).collect::<Vec<_>>().join("; "))]
+    PrivilegeMissing(Vec<MissingPrivileges>),
+    #[error("there is no tag category {}", quoted(.0))]
+    TagCategoryMissing(Vec<String>),
+    #[error("{0}")]
+    CheckFailed(String),
+}
+
+fn describe(missing: &MissingPrivileges) -> String {
+    format!("{} on `{}`", missing.privileges.join(", "), missing.object)
+}
+
+fn quoted(names: &[String]) -> String {
+    names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+}
+
+impl Problem {
+    /// The word for programs.
+    pub fn reason(&self) -> &'static str {
+        match self {
+            Problem::AuthoritiesMissing { .. } => "AuthoritiesMissing",
+            Problem::BadSettings(_) => "BadSettings",
+            Problem::Unreachable(_) => "Unreachable",
+            Problem::Timeout { .. } => "Timeout",
+            Problem::CertificateExpired(_) => "CertificateExpired",
+            Problem::CertificateUntrusted(_) => "CertificateUntrusted",
+            Problem::NotAVCenter(_) => "NotAVCenter",
+            Problem::CredentialsMissing(_) => "CredentialsMissing",
+            Problem::CredentialsIncomplete { .. } => "CredentialsIncomplete",
+            Problem::UserWithoutDomain(_) => "UserWithoutDomain",
+            Problem::InvalidLogin(_) => "InvalidLogin",
+            Problem::LoginRefused(_) => "LoginRefused",
+            Problem::ObjectMissing { .. } => "ObjectMissing",
+            Problem::PrivilegeMissing(_) => "PrivilegeMissing",
+            Problem::TagCategoryMissing(_) => "TagCategoryMissing",
+            Problem::CheckFailed(_) => "CheckFailed",
+        }
+    }
+
+    /// What to do about it.
+    pub fn remedy(&self) -> &'static str {
+        match self {
+            Problem::AuthoritiesMissing { .. } => {
+                "put the authorities, in PEM, into that key, or choose another way in `tls`"
+            }
+            Problem::BadSettings(_) => "correct `spec.tls`",
+            Problem::Unreachable(_) => {
+                "check the name, the port, DNS, firewalls and the operator's proxy settings"
+            }
+            Problem::Timeout { .. } => "the vCenter is busy, or a firewall drops packets",
+            Problem::CertificateExpired(_) => "renew the vCenter's certificate",
+            Problem::CertificateUntrusted(_) => {
+                "give its authority in `tls.caBundle`, or its fingerprint in `tls.thumbprint`"
+            }
+            Problem::NotAVCenter(_) => "check that `server` and `port` lead to a vCenter",
+            Problem::CredentialsMissing(_) => "make it, with the keys `username` and `password`",
+            Problem::CredentialsIncomplete { .. } => "add the key",
+            Problem::UserWithoutDomain(_) => "write the user as name@domain, such as csi@vsphere.local",
+            Problem::InvalidLogin(_) => {
+                "correct user and password in the Secret, and see that the account is neither locked nor expired"
+            }
+            Problem::LoginRefused(_) => "look at the account in the vCenter",
+            Problem::ObjectMissing { .. } => {
+                "correct the name, or give the user a role with System.Read on the object"
+            }
+            Problem::PrivilegeMissing(_) => "give the user a role with these privileges on these objects",
+            Problem::TagCategoryMissing(_) => {
+                "make the category in this vCenter and tag its objects, or correct the name in the VDOConfig"
+            }
+            Problem::CheckFailed(_) => "look at the operator's log; it is tried again",
+        }
+    }
+
+    /// The condition that does not hold because of it.
+    pub fn condition(&self) -> &'static str {
+        match self {
+            Problem::AuthoritiesMissing { .. }
+            | Problem::BadSettings(_)
+            | Problem::Unreachable(_)
+            | Problem::Timeout { .. }
+            | Problem::CertificateExpired(_)
+            | Problem::CertificateUntrusted(_)
+            | Problem::NotAVCenter(_) => condition::REACHABLE,
+            Problem::CredentialsMissing(_)
+            | Problem::CredentialsIncomplete { .. }
+            | Problem::UserWithoutDomain(_)
+            | Problem::InvalidLogin(_)
+            | Problem::LoginRefused(_) => condition::AUTHENTICATED,
+            Problem::ObjectMissing { .. }
+            | Problem::PrivilegeMissing(_)
+            | Problem::TagCategoryMissing(_)
+            | Problem::CheckFailed(_) => condition::AUTHORIZED,
+        }
+    }
+
+    /// Whether each further attempt counts towards locking the account.
+    pub fn is_counted(&self) -> bool {
+        matches!(self, Problem::InvalidLogin(_) | Problem::LoginRefused(_))
+    }
+
+    /// Why nothing was heard from a vCenter.
+    pub(super) fn unreached(error: &Error) -> Self {
+        let text = chain(error);
+        match &error.source {
+            Cause::Connect(_) | Cause::Broken(_) => Problem::Unreachable(text),
+            Cause::Timeout(limit) => {
+                Problem::Timeout { server: error.server.to_string(), seconds: limit.as_secs() }
+            }
+            Cause::Untrusted(source) if text.contains("Expired") || chain(&**source).contains("xpired") => {
+                Problem::CertificateExpired(text)
+            }
+            Cause::Untrusted(_) => Problem::CertificateUntrusted(text),
+            Cause::Setup(_) => Problem::BadSettings(text),
+            _ => Problem::NotAVCenter(text),
+        }
+    }
+
+    /// Why a login did not work.
+    pub(super) fn refused(error: &Error) -> Self {
+        match error.fault().map(|fault| &fault.kind) {
+            Some(FaultKind::InvalidLogin) => Problem::InvalidLogin(chain(error)),
+            Some(_) => Problem::LoginRefused(chain(error)),
+            None => Problem::unreached(error),
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! Applying objects, and deleting what is no longer wanted.
+
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use kube::api::{ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams};
+use kube::{Api, Client, ResourceExt};
+use slipway_api::slipway::vdo_status::Failure;
+use slipway_assets::drivers::object::DRIVER_LABEL;
+use slipway_assets::drivers::{Object, cloud, storage};
+use slipway_config::matrix::Driver;
+
+use super::MANAGER;
+use super::choose::failure;
+use crate::csr::approve::{AccessError, call, or_absent};
+use crate::text::chain;
+
+/// Kinds of objects that drivers consist of: group and version, kind, plural, and whether they are in a namespace.
+/// In reverse it is the order in which they are deleted.
+const KINDS: [(&str, &str, &str, bool); 14] = [
+    ("storage.k8s.io/v1", "CSIDriver", "csidrivers", false),
+    ("v1", "ServiceAccount", "serviceaccounts", true),
+    ("rbac.authorization.k8s.io/v1", "ClusterRole", "clusterroles", false),
+    ("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "clusterrolebindings", false),
+    ("rbac.authorization.k8s.io/v1", "Role", "roles", true),
+    ("rbac.authorization.k8s.io/v1", "RoleBinding", "rolebindings", true),
+    ("v1", "ConfigMap", "configmaps", true),
+    ("v1", "Secret", "secrets", true),
+    ("v1", "Service", "services", true),
+    ("policy/v1", "PodDisruptionBudget", "poddisruptionbudgets", true),
+    ("apps/v1", "Deployment", "deployments", true),
+    ("apps/v1", "DaemonSet", "daemonsets", true),
+    ("storage.k8s.io/v1", "StorageClass", "storageclasses", false),
+    (
+        "admissionregistration.k8s.io/v1",
+        "ValidatingWebhookConfiguration",
+        "validatingwebhookconfigurations",
+        false,
+    ),
+];
+
+/// Kind, namespace and name.
+type Key = (String, Option<String>, String);
+
+/// An object that carries our label.
+#[derive(Debug, Clone)]
+pub struct Live {
+    pub key: Key,
+    pub driver: String,
+    /// Changes when anybody changes the object.
+    mark: String,
+    resource: ApiResource,
+}
+
+fn resource(api_version: &str, kind: &str, plural: &str) -> ApiResource {
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    ApiResource {
+        group: group.to_owned(),
+        version: version.to_owned(),
+        api_version: api_version.to_owned(),
+        kind: kind.to_owned(),
+        plural: plural.to_owned(),
+    }
+}
+
+fn api(client: &Client, resource: &ApiResource, namespace: Option<&str>) -> Api<DynamicObject> {
+    match namespace {
+        Some(namespace) => Api::namespaced_with(client.clone(), namespace, resource),
+        None => Api::all_with(client.clone(), resource),
+    }
+}
+
+/// A generation where there is one: the status of pods changes all the time.
+fn mark(object: &impl ResourceExt) -> String {
+    let generation = object.meta().generation.map(|generation| generation.to_string());
+    generation.or_else(|| object.resource_version()).unwrap_or_default()
+}
+
+/// Everything that carries our label.
+pub async fn live(client: &Client) -> Result<Vec<Live>, AccessError> {
+    let labelled = ListParams::default().labels(DRIVER_LABEL);
+    let mut lists = Vec::new();
+    for (api_version, kind, plural, namespaced) in KINDS {
+        let resource = resource(api_version, kind, plural);
+        let places: &[Option<&str>] =
+            if namespaced { &[Some(cloud::NAMESPACE), Some(storage::NAMESPACE)] } else { &[None] };
+        for place in places {
+            let (api, resource, labelled) =
+                (api(client, &resource, *place), resource.clone(), labelled.clone());
+            lists.push(async move {
+                let found = call(&format!("listing {plural}"), api.list_metadata(&labelled)).await;
+                // A namespace that is not there yet holds nothing.
+                or_absent(found.map(|found| found.items)).map(|items| (resource, items))
+            });
+        }
+    }
+    let mut found = Vec::new();
+    for (resource, items) in futures_util::future::try_join_all(lists).await? {
+        found.extend(items.into_iter().map(|object| Live {
+            key: (resource.kind.clone(), object.namespace(), object.name_any()),
+            driver: object.labels().get(DRIVER_LABEL).cloned().unwrap_or_default(),
+            mark: mark(&object),
+            resource: resource.clone(),
+        }));
+    }
+    Ok(found)
+}
+
+/// The value of our label for a driver.
+pub fn label(driver: Driver) -> &'static str {
+    match driver {
+        Driver::CloudProvider => "cloud-provider",
+        Driver::StorageProvider => "storage-provider",
+    }
+}
+
+/// What was applied, so that only what differs is applied again.
+#[derive(Debug, Default)]
+pub struct Ledger {
+    applied: BTreeMap<Key, (u64, String)>,
+}
+
+impl Ledger {
+    /// Forgets everything: the next time all objects are applied.
+    pub fn clear(&mut self) {
+        self.applied.clear();
+    }
+
+    /// Applies, in order, what is new, or not as it was left. Everything that did not work is named.
+    pub async fn apply(
+        &mut self,
+        client: &Client,
+        driver: Driver,
+        objects: &[Object],
+        live: &[Live],
+    ) -> (usize, Vec<Failure>) {
+        let (mut changed, mut failures) = (0, Vec::new());
+        for object in objects {
+            let key: Key = (object.kind.to_owned(), object.namespace.clone(), object.name.clone());
+            let mut hasher = DefaultHasher::new();
+            object.value.to_string().hash(&mut hasher);
+            let wanted = hasher.finish();
+            // Namespaces are not listed: others have them too.
+            let is = live.iter().find(|live| live.key == key).map(|live| live.mark.as_str());
+            let known = self.applied.get(&key).filter(|(hash, _)| *hash == wanted);
+            if known.is_some_and(|(_, left)| object.kind == "Namespace" || is == Some(left)) {
+                continue;
+            }
+            let resource = resource(object.api_version, object.kind, object.plural);
+            let api = api(client, &resource, object.namespace.as_deref());
+            let parameters = PatchParams::apply(MANAGER).force();
+            let doing = format!("applying {}", object.describe());
+            let patch = Patch::Apply(&object.value);
+            match call(&doing, api.patch(&object.name, &parameters, &patch)).await {
+                Ok(applied) => {
+                    let left = mark(&applied);
+                    if is != Some(left.as_str()) {
+                        changed += 1;
+                        tracing::info!(driver = %driver, object = object.describe(), "applied");
+                    }
+                    self.applied.insert(key, (wanted, left));
+                }
+                Err(error) => {
+                    self.applied.remove(&key);
+                    let remedy = "look at the operator's log, and at who else changes this object";
+                    failures.push(failure(driver.key(), "NotApplied", &chain(&error), Some(remedy)));
+                }
+            }
+        }
+        (changed, failures)
+    }
+
+    /// Deletes what belongs to a driver and is not among the objects, the last made first.
+    pub async fn prune(
+        &mut self,
+        client: &Client,
+        driver: Driver,
+        objects: &[Object],
+        live: &[Live],
+    ) -> Vec<Failure> {
+        let mut failures = Vec::new();
+        let wanted = |key: &Key| {
+            objects.iter().any(|object| {
+                (object.kind, &object.namespace, &object.name) == (key.0.as_str(), &key.1, &key.2)
+            })
+        };
+        for live in live.iter().rev().filter(|live| live.driver == label(driver) && !wanted(&live.key)) {
+            let (kind, namespace, name) = &live.key;
+            let api = api(client, &live.resource, namespace.as_deref());
+            let doing = format!("deleting {kind} {name}");
+            let deleted = call(&doing, api.delete(name, &DeleteParams::background())).await;
+            match or_absent(deleted.map(|_| ())) {
+                Ok(()) => tracing::info!(driver = %driver, kind, name, "deleted"),
+                Err(error) => failures.push(failure(driver.key(), "NotPruned", &chain(&error), None)),
+            }
+            self.applied.remove(&live.key);
+        }
+        failures
+    }
+}

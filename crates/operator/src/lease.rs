@@ -1,0 +1,200 @@
+//! One operator at a time: a Lease that its holder renews.
+//!
+//! Clocks of other machines are not trusted. A lease has run out when it has not changed for its own duration, as seen
+//! from here.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
+use kube::api::PostParams;
+use kube::{Api, Client};
+use tokio::time::{Instant, timeout};
+
+/// How fast a holder is replaced.
+#[derive(Debug, Clone, Copy)]
+pub struct Pace {
+    /// After this time without renewal another one takes over.
+    pub duration: Duration,
+    /// After this time without renewal the holder gives up, before another one can take over.
+    pub deadline: Duration,
+    /// Between two attempts.
+    pub retry: Duration,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Pace {
+            duration: Duration::from_secs(15),
+            deadline: Duration::from_secs(10),
+            retry: Duration::from_secs(2),
+        }
+    }
+}
+
+/// A lease that is wanted, and perhaps held.
+#[derive(Debug)]
+pub struct Lock {
+    leases: Api<Lease>,
+    name: String,
+    identity: String,
+    pace: Pace,
+    /// The lease as it was last seen to change, and when.
+    seen: Option<(Option<String>, Instant)>,
+}
+
+/// What is to be done about a lease.
+#[derive(Debug, PartialEq, Eq)]
+enum Claim {
+    Create,
+    /// It is ours already: say that we are alive.
+    Renew,
+    /// Nobody renews it.
+    Take,
+    Wait,
+}
+
+fn claim(spec: Option<&LeaseSpec>, identity: &str, unchanged: Duration) -> Claim {
+    let Some(spec) = spec else { return Claim::Create };
+    let duration = Duration::from_secs(spec.lease_duration_seconds.unwrap_or(0).try_into().unwrap_or(0));
+    match spec.holder_identity.as_deref() {
+        Some(holder) if holder == identity => Claim::Renew,
+        None | Some("") => Claim::Take,
+        Some(_) if unchanged > duration => Claim::Take,
+        Some(_) => Claim::Wait,
+    }
+}
+
+impl Lock {
+    pub fn new(client: Client, namespace: &str, name: &str, identity: &str, pace: Pace) -> Self {
+        Lock {
+            leases: Api::namespaced(client, namespace),
+            name: name.to_owned(),
+            identity: identity.to_owned(),
+            pace,
+            seen: None,
+        }
+    }
+
+    /// Waits until the lease is ours.
+    pub async fn acquire(&mut self) {
+        loop {
+            match self.attempt().await {
+                Ok(true) => return,
+                Ok(false) => {}
+                Err(error) => tracing::debug!(%error, "the lease cannot be had now"),
+            }
+            tokio::time::sleep(self.pace.retry).await;
+        }
+    }
+
+    /// Renews the lease, and is over when that no longer works.
+    pub async fn hold(&mut self) {
+        let mut renewed = Instant::now();
+        while renewed.elapsed() < self.pace.deadline {
+            tokio::time::sleep(self.pace.retry).await;
+            match self.attempt().await {
+                Ok(true) => renewed = Instant::now(),
+                Ok(false) => return,
+                Err(error) => tracing::warn!(%error, "the lease was not renewed"),
+            }
+        }
+    }
+
+    /// Gives it up, so that nobody has to wait.
+    pub async fn release(&mut self) {
+        let lease = timeout(self.pace.retry, self.leases.get_opt(&self.name)).await;
+        let Ok(Ok(Some(mut lease))) = lease else { return };
+        let spec = lease.spec.get_or_insert_default();
+        if spec.holder_identity.as_deref() == Some(&self.identity) {
+            spec.holder_identity = None;
+            spec.renew_time = Some(MicroTime(Timestamp::now()));
+            // Who cannot say so is replaced a little later.
+            let _ = timeout(self.pace.retry, self.leases.replace(&self.name, &PostParams::default(), &lease))
+                .await;
+        }
+    }
+
+    /// Whether it is ours after one attempt.
+    async fn attempt(&mut self) -> Result<bool, kube::Error> {
+        let limit = self.pace.deadline / 2;
+        let late = |_| kube::Error::Service("the API server does not answer in time".into());
+        let lease = timeout(limit, self.leases.get_opt(&self.name)).await.map_err(late)??;
+        let version = lease.as_ref().and_then(|lease| lease.metadata.resource_version.clone());
+        let unchanged = match &self.seen {
+            Some((seen, since)) if *seen == version => since.elapsed(),
+            _ => {
+                self.seen = Some((version, Instant::now()));
+                Duration::ZERO
+            }
+        };
+        let claim = claim(lease.as_ref().and_then(|lease| lease.spec.as_ref()), &self.identity, unchanged);
+        let now = MicroTime(Timestamp::now());
+        let written = match (claim, lease) {
+            (Claim::Wait, _) => return Ok(false),
+            (_, None) => {
+                let lease = Lease {
+                    metadata: ObjectMeta { name: Some(self.name.clone()), ..ObjectMeta::default() },
+                    spec: Some(self.taken(None, now)),
+                };
+                timeout(limit, self.leases.create(&PostParams::default(), &lease)).await
+            }
+            (claim, Some(mut lease)) => {
+                let spec = lease.spec.take().unwrap_or_default();
+                lease.spec = Some(match claim {
+                    Claim::Renew => LeaseSpec { renew_time: Some(now), ..spec },
+                    _ => self.taken(Some(&spec), now),
+                });
+                timeout(limit, self.leases.replace(&self.name, &PostParams::default(), &lease)).await
+            }
+        };
+        match written.map_err(late)? {
+            Ok(lease) => {
+                self.seen = Some((lease.metadata.resource_version, Instant::now()));
+                Ok(true)
+            }
+            // Somebody was faster.
+            Err(kube::Error::Api(status)) if status.code == 409 => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn taken(&self, before: Option<&LeaseSpec>, now: MicroTime) -> LeaseSpec {
+        LeaseSpec {
+            holder_identity: Some(self.identity.clone()),
+            lease_duration_seconds: i32::try_from(self.pace.duration.as_secs()).ok(),
+            acquire_time: Some(now.clone()),
+            renew_time: Some(now),
+            lease_transitions: Some(
+                before.map_or(0, |before| before.lease_transitions.unwrap_or(0).saturating_add(1)),
+            ),
+            ..LeaseSpec::default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use k8s_openapi::api::coordination::v1::LeaseSpec;
+    use rstest::rstest;
+
+    use super::{Claim, claim};
+
+    #[rstest]
+    #[case::none(None, 0, Claim::Create)]
+    #[case::released(Some(None), 0, Claim::Take)]
+    #[case::ours(Some(Some("me")), 99, Claim::Renew)]
+    #[case::alive(Some(Some("you")), 14, Claim::Wait)]
+    #[case::silent(Some(Some("you")), 16, Claim::Take)]
+    fn who_may_hold_it(#[case] holder: Option<Option<&str>>, #[case] seconds: u64, #[case] expected: Claim) {
+        let spec = holder.map(|holder| LeaseSpec {
+            holder_identity: holder.map(str::to_owned),
+            lease_duration_seconds: Some(15),
+            ..LeaseSpec::default()
+        });
+        assert_eq!(claim(spec.as_ref(), "me", Duration::from_secs(seconds)), expected);
+    }
+}

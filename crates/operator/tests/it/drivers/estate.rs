@@ -1,0 +1,267 @@
+//! A cluster on two vCenters, and the operator in it.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use slipway_assets::drivers::signature::{PublicKey, draw, sign};
+use slipway_config::secret::Secret;
+use slipway_operator::csr::approve::connect;
+use slipway_operator::drivers::matrix::Place;
+use slipway_operator::manager::{End, Settings};
+use slipway_operator::metrics::Metrics;
+use slipway_operator::{connections, drivers, lease, manager};
+use slipway_testkit::control_plane::{Beside, ControlPlane, Options};
+use slipway_testkit::process::eventually;
+use slipway_testkit::vcenter::{ADMINISTRATOR, VCenter};
+use tokio::runtime::Runtime;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+pub(super) const PATIENCE: Duration = Duration::from_secs(90);
+pub(super) const NAMESPACE: &str = "slipway-system";
+pub(super) const NORTH: &str = "42166f45-6f10-6d46-4b2d-7f7e4f5b7a01";
+pub(super) const SOUTH: &str = "42166f45-6f10-6d46-4b2d-7f7e4f5b7a02";
+
+/// Five lines.
+pub(super) const CONFIG: &str = "apiVersion: slipway.dev/v1alpha1
+kind: VDOConfig
+metadata: {name: cluster}
+spec:
+  {cloudProvider: {}, storageProvider: {topologyCategories: [k8s-region, k8s-zone]}}
+";
+
+pub(super) fn inventory(name: &str, uuid: &str, address: &str) -> Value {
+    json!({
+        "vcenter": {"version": "8.0.3"},
+        "users": [{"name": "driver", "password": "Str0ng!"}],
+        "permissions": [{"principal": "VSPHERE.LOCAL\\driver", "role": "ReadOnly", "entity": "/"}],
+        "categories": [{"name": "k8s-region"}, {"name": "k8s-zone"}],
+        "datacenters": [{
+            "name": name,
+            "clusters": [{"name": "compute", "hosts": [{"name": "esx"}]}],
+            "datastores": [{"name": "fast"}],
+            "networks": [{"name": "net"}],
+            "vms": [{"name": name, "cluster": "compute", "datastore": "fast", "power": "on", "hostname": name,
+                     "ips": [address], "uuid": uuid, "networks": ["net"]}],
+        }],
+    })
+}
+
+/// A cluster, its vCenters, and whoever operates it.
+pub(super) struct Estate {
+    pub(super) plane: ControlPlane,
+    pub(super) north: VCenter,
+    pub(super) south: VCenter,
+    runtime: Runtime,
+    operator: Option<(watch::Sender<bool>, JoinHandle<End>)>,
+    key: Secret,
+    public: PublicKey,
+    copies: u32,
+}
+
+impl Estate {
+    /// With the definitions and the rights as they are in the repository, and no operator yet.
+    pub(super) fn new() -> Self {
+        let beside = &[Beside::Controllers, Beside::Scheduler, Beside::Kwok];
+        let plane = ControlPlane::start(Options { beside, ..Options::default() }).unwrap();
+        let deploy = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy");
+        for entry in fs_err::read_dir(format!("{deploy}/crds")).unwrap() {
+            plane.kubectl().apply(&fs_err::read_to_string(entry.unwrap().path()).unwrap()).unwrap();
+        }
+        plane
+            .kubectl()
+            .apply(&fs_err::read_to_string(format!("{deploy}/operator/rbac.yaml")).unwrap())
+            .unwrap();
+        let wait = ["wait", "--for=condition=Established", "--timeout=60s", "crd", "--all"];
+        plane.kubectl().run(&wait).unwrap();
+        let north = VCenter::start_beside(&inventory("north", NORTH, "10.0.0.5"), &plane).unwrap();
+        let south = VCenter::start_beside(&inventory("south", SOUTH, "10.0.1.5"), &plane).unwrap();
+        let (key, public) = draw().unwrap();
+        let runtime = Runtime::new().unwrap();
+        let estate = Estate { plane, north, south, runtime, operator: None, key, public, copies: 0 };
+        estate.credentials("north", ADMINISTRATOR);
+        estate.credentials("south", ADMINISTRATOR);
+        estate.connection("north", "127.0.0.1", &estate.north);
+        estate.connection("south", "localhost", &estate.south);
+        estate
+    }
+
+    pub(super) fn credentials(&self, name: &str, (user, password): (&str, &str)) {
+        let secret = json!({
+            "apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/basic-auth",
+            "metadata": {"name": name, "namespace": NAMESPACE},
+            "stringData": {"username": user, "password": password},
+        });
+        self.plane.kubectl().apply_value(&secret).unwrap();
+    }
+
+    pub(super) fn connection(&self, name: &str, server: &str, vcenter: &VCenter) {
+        let ca = fs_err::read_to_string(vcenter.ca_file()).unwrap();
+        let map = json!({
+            "apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {"name": name, "namespace": NAMESPACE}, "data": {"ca.crt": ca},
+        });
+        self.plane.kubectl().apply_value(&map).unwrap();
+        let connection = json!({
+            "apiVersion": "slipway.dev/v1alpha1", "kind": "VSphereConnection",
+            "metadata": {"name": name, "namespace": NAMESPACE},
+            "spec": {
+                "server": server, "port": vcenter.port(), "datacenters": [name],
+                "credentialsSecret": {"name": name}, "tls": {"caBundle": {"name": name}},
+            },
+        });
+        self.plane.kubectl().apply_value(&connection).unwrap();
+    }
+
+    /// A node as its kubelet registers it; kwok keeps it alive.
+    pub(super) fn node(&self, name: &str, uuid: &str, provider: Option<&str>, initialised: bool) {
+        let taint = json!({
+            "key": "node.cloudprovider.kubernetes.io/uninitialized", "value": "true", "effect": "NoSchedule",
+        });
+        let taints = if initialised { Vec::new() } else { vec![taint] };
+        let mut labels = json!({"node-role.kubernetes.io/control-plane": "", "kubernetes.io/os": "linux", "kubernetes.io/hostname": name});
+        if initialised && provider.is_some_and(|provider| provider.starts_with("vsphere://")) {
+            labels["node.kubernetes.io/instance-type"] = json!("vsphere-vm");
+        }
+        if provider.is_some_and(|provider| provider.starts_with("metal://")) {
+            labels = json!({"kubernetes.io/os": "linux", "kubernetes.io/hostname": name});
+        }
+        let node = json!({
+            "apiVersion": "v1", "kind": "Node",
+            "metadata": {"name": name, "annotations": {"kwok.x-k8s.io/node": "fake"}, "labels": labels},
+            "spec": {"taints": taints, "providerID": provider},
+            "status": {
+                "allocatable": {"cpu": "8", "memory": "32Gi", "pods": "110"},
+                "capacity": {"cpu": "8", "memory": "32Gi", "pods": "110"},
+                "nodeInfo": {
+                    "systemUUID": uuid, "machineID": "", "bootID": "", "kernelVersion": "", "osImage": "",
+                    "containerRuntimeVersion": "", "kubeletVersion": "v1.34.4", "kubeProxyVersion": "",
+                    "operatingSystem": "linux", "architecture": "amd64",
+                },
+            },
+        });
+        let file = self.plane.scratch().write(&format!("{name}.json"), node.to_string()).unwrap();
+        self.plane.kubectl().run(&["create", "--filename", file.to_str().unwrap()]).unwrap();
+    }
+
+    /// The matrix of the operator: the built-in one, without the versions of the storage driver above this one.
+    pub(super) fn matrix(&self, newest: &str) {
+        let mut matrix = slipway_config::yaml::from_yaml(slipway_config::matrix::EMBEDDED).unwrap();
+        let rows = matrix["storageProvider"].as_array_mut().unwrap();
+        let newest: semver::Version = newest.parse().unwrap();
+        rows.retain(|row| row["version"].as_str().unwrap().parse::<semver::Version>().unwrap() <= newest);
+        self.signed(&matrix.to_string());
+    }
+
+    pub(super) fn signed(&self, text: &str) {
+        let (signature, _) = sign(text, &self.key).unwrap();
+        self.publish(text, &signature);
+    }
+
+    pub(super) fn publish(&self, text: &str, signature: &str) {
+        let map = json!({
+            "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "matrix", "namespace": NAMESPACE},
+            "data": {"matrix.yaml": text, "matrix.yaml.sig": signature},
+        });
+        self.plane.kubectl().apply_value(&map).unwrap();
+    }
+
+    /// Starts the operator as its own account.
+    pub(super) fn operate(&mut self, step: Duration) {
+        let account = format!("system:serviceaccount:{NAMESPACE}:slipway-operator");
+        let kubeconfig = self.plane.kubeconfig_for(&account, Some("system:serviceaccounts")).unwrap();
+        self.copies += 1;
+        let settings = Settings {
+            namespace: NAMESPACE.to_owned(),
+            identity: format!("copy-{}", self.copies),
+            lease: lease::Pace {
+                duration: Duration::from_secs(2),
+                deadline: Duration::from_millis(1500),
+                retry: Duration::from_millis(200),
+            },
+            connections: Some(connections::Pace {
+                first: Duration::from_millis(500),
+                longest: Duration::from_secs(1),
+                ..connections::Pace::default()
+            }),
+            drivers: Some(drivers::Settings {
+                namespace: NAMESPACE.to_owned(),
+                matrix: Place::ConfigMap("matrix".to_owned()),
+                keys: vec![self.public.clone()],
+                pace: drivers::Pace { rest: Duration::from_secs(1), step, redeploy: Duration::from_mins(1) },
+            }),
+            csr: None,
+        };
+        let (stop, stopped) = watch::channel(false);
+        let running = self.runtime.spawn(async move {
+            let client = connect(Some(&kubeconfig), None).await.unwrap();
+            manager::run(client, settings, Metrics::default(), stopped).await
+        });
+        self.operator = Some((stop, running));
+    }
+
+    /// Ends the operator as a signal does.
+    pub(super) fn stop(&mut self) -> Option<End> {
+        let (stop, running) = self.operator.take()?;
+        stop.send(true).unwrap();
+        Some(self.runtime.block_on(running).unwrap())
+    }
+
+    /// Ends the operator as a power cut does.
+    pub(super) fn kill(&mut self) {
+        if let Some((_, running)) = self.operator.take() {
+            running.abort();
+        }
+    }
+
+    pub(super) fn get(&self, kind: &str, namespace: &str, name: &str) -> Value {
+        self.plane.kubectl().json(&["get", kind, name, "--namespace", namespace]).unwrap_or_default()
+    }
+
+    pub(super) fn config(&self) -> Value {
+        self.plane.kubectl().json(&["get", "vdo", "cluster"]).unwrap()
+    }
+
+    /// Waits until a condition of the VDOConfig has this status.
+    pub(super) fn wait_for(&self, condition: &str, status: &str) -> Value {
+        self.wait_until(&format!("{condition} is {status}"), |config| {
+            condition_of(&config["status"], condition)["status"] == status
+        })
+    }
+
+    pub(super) fn wait_until(&self, what: &str, is: impl Fn(&Value) -> bool) -> Value {
+        eventually(what, PATIENCE, || {
+            let config = self.config();
+            Ok(is(&config).then_some(config))
+        })
+        .unwrap_or_else(|error| panic!("{error:#}: {:#}", self.config()["status"]))
+    }
+
+    /// Waits until a connection is ready, or not for this reason.
+    pub(super) fn wait_for_connection(&self, name: &str, reason: &str) -> Value {
+        let get = || self.get("vsphereconnection", NAMESPACE, name);
+        eventually(&format!("{name} is {reason}"), PATIENCE, || {
+            let connection = get();
+            let ready = condition_of(&connection["status"], "Ready").clone();
+            Ok((ready["reason"] == reason).then_some(ready))
+        })
+        .unwrap_or_else(|error| panic!("{error:#}: {:#}", get()["status"]))
+    }
+
+    pub(super) fn patch(&self, kind: &str, name: &str, patch: &Value) {
+        let patch = patch.to_string();
+        let arguments = ["patch", kind, name, "--namespace", NAMESPACE, "--type", "merge", "--patch", &patch];
+        self.plane.kubectl().run(&arguments).unwrap();
+    }
+}
+
+impl Drop for Estate {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+pub(super) fn condition_of<'c>(status: &'c Value, about: &str) -> &'c Value {
+    let conditions = status["conditions"].as_array();
+    conditions.and_then(|all| all.iter().find(|one| one["type"] == about)).unwrap_or(&Value::Null)
+}

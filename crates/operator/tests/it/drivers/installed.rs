@@ -1,0 +1,160 @@
+//! From five lines to drivers that strangers accept.
+
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+use slipway_operator::manager::End;
+use slipway_testkit::ccm;
+use slipway_testkit::process::eventually;
+use slipway_testkit::reader::Reader;
+
+use super::estate::{CONFIG, Estate, NORTH, PATIENCE, SOUTH, condition_of};
+
+fn pods_on(estate: &Estate, node: &str) -> Vec<String> {
+    let arguments = ["get", "pods", "--namespace", "vmware-system-csi", "--field-selector"];
+    let selector = format!("spec.nodeName={node}");
+    let pods = estate.plane.kubectl().json(&[&arguments[..], &[&selector]].concat()).unwrap();
+    let names = pods["items"].as_array().unwrap().iter();
+    names.map(|pod| pod["metadata"]["labels"]["app"].as_str().unwrap_or_default().to_owned()).collect()
+}
+
+/// Two vCenters and five lines: both drivers become available; the real cloud controller manager, with the very files the
+/// operator wrote, initialises nodes on both vCenters; the storage driver's reader takes its Secret; a machine of another
+/// kind stays as it is. Then somebody meddles, and it is repaired; and a driver that is no longer wanted goes.
+#[test]
+fn five_lines_are_enough() {
+    assert_eq!(CONFIG.lines().count(), 5);
+    let mut estate = Estate::new();
+    estate.node("north", NORTH, None, false);
+    estate.node("south", SOUTH, None, false);
+    estate.node("metal", "5d0c1f00-0000-4000-8000-3cecef112233", Some("metal://rack-7"), true);
+    estate.matrix("3.7.0");
+    estate.plane.kubectl().apply(CONFIG).unwrap();
+    estate.operate(Duration::from_mins(5));
+
+    let config = eventually("the cloud provider's configuration", PATIENCE, || {
+        let map = estate.get("configmap", "kube-system", "vsphere-cloud-config");
+        Ok(map["data"]["vsphere.conf"].as_str().map(str::to_owned))
+    })
+    .unwrap_or_else(|error| panic!("{error:#}: {:#}", estate.config()["status"]));
+    eventually("its authorities on this machine", PATIENCE, || Ok(Some(()))).unwrap();
+    // The pod would have the authorities in a mounted folder.
+    let map = estate.get("configmap", "kube-system", "vsphere-cloud-config");
+    let mut local = config.clone();
+    for (key, pem) in map["data"].as_object().unwrap().iter().filter(|(key, _)| key.ends_with(".crt")) {
+        let file = estate.plane.scratch().write(key, pem.as_str().unwrap()).unwrap();
+        local = local.replace(&format!("/etc/cloud/{key}"), file.to_str().unwrap());
+    }
+    let account = "system:serviceaccount:kube-system:cloud-controller-manager";
+    let kubeconfig = estate.plane.kubeconfig_for(account, Some("system:serviceaccounts")).unwrap();
+    eventually("the cloud provider's Secret", PATIENCE, || {
+        let secret = estate.get("secret", "kube-system", "vsphere-cloud-secret");
+        Ok(secret["data"].is_object().then_some(()))
+    })
+    .unwrap();
+    ccm::start_as(&mut estate.plane, &local, &kubeconfig, &[("SKIP_NODE_DELETION", "true")]).unwrap();
+    for (name, uuid) in [("north", NORTH), ("south", SOUTH)] {
+        eventually(&format!("{name} is initialised"), PATIENCE, || {
+            let node = estate.get("node", "", name);
+            Ok((node["spec"]["providerID"] == format!("vsphere://{uuid}")).then_some(()))
+        })
+        .unwrap();
+    }
+
+    let config = estate.wait_for("Available", "True");
+    let config = if condition_of(&config["status"], "Progressing")["status"] == "True" {
+        estate.wait_for("Progressing", "False")
+    } else {
+        config
+    };
+    let status = &config["status"];
+    assert_eq!(condition_of(status, "Degraded")["status"], "False", "{status:#}");
+    assert_eq!(status["cloudProvider"]["deployedVersion"], "1.34.0", "{status:#}");
+    assert_eq!(status["storageProvider"]["deployedVersion"], "3.7.0", "{status:#}");
+    let counts = &status["nodes"];
+    assert_eq!(
+        (counts["ready"].as_u64(), counts["pending"].as_u64(), counts["skipped"].as_u64()),
+        (Some(2), Some(0), Some(1)),
+        "{counts:#}"
+    );
+    assert_eq!(counts["skippedNames"], json!(["metal"]));
+    assert_eq!(pods_on(&estate, "metal"), Vec::<String>::new());
+    assert!(pods_on(&estate, "north").contains(&"vsphere-csi-node".to_owned()));
+
+    let secret = estate.get("secret", "vmware-system-csi", "vsphere-config-secret");
+    let text = STANDARD.decode(secret["data"]["csi-vsphere.conf"].as_str().unwrap()).unwrap();
+    let text = String::from_utf8(text).unwrap();
+    // The reader looks at the files.
+    let answers = Reader::start("csi-reader").unwrap().read_all("csi", &[text.clone()]).unwrap();
+    assert!(answers[0].ok, "{}: {text}", answers[0].error);
+
+    drift_is_repaired(&estate);
+    idle_is_silent(&estate);
+    a_driver_that_is_not_wanted_goes(&estate);
+    assert_eq!(estate.stop(), Some(End::Told));
+    let lease = estate.get("lease", "slipway-system", "slipway-operator");
+    assert_eq!(lease["spec"]["holderIdentity"], Value::Null, "given up at the end");
+}
+
+fn drift_is_repaired(estate: &Estate) {
+    let set = || estate.get("daemonset", "vmware-system-csi", "vsphere-csi-node");
+    let image = set()["spec"]["template"]["spec"]["containers"][0]["image"].clone();
+    let kubectl = estate.plane.kubectl();
+    let name = set()["spec"]["template"]["spec"]["containers"][0]["name"].as_str().unwrap().to_owned();
+    let container = format!("{name}=example.com/other:v1");
+    kubectl
+        .run(&["set", "image", "daemonset/vsphere-csi-node", &container, "--namespace=vmware-system-csi"])
+        .unwrap();
+    kubectl.run(&["delete", "secret", "vsphere-config-secret", "--namespace=vmware-system-csi"]).unwrap();
+    kubectl.run(&["delete", "clusterrole", "vsphere-csi-node-cluster-role"]).unwrap();
+    eventually("what was changed is as before", PATIENCE, || {
+        let back = set()["spec"]["template"]["spec"]["containers"][0]["image"] == image;
+        let secret = estate.get("secret", "vmware-system-csi", "vsphere-config-secret")["data"].is_object();
+        let role = estate.get("clusterrole", "", "vsphere-csi-node-cluster-role")["rules"].is_array();
+        Ok((back && secret && role).then_some(()))
+    })
+    .unwrap();
+}
+
+/// With both connections valid no vCenter is asked anything before the next validation, twenty minutes later, and a
+/// validation is a dozen calls.
+fn idle_is_silent(estate: &Estate) {
+    estate.north.control("DELETE", "/requests", &Value::Null).unwrap();
+    estate.patch("vsphereconnection", "north", &json!({"spec": {"datacenters": null}}));
+    let generation =
+        estate.get("vsphereconnection", "slipway-system", "north")["metadata"]["generation"].clone();
+    eventually("another validation", PATIENCE, || {
+        let connection = estate.get("vsphereconnection", "slipway-system", "north");
+        Ok((connection["status"]["observedGeneration"] == generation).then_some(()))
+    })
+    .unwrap();
+    let ours = || {
+        let requests = estate.north.control("GET", "/requests", &Value::Null).unwrap();
+        let all = requests["requests"].as_array().unwrap().clone();
+        // The cloud controller manager is there as well; it holds sessions of its own.
+        let logins = all.iter().filter(|request| request["method"] == "Login").count();
+        (logins, all.len())
+    };
+    let (logins, calls) = ours();
+    assert!(logins >= 1 && calls <= 40, "{logins} logins, {calls} calls");
+}
+
+fn a_driver_that_is_not_wanted_goes(estate: &Estate) {
+    estate.patch("vdo", "cluster", &json!({"spec": {"storageProvider": null}}));
+    eventually("the storage driver is gone", PATIENCE, || {
+        let there = estate.plane.kubectl().json(&[
+            "get",
+            "deployments,daemonsets,secrets,configmaps,csidrivers,validatingwebhookconfigurations,clusterroles",
+            "--all-namespaces",
+            "--selector=slipway.dev/driver=storage-provider",
+        ])?;
+        Ok(there["items"].as_array().is_some_and(Vec::is_empty).then_some(()))
+    })
+    .unwrap();
+    assert!(estate.get("namespace", "", "vmware-system-csi")["metadata"].is_object(), "namespaces stay");
+    assert!(estate.get("daemonset", "kube-system", "vsphere-cloud-controller-manager")["spec"].is_object());
+    let config = estate.wait_until("one driver left", |config| config["status"]["storageProvider"].is_null());
+    assert_eq!(condition_of(&config["status"], "Available")["status"], "True");
+}
