@@ -165,7 +165,7 @@ fn reader() -> [(&'static str, Value); 2] {
 fn node(facts: &Facts, image: &str) -> Value {
     let folder = |name: &str, path: &str| json!({"name": name, "hostPath": {"path": path, "type": "DirectoryOrCreate"}});
     let mount = |name: &str, path: &str| json!({"name": name, "mountPath": path});
-    let mut pod = pod(NODE);
+    let mut pod = pod(NODE, facts);
     pod["hostPID"] = json!(true);
     pod["containers"] = json!([{
         "name": "node",
@@ -224,12 +224,8 @@ fn control_plane(facts: &Facts, image: &str) -> Value {
     approver.push(format!("--bootstrapper={}", facts.bootstrapper()));
     let vips = facts.onprem.iter().flat_map(|onprem| onprem.api_vips.iter().chain(&onprem.ingress_vips));
     approver.extend(vips.map(|vip| format!("--vip={vip}")));
-    let mut pod = pod(CONTROL_PLANE);
+    let mut pod = pod(CONTROL_PLANE, facts);
     pod["nodeSelector"] = json!({"node-role.kubernetes.io/control-plane": ""});
-    // The bootstrap machine has its own.
-    pod["affinity"] = json!({"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
-        {"matchFields": [{"key": "metadata.name", "operator": "NotIn", "values": [facts.bootstrap_name()]}]}
-    ]}}});
     pod["containers"] = json!([
         container("machine-config-server", server, 22624),
         container("csr-approver", approver, 22625)
@@ -247,8 +243,14 @@ fn environment(facts: &Facts) -> Value {
 }
 
 /// A pod in the machine's network, which no taint keeps away.
-fn pod(account: &str) -> Value {
+fn pod(account: &str, facts: &Facts) -> Value {
+    // The bootstrap machine has its agent, and what that takes away must not come back.
+    let elsewhere =
+        json!([{"key": "metadata.name", "operator": "NotIn", "values": [facts.bootstrap_name()]}]);
     json!({
+        "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {
+            "nodeSelectorTerms": [{"matchFields": elsewhere}],
+        }}},
         "serviceAccountName": account,
         "hostNetwork": true,
         "dnsPolicy": "Default",

@@ -35,6 +35,8 @@ const DEFINITIONS: [&str; 25] = [
     "containerized-data-importer/datavolumes.cdi.kubevirt.io",
 ];
 
+const DEFINITION: &str = "CustomResourceDefinition";
+
 /// Namespaces that the release brings.
 const NAMESPACES: [&str; 4] =
     ["openshift-config", "openshift-machine-api", "openshift-machine-config-operator", "tenant-raft"];
@@ -48,12 +50,32 @@ fn every_object_is_accepted() {
         plane.kubectl().run(&["create", "namespace", name]).unwrap();
     }
     for (name, config) in ALL {
-        let objects = objects(config);
+        let mut objects = objects(config);
+        objects.retain(|object| object["kind"] != DEFINITION);
         let list = json!({"apiVersion": "v1", "kind": "List", "items": objects}).to_string();
         let applied = plane.kubectl().apply(&list).unwrap_or_else(|error| panic!("{name}: {error}"));
         assert_eq!(applied.lines().count(), objects.len(), "{name}: {applied}");
         clean(&plane, &objects);
     }
+}
+
+/// A cluster without those definitions is given ours, and they take the same objects.
+#[test]
+fn our_definitions_take_our_objects() {
+    let plane = ControlPlane::start(Options::default()).unwrap();
+    let mut objects = objects(fixtures::KUBERNETES);
+    objects.retain(|object| {
+        let version = object["apiVersion"].as_str().unwrap();
+        !version.starts_with("cluster.x-k8s.io/") && !version.starts_with("infrastructure.")
+    });
+    let (definitions, others): (Vec<Value>, Vec<Value>) =
+        objects.into_iter().partition(|object| object["kind"] == DEFINITION);
+    let list = |items: &[Value]| json!({"apiVersion": "v1", "kind": "List", "items": items}).to_string();
+    plane.kubectl().apply(&list(&definitions)).unwrap();
+    let wait = ["wait", "--for=condition=Established", "--timeout=60s", "customresourcedefinitions", "--all"];
+    plane.kubectl().run(&wait).unwrap();
+    let applied = plane.kubectl().apply(&list(&others)).unwrap();
+    assert_eq!(applied.lines().count(), others.len(), "{applied}");
 }
 
 /// The API server does refuse what it does not know: the test above can fail.

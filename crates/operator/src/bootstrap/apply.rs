@@ -161,23 +161,19 @@ pub async fn apply(client: &Client, manifests: Vec<Manifest>, say: impl Fn(&str)
 }
 
 /// Applies an object, forcing fields that others have.
-pub async fn apply_one(
+async fn apply_one(
     client: &Client,
     manifest: &Manifest,
     kinds: &mut HashMap<GroupVersionKind, (ApiResource, Scope)>,
 ) -> Result<(), AccessError> {
     let doing = format!("applying {}", manifest.title());
-    let (resource, scope) = match kinds.get(&manifest.kind) {
-        Some(known) => known.clone(),
-        None => {
-            let (resource, capabilities) = call(
-                &format!("looking for {}", manifest.kind.kind),
-                discovery::pinned_kind(client, &manifest.kind),
-            )
-            .await?;
-            kinds.insert(manifest.kind.clone(), (resource.clone(), capabilities.scope.clone()));
-            (resource, capabilities.scope)
-        }
+    let (resource, scope) = if let Some(known) = kinds.get(&manifest.kind) {
+        known.clone()
+    } else {
+        let doing = format!("looking for {}", manifest.kind.kind);
+        let (resource, capabilities) = call(&doing, discovery::pinned_kind(client, &manifest.kind)).await?;
+        kinds.insert(manifest.kind.clone(), (resource.clone(), capabilities.scope.clone()));
+        (resource, capabilities.scope)
     };
     let api: Api<DynamicObject> = match scope {
         Scope::Namespaced => {
