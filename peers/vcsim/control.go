@@ -171,8 +171,10 @@ func (c *control) handler() http.Handler {
 				return nil, err
 			}
 			return ok, c.power(at, s.State)
+		case "destroy":
+			return ok, c.destroy(at)
 		}
-		return nil, missing(fmt.Errorf("want /vms/…/guest or /vms/…/power"))
+		return nil, missing(fmt.Errorf("want /vms/…/guest, /vms/…/power or /vms/…/destroy"))
 	})
 	handle("POST /datastores/", func(r *http.Request) (any, error) {
 		at, verb, err := c.target(r, "/datastores/")

@@ -60,7 +60,9 @@ func TestMachineEvents(t *testing.T) {
 		t.Fatalf("%+v", on)
 	}
 	do(vm.PowerOff(s.ctx))
-	do(vm.Destroy(s.ctx))
+	if res, err := http.Post(s.ready.ControlURL+"/vms/d/vm/a/destroy", "", nil); err != nil || res.StatusCode != http.StatusOK {
+		t.Fatal(res, err)
+	}
 	rest := s.machineEvents(on[0].Seq, 1000)
 	if len(rest) != 2 || rest[0].Kind != "off" || rest[1].Kind != "gone" || rest[1].Machine != vm.Reference().String() {
 		t.Fatalf("%+v", rest)

@@ -130,6 +130,18 @@ func (e *estate) power(r ref, state string) error {
 	return nil
 }
 
+// destroy removes a VM as its user would.
+func (e *estate) destroy(r ref) error {
+	if _, err := e.vm(r); err != nil {
+		return err
+	}
+	task, err := object.NewVirtualMachine(e.client, r).Destroy(context.Background())
+	if err != nil {
+		return err
+	}
+	return task.Wait(context.Background())
+}
+
 func (e *estate) setDatastore(r ref, s datastoreState) error {
 	ds, ok := e.reg.Get(r).(*simulator.Datastore)
 	if !ok {

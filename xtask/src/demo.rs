@@ -1,5 +1,6 @@
 //! `cargo xtask demo`: the main job, from an install-config to machines on two vCenters and back.
 
+pub(crate) mod boot;
 mod picture;
 
 use std::net::{IpAddr, Ipv4Addr};
@@ -130,8 +131,8 @@ pub(crate) fn run(picture: Option<&Path>) -> anyhow::Result<()> {
 }
 
 /// Everything on the vCenters, as they are asked past their API.
-fn inventories(vcenters: &[VCenter]) -> anyhow::Result<Vec<Vec<Value>>> {
-    vcenters.iter().map(VCenter::objects).collect()
+fn inventories<'a>(vcenters: impl IntoIterator<Item = &'a VCenter>) -> anyhow::Result<Vec<Vec<Value>>> {
+    vcenters.into_iter().map(VCenter::objects).collect()
 }
 
 /// The machines that are no templates, read by pyVmomi.

@@ -13,6 +13,8 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
 
+use demo::boot;
+
 /// Everything a developer of Slipway runs
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask")]
@@ -22,8 +24,20 @@ enum Task {
     /// The main job: a cluster on two simulated vCenters, from preflight to destroy, checked by VMware's own client
     Demo {
         /// Also draw a picture of the terminal
-        #[arg(long, value_name = "FILE")]
+        #[arg(long, value_name = "FILE", conflicts_with = "boot")]
         picture: Option<PathBuf>,
+        /// Go all the way: machines that boot until they are a cluster. Needs root
+        #[arg(long)]
+        boot: bool,
+    },
+    /// Boot a cluster of machines in namespaces, use it, and take it apart. Needs root
+    Lab {
+        /// Machines of the control plane
+        #[arg(long, default_value_t = boot::LARGE.control_plane)]
+        control_plane: u32,
+        /// Workers
+        #[arg(long, default_value_t = boot::LARGE.compute)]
+        compute: u32,
     },
     /// Write the generated reference documentation and manual pages
     Docs {
@@ -99,7 +113,11 @@ enum Bench {
 fn main() -> anyhow::Result<()> {
     match Task::parse() {
         Task::Test => test::run(),
-        Task::Demo { picture } => demo::run(picture.as_deref()),
+        Task::Demo { boot: true, .. } => boot::run(boot::LARGE),
+        Task::Demo { picture, .. } => demo::run(picture.as_deref()),
+        Task::Lab { control_plane, compute } => {
+            boot::run(boot::Size { control_plane, compute, ..boot::LARGE })
+        }
         Task::Docs { check } => test::generated("reference", check),
         Task::Crds { check } => test::generated("definitions", check),
         Task::Peers { names, list } => peers::run(&names, list),

@@ -160,18 +160,14 @@ fn registration(cluster: &Cluster, name: &str, host: Option<&Host>, taints: &[Va
         // Nodes stay tainted until the cloud controller manager has found their machines.
         arguments.push(argument("cloud-provider", "external"));
     }
-    match host {
-        Some(host) => {
-            let addresses: Vec<String> = families(config)
-                .iter()
-                .filter_map(|&family| address(host, family))
-                .map(|a| a.to_string())
-                .collect();
-            arguments.push(argument("node-ip", &addresses.join(",")));
-        }
-        // The first address of the family.
-        None if config.networking.stack.primary() == Family::V6 => arguments.push(argument("node-ip", "::")),
-        None => {}
+    // The others find their addresses themselves, before each start of the kubelet.
+    if let Some(host) = host {
+        let addresses: Vec<String> = families(config)
+            .iter()
+            .filter_map(|&family| address(host, family))
+            .map(|address| address.to_string())
+            .collect();
+        arguments.push(argument("node-ip", &addresses.join(",")));
     }
     json!({
         "name": name,
@@ -195,7 +191,7 @@ fn endpoint(config: &InstallConfig, host: Option<&Host>) -> Value {
 }
 
 /// The families of the cluster, the first one first.
-fn families(config: &InstallConfig) -> Vec<Family> {
+pub(super) fn families(config: &InstallConfig) -> Vec<Family> {
     let stack = config.networking.stack;
     match stack.primary() {
         Family::V4 if stack.is_dual() => vec![Family::V4, Family::V6],

@@ -4,7 +4,7 @@ use secrecy::ExposeSecret;
 use slipway_config::install_config::Platform;
 use slipway_config::net::Family;
 
-use super::{FACTS_FILE, FOLDER, Facts, payload};
+use super::{FACTS_FILE, FOLDER, Facts, kubeadm, payload};
 use crate::ignition::config::{Builder, PRIVATE, PROGRAM, PUBLIC};
 use crate::ignition::proxy;
 use crate::manifests::{has_password, no_proxy, trust_bundle};
@@ -38,7 +38,13 @@ fn add_kubelet(builder: &mut Builder, cluster: &Cluster) {
     builder.file("/usr/local/bin/slipway-resolv.sh", PROGRAM, text!("bin/slipway-resolv.sh"));
     builder.enable("containerd.service");
     builder.enable("kubelet.service");
-    builder.dropin("kubelet.service", "90-slipway.conf", text!("units/kubelet.conf"));
+    builder.file("/usr/local/bin/slipway-node-ip.sh", PROGRAM, text!("bin/slipway-node-ip.sh"));
+    let numbers: Vec<&str> = kubeadm::families(&cluster.config)
+        .into_iter()
+        .map(|family| if family == Family::V4 { "4" } else { "6" })
+        .collect();
+    let dropin = text!("units/kubelet.conf").replace("FAMILIES", &numbers.join(" "));
+    builder.dropin("kubelet.service", "90-slipway.conf", &dropin);
     if let Some(secret) = &cluster.config.pull_secret {
         // The kubelet looks here for logins to registries.
         builder.file("/var/lib/kubelet/config.json", PRIVATE, secret.expose_secret());

@@ -93,11 +93,16 @@ impl Harbour {
         &self.folder
     }
 
-    /// `slipway` with arguments, beside the switch and in the folder above the asset directory.
-    pub fn slipway(&self, arguments: &[&str]) -> Command {
+    /// `slipway` with arguments, beside the switch.
+    pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = self.lab.command(&self.programs.slipway);
         command.args(arguments).env("VCENTER_PASSWORD", ADMINISTRATOR.1);
-        // Whoever enters another network does not keep the folder it was in.
+        command
+    }
+
+    /// The same for the cluster in [`Self::folder`].
+    pub fn slipway(&self, arguments: &[&str]) -> Command {
+        let mut command = self.command(arguments);
         command.arg("--dir").arg(&self.folder);
         command
     }
@@ -130,11 +135,25 @@ impl Harbour {
         Ok(())
     }
 
-    /// Removes a machine made by hand.
-    pub fn power(&self, site: usize, path: &str, state: &str) -> anyhow::Result<()> {
-        let vcenter = self.vcenters.get(site).with_context(|| format!("no site {site}"))?;
-        vcenter.control("POST", &format!("/vms/{path}/power"), &json!({"state": state}))?;
-        Ok(())
+    /// Switches a virtual machine off, wherever it is.
+    pub fn power_off(&self, name: &str) -> anyhow::Result<()> {
+        self.act(name, "power", &json!({"state": "off"}))
+    }
+
+    /// Removes a virtual machine that is off.
+    pub fn destroy(&self, name: &str) -> anyhow::Result<()> {
+        self.act(name, "destroy", &Value::Null)
+    }
+
+    fn act(&self, name: &str, verb: &str, body: &Value) -> anyhow::Result<()> {
+        for vcenter in &self.vcenters {
+            let machine = vcenter.objects()?.into_iter().find(|object| object["name"] == name);
+            if let Some(reference) = machine.as_ref().and_then(|machine| machine["moref"].as_str()) {
+                vcenter.control("POST", &format!("/vms/{reference}/{verb}"), body)?;
+                return Ok(());
+            }
+        }
+        bail!("no vCenter has a virtual machine `{name}`")
     }
 
     /// What went wrong between the vCenters and the machines.

@@ -36,7 +36,7 @@ pub fn manifests() -> Vec<Value> {
                             "name": "routes",
                             "image": IMAGE,
                             "imagePullPolicy": "Never",
-                            "env": [{"name": "NODE", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}],
+                            "env": [{"name": "THIS_NODE", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}],
                             "securityContext": {"capabilities": {"add": ["NET_ADMIN"]}},
                             "volumeMounts": [{"name": "plugins", "mountPath": "/etc/cni/net.d"}],
                         }],

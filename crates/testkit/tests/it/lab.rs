@@ -8,8 +8,7 @@ use slipway_testkit::lab::vsphere::Hypervisor;
 use slipway_testkit::lab::{Firmware, Lab, Settings};
 use slipway_testkit::network::Hosts;
 use slipway_testkit::process::eventually;
-use slipway_testkit::python;
-use slipway_testkit::vcenter::{ADMINISTRATOR, VCenter};
+use slipway_testkit::vcenter::VCenter;
 
 const NAME: &str = "lighthouse.example.com";
 const LIMIT: Duration = Duration::from_secs(30);
@@ -154,15 +153,7 @@ fn what_is_switched_on_in_a_vcenter_boots_in_the_lab() {
     assert!(reached.is_ok(), "machines reach the vCenter by name: {reached:?}");
     power("off");
     eventually("the power is cut", LIMIT, || Ok((!machine.is_on()).then_some(()))).unwrap();
-    let gone = "import ssl, sys\nfrom pyVim.connect import SmartConnect\nfrom pyVim.task import WaitForTask\n\
-        c = SmartConnect(host=sys.argv[1], user=sys.argv[2], pwd=sys.argv[3], sslContext=ssl._create_unverified_context())\n\
-        WaitForTask(c.content.searchIndex.FindByInventoryPath('d/vm/a').Destroy_Task())\n";
-    let output = lab
-        .command(&python::find().unwrap())
-        .args(["-c", gone, VCENTER, ADMINISTRATOR.0, ADMINISTRATOR.1])
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    vcenter.control("POST", "/vms/d/vm/a/destroy", &Value::Null).unwrap();
     eventually("the machine is scrapped", LIMIT, || Ok(lab.machines().is_empty().then_some(()))).unwrap();
     assert!(!machine.disk("/var").exists(), "its disk is wiped");
     assert_eq!(hypervisor.failures(), Vec::<String>::new());

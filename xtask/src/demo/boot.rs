@@ -1,0 +1,346 @@
+//! `cargo xtask demo --boot`: machines that really boot, until they are a cluster, and away again.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+use serde_json::{Value, json};
+use slipway_api::slipway::vdo_config::CloudProvider;
+use slipway_assets::drivers::{Connection, DriverSettings, cloud};
+use slipway_config::install_config::vsphere::Tls;
+use slipway_config::matrix::{Driver, embedded};
+use slipway_testkit::kubectl::Kubectl;
+use slipway_testkit::lab::harbour::{API_VIP, Harbour, Programs, REGION, Wish, server};
+use slipway_testkit::lab::root::{GREETING, WEB};
+use slipway_testkit::lab::{Lab, root as lab_root};
+use slipway_testkit::peers::Peer;
+use slipway_testkit::process::eventually;
+use slipway_testkit::vcenter::{ADMINISTRATOR, VCenter};
+
+use super::inventories;
+use crate::command::{cargo, root, run as run_command};
+
+/// How large a cluster is booted.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Size {
+    pub(crate) control_plane: u32,
+    pub(crate) compute: u32,
+    pub(crate) sites: &'static [&'static str],
+}
+
+/// The one that is shown.
+pub(crate) const LARGE: Size = Size { control_plane: 3, compute: 2, sites: &["north", "south"] };
+/// The one that every run of the tests boots.
+#[cfg(test)]
+const SMALL: Size = Size { control_plane: 1, compute: 1, sites: &["north"] };
+
+const NAME: &str = "harbour";
+/// How long one step of a cluster may take on a busy machine.
+const LIMIT: Duration = Duration::from_mins(5);
+
+/// Builds what is needed, then plays.
+pub(crate) fn run(size: Size) -> anyhow::Result<()> {
+    if let Some(missing) = Lab::missing() {
+        bail!("{missing}");
+    }
+    println!("building what the demo needs: the lab, the simulator of vCenters, slipway and its operator");
+    Peer::named("vcsim")?.build()?;
+    lab_root::build()?;
+    for package in ["slipway-cli", "slipway-operator"] {
+        run_command(&mut cargo(&["build", "--quiet", "--package", package, "--bins"]))?;
+    }
+    play(size)
+}
+
+fn programs() -> Programs {
+    let program = |name: &str| -> PathBuf { root().join("target/debug").join(name) };
+    Programs { slipway: program("slipway"), operator: program("slipway-operator") }
+}
+
+/// The play, with the time of each act.
+struct Play {
+    harbour: Harbour,
+    began: Instant,
+}
+
+impl Play {
+    fn say(&self, text: &str) {
+        println!("\n\u{1b}[1m# [{:>5.1} s] {text}\u{1b}[0m", self.began.elapsed().as_secs_f32());
+    }
+
+    fn slipway(&self, arguments: &[&str]) -> anyhow::Result<()> {
+        println!("\u{1b}[32m$\u{1b}[0m slipway {}", arguments.join(" "));
+        run_command(&mut self.harbour.slipway(arguments))
+    }
+}
+
+fn play(size: Size) -> anyhow::Result<()> {
+    let began = Instant::now();
+    let wish =
+        Wish { name: NAME, sites: size.sites, control_plane: size.control_plane, compute: size.compute };
+    let play = Play { harbour: Harbour::build(&wish, programs())?, began };
+    let outcome = acts(&play, size);
+    if outcome.is_err() {
+        explain(&play.harbour);
+    }
+    outcome?;
+    play.harbour.lab().scratch().settle();
+    println!("\nthe demo took {:.0} s", began.elapsed().as_secs_f32());
+    Ok(())
+}
+
+fn acts(play: &Play, size: Size) -> anyhow::Result<()> {
+    let harbour = &play.harbour;
+    let before = vcenters(harbour)?;
+    play.say(&format!("{} vCenters with nothing but a template, and a switch.", size.sites.len()));
+    play.slipway(&["create", "manifests"])?;
+    add_cloud_provider(harbour, size)?;
+    play.say("The vSphere cloud controller manager is among the manifests. Make the cluster.");
+    play.slipway(&["create", "cluster"])?;
+    let kubectl = harbour.kubectl()?;
+    let masters = usize::try_from(size.control_plane)?;
+    play.say("The control plane is there, and the bootstrap machine has left:");
+    let nodes = wait_for_nodes(&kubectl, masters)?;
+    show(&nodes);
+    if harbour.lab().machines().iter().any(|machine| machine.name().ends_with("-bootstrap")) {
+        bail!("the bootstrap machine still exists");
+    }
+    play.say(&format!("{} more machines are switched on, with what new workers are given.", size.compute));
+    let workers: Vec<String> = (0..size.compute).map(|number| format!("{NAME}-worker-{number}")).collect();
+    for (number, worker) in workers.iter().enumerate() {
+        harbour.add_worker(number % size.sites.len(), worker)?;
+    }
+    approve(play, &kubectl, &workers)?;
+    let nodes = wait_for_nodes(&kubectl, masters + workers.len())?;
+    play.say("All nodes are Ready, and the cloud controller manager knows their machines:");
+    show(&nodes);
+    for node in &nodes {
+        check_initialised(node)?;
+    }
+    play.say("A pod answers through a Service.");
+    serve(harbour, &kubectl)?;
+    if size.control_plane > 2 {
+        let holder = holder(harbour)?;
+        play.say(&format!("Power off: {holder}, which holds the address of the API."));
+        let cut = Instant::now();
+        harbour.power_off(&holder)?;
+        eventually("the API answers on its virtual address", LIMIT, || Ok(answers(harbour).then_some(())))?;
+        println!("the API answers on {API_VIP} again after {:.1} s", cut.elapsed().as_secs_f32());
+    }
+    play.say("And away with it.");
+    for worker in &workers {
+        harbour.power_off(worker)?;
+        harbour.destroy(worker)?;
+    }
+    play.slipway(&["destroy", "cluster", "--yes"])?;
+    if vcenters(harbour)? != before {
+        bail!("the vCenters are not as they were before");
+    }
+    eventually("all machines are gone", LIMIT, || Ok(harbour.lab().machines().is_empty().then_some(())))?;
+    if !harbour.failures().is_empty() {
+        bail!("between vCenters and machines: {}", harbour.failures().join("; "));
+    }
+    play.say("The vCenters are exactly as they were before, and no machine is left.");
+    Ok(())
+}
+
+fn vcenters(harbour: &Harbour) -> anyhow::Result<Vec<Vec<Value>>> {
+    inventories(harbour.vcenters().iter().map(AsRef::as_ref))
+}
+
+/// As an administrator would add manifests of their own: the driver's objects as the operator makes them.
+fn add_cloud_provider(harbour: &Harbour, size: Size) -> anyhow::Result<()> {
+    let matrix = embedded().matrix.context("the matrix of versions")?;
+    let row = matrix.row(Driver::CloudProvider, &"1.34.0".parse()?).context("no version 1.34.0")?;
+    let connection = |(site, vcenter): (&&str, &std::sync::Arc<VCenter>)| -> anyhow::Result<Connection> {
+        let bytes = vcenter.thumbprint_sha1().split(':').map(|byte| u8::from_str_radix(byte, 16));
+        Ok(Connection {
+            name: (*site).to_owned(),
+            server: server(site),
+            port: 443,
+            datacenters: vec![(*site).to_owned()],
+            tls: Tls::Thumbprint(bytes.collect::<Result<_, _>>()?),
+            user: ADMINISTRATOR.0.to_owned(),
+            password: ADMINISTRATOR.1.into(),
+        })
+    };
+    let connections: Vec<Connection> =
+        size.sites.iter().zip(harbour.vcenters()).map(connection).collect::<anyhow::Result<_>>()?;
+    let settings = DriverSettings {
+        row,
+        connections: &connections,
+        registry: None,
+        pull_secrets: &[],
+        control_plane_nodes: size.control_plane,
+        hash_key: &"lab".into(),
+    };
+    for (number, object) in cloud::objects(&settings, &CloudProvider::default())?.into_iter().enumerate() {
+        let file = format!("manifests/50_cloud-provider-{number:02}.yaml");
+        fs_err::write(harbour.folder().join(file), serde_json::to_string(&object.value)?)?;
+    }
+    Ok(())
+}
+
+/// Nodes, once there are as many as wanted and all are Ready and initialised.
+fn wait_for_nodes(kubectl: &Kubectl, count: usize) -> anyhow::Result<Vec<Value>> {
+    eventually("all nodes are Ready", LIMIT, || {
+        let mut list = kubectl.json(&["get", "nodes", "--request-timeout=5s"])?;
+        let nodes: Vec<Value> = serde_json::from_value(list["items"].take())?;
+        let done = nodes.len() == count && nodes.iter().all(|node| is_ready(node) && has_machine(node));
+        Ok(done.then_some(nodes))
+    })
+}
+
+fn is_ready(node: &Value) -> bool {
+    let conditions = node["status"]["conditions"].as_array().into_iter().flatten();
+    conditions.into_iter().any(|condition| condition["type"] == "Ready" && condition["status"] == "True")
+}
+
+fn has_machine(node: &Value) -> bool {
+    node["spec"]["providerID"].as_str().is_some_and(|id| id.starts_with("vsphere://"))
+}
+
+const INSTANCE_TYPE: &str = "node.kubernetes.io/instance-type";
+const ZONE: &str = "topology.kubernetes.io/zone";
+
+fn show(nodes: &[Value]) {
+    for node in nodes {
+        let text = |value: &Value| value.as_str().unwrap_or("-").to_owned();
+        let labels = &node["metadata"]["labels"];
+        let address = node["status"]["addresses"].as_array().into_iter().flatten();
+        let address = address.into_iter().find(|address| address["type"] == "InternalIP");
+        println!(
+            "  {:<26} {:<12} {:<48} {:<28} {}",
+            text(&node["metadata"]["name"]),
+            address.map(|address| text(&address["address"])).unwrap_or_default(),
+            text(&node["spec"]["providerID"]),
+            text(&labels[INSTANCE_TYPE]),
+            text(&labels[ZONE]),
+        );
+    }
+}
+
+/// What the cloud controller manager has to find out about a node.
+fn check_initialised(node: &Value) -> anyhow::Result<()> {
+    let labels = &node["metadata"]["labels"];
+    let name = &node["metadata"]["name"];
+    if labels[INSTANCE_TYPE].is_null() || labels[ZONE].is_null() || labels["topology.kubernetes.io/region"] != REGION {
+        bail!("node {name} has no type, region or zone: {labels}");
+    }
+    Ok(())
+}
+
+/// Nobody knows machines that were made by hand: their certificates are looked at and approved.
+fn approve(play: &Play, kubectl: &Kubectl, workers: &[String]) -> anyhow::Result<()> {
+    let ready = |worker: &String| {
+        let node = kubectl.json(&["get", "node", worker, "--request-timeout=5s"]);
+        let serving = kubectl.json(&["get", "csr", "--request-timeout=5s"]).is_ok_and(|list| {
+            let requests = list["items"].as_array().cloned().unwrap_or_default();
+            let from = format!("system:node:{worker}");
+            requests.iter().any(|request| {
+                request["spec"]["username"] == from && !request["status"]["certificate"].is_null()
+            })
+        });
+        node.is_ok_and(|node| is_ready(&node)) && serving
+    };
+    eventually("the new machines are nodes", LIMIT, || {
+        if workers.iter().all(ready) {
+            return Ok(Some(()));
+        }
+        let list = kubectl.json(&["get", "csr", "--request-timeout=5s"])?;
+        let requests = list["items"].as_array().into_iter().flatten();
+        let pending = requests.filter(|request| request["status"]["conditions"].is_null());
+        let pending: Vec<&str> = pending.filter_map(|request| request["metadata"]["name"].as_str()).collect();
+        if !pending.is_empty() {
+            let kubeconfig = play.harbour.folder().join("auth/kubeconfig");
+            let mut command = play.harbour.command(&["node", "approve", "--yes", "--kubeconfig"]);
+            run_command(command.arg(kubeconfig).args(pending))?;
+        }
+        Ok(None)
+    })
+}
+
+/// A web server in a pod on a worker, asked through its Service from a control-plane machine.
+fn serve(harbour: &Harbour, kubectl: &Kubectl) -> anyhow::Result<()> {
+    let labels = json!({"app": "web"});
+    kubectl.apply_value(&json!({
+        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web", "namespace": "default", "labels": labels},
+        "spec": {"containers": [{"name": "web", "image": WEB, "imagePullPolicy": "Never"}]},
+    }))?;
+    kubectl.apply_value(&json!({
+        "apiVersion": "v1", "kind": "Service", "metadata": {"name": "web", "namespace": "default"},
+        "spec": {"selector": labels, "ports": [{"port": 80, "targetPort": 8080}]},
+    }))?;
+    let service = kubectl.json(&["get", "service", "web"])?;
+    let address = service["spec"]["clusterIP"].as_str().context("the Service has no address")?;
+    let machine = harbour.lab().machines().into_iter().find(|machine| machine.name().contains("-master-"));
+    let machine = machine.context("no control-plane machine")?;
+    let answer = eventually("the pod answers", LIMIT, || {
+        let url = format!("http://{address}/");
+        machine.run(&["curl", "--silent", "--fail", "--max-time", "2", &url]).map(Some)
+    })?;
+    println!("http://{address}/ on {}: {}", machine.name(), answer.trim());
+    if answer.trim() != GREETING {
+        bail!("the Service answers {answer:?}");
+    }
+    Ok(())
+}
+
+/// The machine that holds the virtual address of the API.
+fn holder(harbour: &Harbour) -> anyhow::Result<String> {
+    let has = |machine: &slipway_testkit::lab::Machine| {
+        let addresses = machine.run(&["ip", "-oneline", "address", "show", "dev", "eth0"]).unwrap_or_default();
+        addresses.contains(&format!(" {API_VIP}/"))
+    };
+    let machine = harbour.lab().machines().into_iter().find(has).context("nobody holds the address of the API")?;
+    Ok(machine.name().to_owned())
+}
+
+/// Whether the API server behind the virtual address is ready.
+fn answers(harbour: &Harbour) -> bool {
+    let url = format!("https://{API_VIP}:6443/readyz");
+    let curl = harbour
+        .lab()
+        .command(Path::new("curl"))
+        .args(["--silent", "--insecure", "--fail", "--max-time", "2", &url])
+        .output();
+    curl.is_ok_and(|output| output.status.success())
+}
+
+/// What may help when it goes wrong: the last words of every machine.
+fn explain(harbour: &Harbour) {
+    for failure in harbour.failures() {
+        println!("between vCenter and machine: {failure}");
+    }
+    for machine in harbour.lab().machines() {
+        println!("--- {} ({}, {:?})", machine.name(), if machine.is_on() { "on" } else { "off" }, machine.guest());
+        let mut last = |text: String, count: usize| {
+            let lines: Vec<&str> = text.lines().collect();
+            for line in &lines[lines.len().saturating_sub(count)..] {
+                println!("    {line}");
+            }
+        };
+        last(machine.console(), 3);
+        for unit in ["slipway-bootstrap.service", "slipway-join.service"] {
+            last(machine.journal(Some(unit)).unwrap_or_default(), 12);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use slipway_testkit::lab::Lab;
+
+    use super::{SMALL, play};
+
+    #[test]
+    fn machines_become_a_cluster() {
+        if let Some(missing) = Lab::missing() {
+            eprintln!("skipped: {missing}");
+            return;
+        }
+        if let Err(error) = play(SMALL) {
+            panic!("{error:#}");
+        }
+    }
+}
