@@ -13,7 +13,7 @@ struct Needed {
     why: &'static str,
 }
 
-const NEEDED: [Needed; 13] = [
+const NEEDED: [Needed; 14] = [
     Needed { program: "python3", package: "python3", why: "for the official vSphere client" },
     Needed { program: "ip", package: "iproute2", why: "for networks of the tests' own" },
     Needed { program: "setpriv", package: "util-linux", why: "to end servers with their tests" },
@@ -31,6 +31,7 @@ const NEEDED: [Needed; 13] = [
     Needed { program: "haproxy", package: "haproxy", why: "to check the balancer of the API" },
     Needed { program: "keepalived", package: "keepalived", why: "to check who holds the virtual addresses" },
     Needed { program: "jq", package: "jq", why: "to run its scripts" },
+    Needed { program: "promtool", package: "prometheus", why: "to check the alerts" },
 ];
 
 /// Installs what is missing, or says what to install.
