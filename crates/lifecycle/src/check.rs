@@ -48,7 +48,7 @@ use self::cluster::Cluster;
 use self::estate::Estate;
 use self::facts::{DomainCounts, Facts, VCenterInfo};
 use self::judge::{config, nodes, server, storage, workloads};
-use self::observe::{Connection, Question};
+use self::observe::{Connection, Counter, Question};
 use self::report::{Finding, NodeState, Round, VCenterResult, Verdicts, in_order};
 use self::subject::{Subject, VCenter};
 use crate::preflight::{Clock, expiry, reason};
@@ -139,7 +139,7 @@ impl Context {
             let key = key(vcenter, &login);
             let known = kept.remove(&key);
             let (question, options, vcenter) = (question.clone(), self.options.clone(), vcenter.clone());
-            tasks.spawn(async move { ask(key, known, login, &vcenter, &question, &options).await });
+            tasks.spawn(async move { Box::pin(ask(key, known, login, &vcenter, &question, &options)).await });
         }
         let mut estates = Vec::new();
         while let Some(done) = tasks.join_next().await {
@@ -201,7 +201,7 @@ async fn ask(
     let mut connection = match known {
         Some(connection) => connection,
         None => match Client::new(endpoint.clone(), vsphere::Login { user, password }) {
-            Ok(client) => Connection { client, counter: None },
+            Ok(client) => Connection { client, counter: Counter::default() },
             Err(error) => {
                 let result = Err(Box::new(server::unreached(&server, &error)));
                 return Asked { server, connection: None, result };

@@ -54,21 +54,16 @@ impl Effect {
 
 /// The effects of one finding. What would degrade a driver that is there blocks the upgrade where it is not.
 fn effects(finding: &Finding, installed: bool) -> &'static [Effect] {
-    match finding.action {
-        Action::Nothing => &[],
-        Action::BlockUpgrade => &[Effect::UpgradeBlocked],
-        Action::BlockInstall => &[Effect::UpgradeBlocked, Effect::InstallBlocked],
-        Action::Degrade => &[Effect::Degraded, Effect::UpgradeBlocked, Effect::InstallBlocked],
-        Action::BlockUpgradeOrDegrade if installed => {
+    // Nobody knows what a vCenter that cannot be asked would say.
+    let mute = matches!(finding.reason, Reason::VsphereConnectionFailed | Reason::InvalidCredentials);
+    match (finding.action, installed) {
+        (Action::Nothing, _) => &[],
+        (Action::BlockUpgradeOrDegrade, false) if mute => &[Effect::UpgradeUnknown, Effect::InstallBlocked],
+        (Action::BlockUpgrade, _) | (Action::BlockUpgradeOrDegrade, false) => &[Effect::UpgradeBlocked],
+        (Action::BlockInstall, _) => &[Effect::UpgradeBlocked, Effect::InstallBlocked],
+        (Action::Degrade, _) | (Action::BlockUpgradeOrDegrade, true) => {
             &[Effect::Degraded, Effect::UpgradeBlocked, Effect::InstallBlocked]
         }
-        // Nobody knows what a vCenter that cannot be asked would say.
-        Action::BlockUpgradeOrDegrade
-            if matches!(finding.reason, Reason::VsphereConnectionFailed | Reason::InvalidCredentials) =>
-        {
-            &[Effect::UpgradeUnknown, Effect::InstallBlocked]
-        }
-        Action::BlockUpgradeOrDegrade => &[Effect::UpgradeBlocked],
     }
 }
 

@@ -85,8 +85,16 @@ impl Question {
 #[derive(Debug, Clone)]
 pub(super) struct Connection {
     pub(super) client: Client,
-    /// The number of the latency counter here, once it was looked for.
-    pub(super) counter: Option<Option<i64>>,
+    pub(super) counter: Counter,
+}
+
+/// The number of the latency counter on a vCenter.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Counter {
+    #[default]
+    NotLookedFor,
+    Missing,
+    Number(i64),
 }
 
 /// Everything that is asked of one vCenter. Parts that are services of their own may take `patience` each.
@@ -99,9 +107,9 @@ pub(super) async fn observe(
 ) -> Result<Estate, Error> {
     let client = connection.client.clone();
     let about = client.content().await?.about.clone();
-    let managers = managers(&client, connection.counter.is_none()).await?;
-    if let Some(found) = managers.counter {
-        connection.counter = Some(found);
+    let managers = managers(&client, connection.counter == Counter::NotLookedFor).await?;
+    if managers.counter != Counter::NotLookedFor {
+        connection.counter = managers.counter;
     }
     let clocks = clocks(&client, clock).await?;
     let (inventory, machines) = inventory(&client, vcenter, question).await?;
@@ -151,9 +159,9 @@ pub(super) async fn observe(
         }
     });
     let latencies = part(patience, async {
-        match connection.counter.flatten() {
-            Some(counter) => client.measured(counter, &masters, SAMPLES).await,
-            None => Ok(BTreeMap::new()),
+        match connection.counter {
+            Counter::Number(counter) => client.measured(counter, &masters, SAMPLES).await,
+            Counter::Missing | Counter::NotLookedFor => Ok(BTreeMap::new()),
         }
     });
     let (privileges, tags, policies, volumes, latencies) =
@@ -183,7 +191,7 @@ struct Managers {
     sessions: Option<usize>,
     tasks: Part<()>,
     privileges: BTreeSet<String>,
-    counter: Option<Option<i64>>,
+    counter: Counter,
 }
 
 async fn managers(client: &Client, counters: bool) -> Result<Managers, Error> {
@@ -206,7 +214,7 @@ async fn managers(client: &Client, counters: bool) -> Result<Managers, Error> {
         sessions: None,
         tasks: Ok(()),
         privileges: BTreeSet::new(),
-        counter: None,
+        counter: Counter::NotLookedFor,
     };
     for object in client.retrieve(&objects, &wanted).await? {
         let property = |name: &str| object.properties.get(name);
@@ -220,7 +228,7 @@ async fn managers(client: &Client, counters: bool) -> Result<Managers, Error> {
         let list = property("privilegeList").into_iter().flat_map(|list| &list.children);
         managers.privileges.extend(list.map(|privilege| privilege.text_of("privId").to_owned()));
         if let Some(counters) = property("perfCounter") {
-            managers.counter = Some(counter(counters, LATENCY));
+            managers.counter = counter(counters, LATENCY).map_or(Counter::Missing, Counter::Number);
         }
         if let Some(fault) = object.missing.get("recentTask") {
             managers.tasks = Err(fault.to_string());

@@ -46,12 +46,11 @@ pub(crate) fn run(args: &Add, printer: &Printer) -> anyhow::Result<Exit> {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().enable_all().build().context("starting to ask")?;
     let reach = || runtime.block_on(connect(args.kubeconfig.as_deref(), args.context.as_deref()));
-    let (worker, client) = match &args.dir {
-        Some(dir) => (bare_metal::worker_of(dir)?, None),
-        None => {
-            let client = reach()?;
-            (runtime.block_on(bare_metal::worker_from(&client))?, Some(client))
-        }
+    let (worker, client) = if let Some(dir) = &args.dir {
+        (bare_metal::worker_of(dir)?, None)
+    } else {
+        let client = reach()?;
+        (runtime.block_on(bare_metal::worker_from(&client))?, Some(client))
     };
     let file = args.write.clone().unwrap_or_else(|| format!("{}.ign", args.bare_metal).into());
     let ignition = bare_metal::ignition(&worker, &args.bare_metal);

@@ -20,7 +20,7 @@ use crate::check::subject::Subject;
 /// Objects per page.
 const PAGE: u32 = 500;
 /// For each call.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Why a cluster cannot be read.
 #[derive(Debug, Error)]

@@ -42,27 +42,16 @@ impl Steps {
             ),
             step(format!("boot {name} from it"), None),
         ];
-        match &args.ignition_url {
+        let from = if let Some(url) = &args.ignition_url {
+            steps.push(step(format!("put {file} where {name} finds it, at {url}"), None));
             // With its digest the file may come over any way: another one is refused.
-            Some(url) => {
-                steps.push(step(format!("put {file} where {name} finds it, at {url}"), None));
-                steps.push(step(
-                    format!("on {name}, install it"),
-                    Some(format!(
-                        "sudo coreos-installer install {device} --ignition-url={url} --ignition-hash={digest} --platform=metal"
-                    )),
-                ));
-            }
-            None => {
-                steps.push(step(format!("take {file} to {name}, to /tmp/{name}.ign"), None));
-                steps.push(step(
-                    format!("on {name}, install it"),
-                    Some(format!(
-                        "sudo coreos-installer install {device} --ignition-file=/tmp/{name}.ign --platform=metal"
-                    )),
-                ));
-            }
-        }
+            format!("--ignition-url={url} --ignition-hash={digest}")
+        } else {
+            steps.push(step(format!("take {file} to {name}, to /tmp/{name}.ign"), None));
+            format!("--ignition-file=/tmp/{name}.ign")
+        };
+        let install = format!("sudo coreos-installer install {device} {from} --platform=metal");
+        steps.push(step(format!("on {name}, install it"), Some(install)));
         steps.push(step("start it anew, from its disk".to_owned(), Some("sudo systemctl reboot".to_owned())));
         let addresses: Vec<String> = args.address.iter().map(ToString::to_string).collect();
         steps.push(step(

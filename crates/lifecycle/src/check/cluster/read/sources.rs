@@ -194,16 +194,17 @@ fn fingerprint(text: &str) -> Option<Vec<u8>> {
 }
 
 fn login(keys: &BTreeMap<String, String>, server: &str) -> Result<Login, String> {
-    let get = |part: &str| keys.get(&format!("{server}.{part}")).filter(|value| !value.is_empty());
-    match (get("username"), get("password")) {
-        (Some(user), Some(password)) => {
-            Ok(Login { user: user.clone(), password: SecretString::from(password.as_str()) })
-        }
-        _ => {
-            let (namespace, name) = LOGINS[0];
-            Err(format!("the Secret `{namespace}/{name}` has no `{server}.username` and `{server}.password`"))
-        }
-    }
+    let (namespace, name) = LOGINS[0];
+    pair(keys, &format!("{server}.username"), &format!("{server}.password"), &format!("{namespace}/{name}"))
+}
+
+/// User and password under two keys of a Secret.
+fn pair(keys: &BTreeMap<String, String>, user: &str, password: &str, secret: &str) -> Result<Login, String> {
+    let get = |key: &str| keys.get(key).filter(|value| !value.is_empty());
+    let found = get(user).zip(get(password));
+    found
+        .map(|(user, password)| Login { user: user.clone(), password: SecretString::from(password.as_str()) })
+        .ok_or_else(|| format!("the Secret `{secret}` has no `{user}` and `{password}`"))
 }
 
 fn domain(object: &Value) -> Domain {
@@ -249,16 +250,8 @@ async fn connections(client: &Client, namespace: Option<&str>) -> Result<Vec<VCe
         let namespace = connection.metadata.namespace.clone().unwrap_or_default();
         let spec = &connection.spec;
         let keys = secret(client, &namespace, &spec.credentials_secret.name).await?;
-        let get = |key: &str| keys.get(key).filter(|value| !value.is_empty());
-        let login = match (get("username"), get("password")) {
-            (Some(user), Some(password)) => {
-                Ok(Login { user: user.clone(), password: SecretString::from(password.as_str()) })
-            }
-            _ => {
-                let name = &spec.credentials_secret.name;
-                Err(format!("the Secret `{namespace}/{name}` has no `username` and `password`"))
-            }
-        };
+        let secret = format!("{namespace}/{}", spec.credentials_secret.name);
+        let login = pair(&keys, "username", "password", &secret);
         let mut resources: Vec<String> = spec.datacenters.iter().map(|name| absolute(name)).collect();
         resources.extend(spec.resources.iter().map(|resource| resource.path.clone()));
         vcenters.push(VCenter {
