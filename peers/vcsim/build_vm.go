@@ -183,6 +183,14 @@ func (d *dcBuilder) vm(spec VM) error {
 	made := d.reg.Get(r).(*simulator.VirtualMachine)
 	name := escapeName(spec.Name)
 	made.Name, made.Config.Name, made.Summary.Config.Name = name, name, name
+	for k, v := range spec.ExtraConfig {
+		if strings.EqualFold(k, "disk.EnableUUID") {
+			made.Config.Flags.DiskUuidEnabled = types.NewBool(strings.EqualFold(v, "TRUE"))
+		}
+	}
+	if spec.DiskLatencyMS > 0 {
+		d.latency.Store(r, spec.DiskLatencyMS)
+	}
 	return d.settle(r, spec)
 }
 

@@ -46,6 +46,8 @@ type estate struct {
 	// What happens to the power of machines.
 	machines *machineLog
 
+	latency sync.Map // of disks in milliseconds, by VM
+
 	urlMu   sync.RWMutex
 	urls    []urlPair         // datastore URL and the local folder behind it
 	toWire  *strings.Replacer // folder → URL
@@ -103,6 +105,9 @@ func newEstate(inv *Inventory, parent string) (*estate, error) {
 	e.authMO = &authManager{auth: e.auth, session: e.soapSession}
 	e.authMO.Self = *content.AuthorizationManager
 	e.reg.Put(e.authMO)
+
+	perf := e.reg.Get(*content.PerfManager).(*simulator.PerformanceManager)
+	e.reg.Put(&perfManager{PerformanceManager: *perf, latency: &e.latency})
 
 	waiter := new(collector)
 	waiter.Self = content.PropertyCollector

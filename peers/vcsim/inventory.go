@@ -240,6 +240,7 @@ type VM struct {
 	InstanceUUID    string            `json:"instance_uuid,omitempty"`
 	Product         *Product          `json:"product,omitempty"`
 	ChangeTracking  *bool             `json:"change_tracking,omitempty"`
+	DiskLatencyMS   int64             `json:"disk_latency_ms,omitempty"`
 	Power           string            `json:"power,omitempty"` // on, off, suspended
 	Hostname        string            `json:"hostname,omitempty"`
 	IPs             []string          `json:"ips,omitempty"`

@@ -15,3 +15,14 @@ pub(crate) fn assets() -> anyhow::Result<()> {
 pub(crate) fn machine_config() -> anyhow::Result<()> {
     run(&mut cargo(&["bench", "--quiet", "--package", "slipway-operator", "--bench", "machine_config"]))
 }
+
+/// Calls and time of a round of checks, and a vCenter that is cut off in the middle of one.
+pub(crate) fn checks(nodes: &str) -> anyhow::Result<()> {
+    for test in ["calls::bench", "outage::three_thousand_nodes_and_one_vcenter_cut_off"] {
+        let arguments =
+            ["test", "--quiet", "--release", "--package", "slipway-lifecycle", "--test", "check", "--"];
+        let which = ["--exact", "--ignored", "--nocapture", test];
+        run(cargo(&[&arguments[..], &which].concat()).env("SLIPWAY_BENCH_NODES", nodes))?;
+    }
+    Ok(())
+}

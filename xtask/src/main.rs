@@ -97,6 +97,12 @@ enum Bench {
     Config,
     /// Making the files of a cluster
     Assets,
+    /// A round of checks: calls per vCenter, beside asking node by node
+    Checks {
+        /// How many nodes, one run for each
+        #[arg(long, default_value = "100,1000,5000")]
+        nodes: String,
+    },
     /// 500 machines that fetch their configuration at once
     MachineConfig,
     /// Machines on simulated vCenters, beside Cluster API's provider for vSphere
@@ -125,6 +131,7 @@ fn main() -> anyhow::Result<()> {
         Task::Bench(Bench::Config) => bench::config(),
         Task::Bench(Bench::Assets) => bench::assets(),
         Task::Faults { seeds, seed } => faults::run(seeds, seed),
+        Task::Bench(Bench::Checks { nodes }) => bench::checks(&nodes),
         Task::Bench(Bench::MachineConfig) => bench::machine_config(),
         Task::Bench(Bench::Vsphere { vcenters, alone }) => bench::vsphere::run(&vcenters, alone),
         Task::Golden => test::golden(),

@@ -14,7 +14,7 @@ struct Needed {
     why: &'static str,
 }
 
-const NEEDED: [Needed; 15] = [
+const NEEDED: [Needed; 16] = [
     Needed { program: "python3", package: "python3", why: "for the official vSphere client" },
     Needed { program: "ip", package: "iproute2", why: "for networks of the tests' own" },
     Needed { program: "setpriv", package: "util-linux", why: "to end servers with their tests" },
@@ -34,6 +34,7 @@ const NEEDED: [Needed; 15] = [
     Needed { program: "jq", package: "jq", why: "to run its scripts" },
     Needed { program: "cc", package: "gcc", why: "to build Ignition" },
     Needed { program: "debootstrap", package: "debootstrap", why: "for the machines of the lab" },
+    Needed { program: "promtool", package: "prometheus", why: "to check the alerts" },
 ];
 
 /// Installs what is missing, or says what to install.

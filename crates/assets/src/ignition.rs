@@ -3,6 +3,7 @@
 //!
 //! | module | what it holds |
 //! |---|---|
+//! | `bare_metal` | hosts that are no machines of the platform |
 //! | `bootstrap` | `bootstrap.ign` |
 //! | `pointer` | `master.ign`, `worker.ign`, and the wrapper that names a machine |
 //! | `scripts` | the constant files of the bootstrap machine, from `files/bootstrap` |
@@ -13,6 +14,7 @@
 //! | `kubeconfig`, `metadata`, `proxy`, `registries` | files of those names |
 //! | `config` | building a configuration |
 
+mod bare_metal;
 mod bootstrap;
 pub(crate) mod channel;
 pub(crate) mod config;
@@ -26,6 +28,7 @@ pub(crate) mod proxy;
 mod registries;
 mod scripts;
 
+pub use bare_metal::bare_metal;
 pub use channel::{Encoded, Encoding, encoded_for};
 pub use kargs::network_kargs;
 pub use pointer::{hostname_wrapper, pointer};

@@ -1,5 +1,6 @@
 //! What can be typed. No logic here.
 
+mod check;
 mod cluster;
 mod create;
 mod drivers;
@@ -11,10 +12,11 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 
+pub use check::Check;
 pub use cluster::{CreateCluster, Destroy, DestroyBootstrap, DestroyCluster, Plan, Planned, Reach};
 pub use create::{Assets, Create, InstallConfig, Platform};
 pub use drivers::{Driver, Drivers, Matrix, Policy, ShowMatrix};
-pub use node::{Approve, Node};
+pub use node::{Add, Approve, Node};
 pub use preflight::Preflight;
 
 /// Launches Kubernetes and OpenShift clusters on vSphere, oVirt and KubeVirt, and keeps them afloat.
@@ -120,6 +122,17 @@ pub enum Command {
     /// Show what there is of a cluster, where, and what is missing
     #[command(after_help = "Exit codes: 0 all is as wanted, 4 it is not.")]
     Status(Reach),
+
+    /// See whether a running cluster and its vCenters get along
+    ///
+    /// Asks Kubernetes once and every vCenter in a few calls, and changes nothing: versions, certificates, clocks,
+    /// privileges, tags, storage policies, and for each node its machine, its hardware and its host. Nodes that are no
+    /// machines of a vCenter are skipped and named. A vCenter that does not answer leaves what is known about the others
+    /// as it is; what lives there is unknown.
+    #[command(
+        after_help = "Exit codes: 0 healthy, warnings or not; 1 other failure; 2 wrong usage; 3 the install-config is not usable; 4 something failed or could not be found out.\n\nExamples:\n  slipway check\n  slipway check --kubeconfig harbour/auth/kubeconfig --report harbour.html\n  slipway check --dir harbour\n  slipway check --output json | jq '.findings[] | select(.outcome == \"failure\")'\n  slipway check --watch --every 5m"
+    )]
+    Check(Check),
 
     /// Remove a cluster, or its bootstrap machine
     #[command(subcommand)]

@@ -1,5 +1,6 @@
 //! The commands, one module each.
 
+mod check;
 mod cloud_config;
 mod cluster;
 mod completion;
@@ -23,6 +24,7 @@ pub(crate) fn run(command: Command, printer: &Printer) -> anyhow::Result<Exit> {
         Command::Plan(args) => cluster::plan::run(&args, printer),
         Command::Status(reach) => cluster::status::run(&reach, printer),
         Command::Destroy(args) => cluster::destroy::run(args, printer),
+        Command::Check(args) => check::run(&args, printer),
         Command::Node(args) => node::run(&args, printer),
         Command::Preflight(args) => preflight::run(&args, printer),
         Command::CloudConfig(CloudConfig::Validate { file }) => cloud_config::validate::run(&file, printer),

@@ -2,6 +2,8 @@
 //!
 //! | module | what it holds |
 //! |---|---|
+//! | [`bare_metal`] | hosts that are no machines of the platform |
+//! | [`check`] | whether a running cluster and its vCenters get along |
 //! | [`cluster`] | machines on vCenters: plan, create, destroy |
 //! | [`create`] | `create manifests` and `create ignition-configs` |
 //! | [`install_config`] | `create install-config` from answers |
@@ -11,6 +13,8 @@
 //! | [`environment`] | the variables of the process |
 //! | [`random`] | randomness from the operating system |
 
+pub mod bare_metal;
+pub mod check;
 pub mod cluster;
 pub mod create;
 pub mod credentials;

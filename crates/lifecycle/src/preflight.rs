@@ -22,6 +22,13 @@ mod observe;
 pub mod report;
 pub mod wanted;
 
+// What the checks of a running cluster share with it.
+pub(crate) use self::certificate::{SOON_DAYS, expiry};
+pub(crate) use self::estate::Clocks;
+pub(crate) use self::judge::count;
+pub(crate) use self::judge::server::{BREAKING_SECONDS, NOTABLE_SECONDS, numbers};
+pub(crate) use self::observe::{clocks, reason};
+
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -39,7 +46,6 @@ use tokio::time::timeout;
 use tracing::debug;
 
 use self::network::Probe;
-use self::observe::reason;
 use self::report::{Check, Finding, Report};
 use self::wanted::{Wanted, WantedNetwork};
 use crate::create::{Error, read_install_config};
@@ -70,6 +76,11 @@ impl Subject {
         logins: Vec<Login>,
     ) -> Self {
         Subject { text, config, identity, logins }
+    }
+
+    /// The same for a cluster that runs already; none for other platforms than vSphere.
+    pub fn checked(&self) -> Option<crate::check::subject::Subject> {
+        crate::check::subject::Subject::of_config(&self.config, self.identity.as_ref(), &self.logins)
     }
 
     fn vcenters(&self) -> &[VCenter] {
@@ -213,7 +224,7 @@ async fn examine_one(
         Ok(client) => client,
         Err(error) => return vec![unreachable(&error)],
     };
-    let expiry = certificate::expiry(&endpoint, endpoint.timeout);
+    let expiry = expiry(&endpoint, endpoint.timeout);
     let ask = ask(&client, subject, position, options);
     let goodbye = GOODBYE.min(options.whole / 4);
     let asking = options.whole.saturating_sub(goodbye);

@@ -12,12 +12,14 @@
 //! | [`mod@judge`] | the rules |
 //! | [`refusal`] | every reason to say no |
 //! | [`approve`] | reading from a cluster and writing to it |
+//! | [`host`] | requests of a host that has no machine |
 //! | [`controller`] | the loop |
 //! | [`metrics`] | how often each verdict was given |
 
 pub mod approve;
 pub mod cluster;
 pub mod controller;
+pub mod host;
 pub mod judge;
 pub mod metrics;
 pub mod pkcs10;

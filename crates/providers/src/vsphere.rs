@@ -3,6 +3,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`authorization`], [`sso`] | what users may do; tokens and the directory |
+//! | [`certificate`] | what a server shows before anything is sent to it |
 //! | [`client`] | a logged-in client: calls, retries, deadlines |
 //! | [`endpoint`] | where a vCenter is and how its certificate is verified |
 //! | [`fault`], [`error`] | what went wrong, as types |
@@ -10,6 +11,7 @@
 //! | [`kinds`] | what vSphere offers the engine: machines, folders, templates, rules |
 //! | [`import`], [`ova`] | appliances: reading them, and uploading their disks |
 //! | [`moref`] | references to managed objects, with their vCenter |
+//! | [`performance`] | what a vCenter measured |
 //! | [`placement`] | DRS groups and rules |
 //! | [`properties`], [`watch`] | reading many objects at once, and following their changes |
 //! | [`tasks`] | what a vCenter does in the background |
@@ -20,6 +22,8 @@
 
 #[cfg(feature = "client")]
 pub mod authorization;
+#[cfg(feature = "client")]
+pub mod certificate;
 #[cfg(feature = "client")]
 pub mod client;
 #[cfg(feature = "client")]
@@ -40,6 +44,8 @@ pub mod moref;
 #[cfg(feature = "client")]
 pub mod ova;
 pub mod paths;
+#[cfg(feature = "client")]
+pub mod performance;
 #[cfg(feature = "client")]
 pub mod placement;
 #[cfg(feature = "client")]

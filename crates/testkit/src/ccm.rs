@@ -38,6 +38,8 @@ fn run(
     }
     arguments.extend(["--cert-dir".into(), plane.scratch().join("ccm").into()]);
     arguments.push(format!("--secure-port={}", free_port()?).into());
+    // Tests wait until it has looked for a node a few times.
+    arguments.push("--node-monitor-period=1s".into());
     arguments.extend(
         ["--cloud-provider=vsphere", "--bind-address=127.0.0.1", lock, "--webhook-secure-port=0", "--v=2"]
             .map(Into::into),

@@ -224,7 +224,10 @@ fn show(nodes: &[Value]) {
 fn check_initialised(node: &Value) -> anyhow::Result<()> {
     let labels = &node["metadata"]["labels"];
     let name = &node["metadata"]["name"];
-    if labels[INSTANCE_TYPE].is_null() || labels[ZONE].is_null() || labels["topology.kubernetes.io/region"] != REGION {
+    if labels[INSTANCE_TYPE].is_null()
+        || labels[ZONE].is_null()
+        || labels["topology.kubernetes.io/region"] != REGION
+    {
         bail!("node {name} has no type, region or zone: {labels}");
     }
     Ok(())
@@ -289,10 +292,12 @@ fn serve(harbour: &Harbour, kubectl: &Kubectl) -> anyhow::Result<()> {
 /// The machine that holds the virtual address of the API.
 fn holder(harbour: &Harbour) -> anyhow::Result<String> {
     let has = |machine: &slipway_testkit::lab::Machine| {
-        let addresses = machine.run(&["ip", "-oneline", "address", "show", "dev", "eth0"]).unwrap_or_default();
+        let addresses =
+            machine.run(&["ip", "-oneline", "address", "show", "dev", "eth0"]).unwrap_or_default();
         addresses.contains(&format!(" {API_VIP}/"))
     };
-    let machine = harbour.lab().machines().into_iter().find(has).context("nobody holds the address of the API")?;
+    let machine =
+        harbour.lab().machines().into_iter().find(has).context("nobody holds the address of the API")?;
     Ok(machine.name().to_owned())
 }
 
@@ -313,7 +318,12 @@ fn explain(harbour: &Harbour) {
         println!("between vCenter and machine: {failure}");
     }
     for machine in harbour.lab().machines() {
-        println!("--- {} ({}, {:?})", machine.name(), if machine.is_on() { "on" } else { "off" }, machine.guest());
+        println!(
+            "--- {} ({}, {:?})",
+            machine.name(),
+            if machine.is_on() { "on" } else { "off" },
+            machine.guest()
+        );
         let mut last = |text: String, count: usize| {
             let lines: Vec<&str> = text.lines().collect();
             for line in &lines[lines.len().saturating_sub(count)..] {

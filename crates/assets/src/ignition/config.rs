@@ -87,6 +87,10 @@ impl Builder {
     }
 
     pub(crate) fn bytes(&self) -> Vec<u8> {
+        bytes(&self.config())
+    }
+
+    pub(crate) fn config(&self) -> Config {
         let mut config = Config::default();
         if !self.ssh_keys.is_empty() {
             let mut core = User::new("core".to_owned());
@@ -100,7 +104,7 @@ impl Builder {
         if !self.units.is_empty() {
             config.systemd = Some(Systemd { units: Some(self.units.values().cloned().collect()) });
         }
-        bytes(&config)
+        config
     }
 }
 

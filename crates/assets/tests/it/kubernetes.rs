@@ -1,5 +1,6 @@
 //! The Kubernetes payload, as kubeadm, Ignition and systemd see it.
 
+mod bare_metal;
 mod contents;
 mod kubeadm;
 mod machines;

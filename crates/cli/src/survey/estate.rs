@@ -1,14 +1,14 @@
 //! What is asked of a vCenter while its questions are answered.
 
-mod certificate;
+pub(crate) mod certificate;
 mod hush;
 mod live;
 mod read;
 
 use secrecy::SecretString;
 
-pub(crate) use certificate::Certificate;
 pub(crate) use live::Live;
+pub(crate) use slipway_providers::vsphere::certificate::Certificate;
 
 /// Where a vCenter is, and which certificate it has if the system's trust is not enough.
 #[derive(Debug, Clone, PartialEq, Eq)]

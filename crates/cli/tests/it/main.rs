@@ -2,6 +2,7 @@
 
 #![expect(clippy::expect_used, reason = "a test that cannot go on fails")]
 
+mod check;
 mod cloud_config;
 mod cluster;
 mod create;

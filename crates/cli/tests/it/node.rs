@@ -10,21 +10,45 @@ use slipway_testkit::control_plane::{ControlPlane, Options};
 
 use crate::run::{slipway, transcript_of};
 
-const BOOTSTRAPPER: &str = "system:serviceaccount:openshift-machine-config-operator:node-bootstrapper";
+pub(crate) const BOOTSTRAPPER: &str =
+    "system:serviceaccount:openshift-machine-config-operator:node-bootstrapper";
 
-/// A request for the first certificate of a node, made by whoever it is.
-fn ask(plane: &ControlPlane, name: &str, node: &str, user: &str, groups: &[&str]) {
-    let mut params = CertificateParams::default();
+/// What a kubelet asks for.
+pub(crate) struct Kubelet {
+    node: String,
+    /// None for a client's certificate.
+    addresses: Option<Vec<String>>,
+}
+
+impl Kubelet {
+    pub(crate) fn client(node: &str) -> Self {
+        Kubelet { node: node.to_owned(), addresses: None }
+    }
+
+    pub(crate) fn serving(node: &str, addresses: &[&str]) -> Self {
+        let addresses = addresses.iter().map(|address| (*address).to_owned()).collect();
+        Kubelet { node: node.to_owned(), addresses: Some(addresses) }
+    }
+}
+
+/// A request, made by whoever it is.
+pub(crate) fn ask_as(plane: &ControlPlane, name: &str, kubelet: &Kubelet, user: &str, groups: &[&str]) {
+    let Kubelet { node, addresses } = kubelet;
+    let names = addresses.iter().flatten().cloned().chain(addresses.iter().map(|_| node.clone()));
+    let mut params = CertificateParams::new(names.collect::<Vec<_>>()).expect("names");
     params.distinguished_name = DistinguishedName::new();
     params.distinguished_name.push(DnType::OrganizationName, "system:nodes");
     params.distinguished_name.push(DnType::CommonName, format!("system:node:{node}"));
     let key = KeyPair::generate().expect("a key");
     let pem = params.serialize_request(&key).and_then(|request| request.pem()).expect("a request");
+    let (usage, signer) = match addresses {
+        None => ("client auth", "kubernetes.io/kube-apiserver-client-kubelet"),
+        Some(_) => ("server auth", "kubernetes.io/kubelet-serving"),
+    };
     let object = json!({
         "apiVersion": "certificates.k8s.io/v1", "kind": "CertificateSigningRequest", "metadata": {"name": name},
         "spec": {
-            "request": STANDARD.encode(pem), "usages": ["digital signature", "client auth"],
-            "signerName": "kubernetes.io/kube-apiserver-client-kubelet",
+            "request": STANDARD.encode(pem), "usages": ["digital signature", usage], "signerName": signer,
         },
     });
     let file = plane.scratch().write(&format!("{name}.json"), object.to_string()).expect("a file");
@@ -35,11 +59,16 @@ fn ask(plane: &ControlPlane, name: &str, node: &str, user: &str, groups: &[&str]
     plane.kubectl().run(&arguments).expect("a request");
 }
 
+/// A request for the first certificate of a node.
+fn ask(plane: &ControlPlane, name: &str, node: &str, user: &str, groups: &[&str]) {
+    ask_as(plane, name, &Kubelet::client(node), user, groups);
+}
+
 fn transcript(kubeconfig: &Path, arguments: &[&str]) -> String {
     transcript_of(slipway(arguments).env("KUBECONFIG", kubeconfig), arguments)
 }
 
-fn is_approved(plane: &ControlPlane, name: &str) -> bool {
+pub(crate) fn is_approved(plane: &ControlPlane, name: &str) -> bool {
     let found = plane.kubectl().json(&["get", "csr", name]).expect("a request");
     found["status"]["conditions"][0]["type"] == "Approved"
 }

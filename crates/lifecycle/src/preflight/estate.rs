@@ -24,9 +24,9 @@ pub(super) struct Estate {
 
 /// What two clocks said at the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Clocks {
-    pub(super) theirs: Timestamp,
-    pub(super) ours: Timestamp,
+pub(crate) struct Clocks {
+    pub(crate) theirs: Timestamp,
+    pub(crate) ours: Timestamp,
 }
 
 /// An object of the inventory.

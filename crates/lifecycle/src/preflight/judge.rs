@@ -16,7 +16,7 @@ mod collisions;
 mod hosts;
 mod places;
 mod privileges;
-mod server;
+pub(super) mod server;
 mod tags;
 mod templates;
 #[cfg(test)]
@@ -49,6 +49,6 @@ pub(super) fn judge(wanted: &Wanted, needs: &[Need], estate: &Estate) -> Vec<Fin
 }
 
 /// `1 machine`, `3 machines`.
-fn count(number: usize, what: &str) -> String {
+pub(crate) fn count(number: usize, what: &str) -> String {
     if number == 1 { format!("1 {what}") } else { format!("{number} {what}s") }
 }

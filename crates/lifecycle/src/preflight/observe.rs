@@ -18,6 +18,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use jiff::Timestamp;
+use slipway_providers::vsphere::inventory::Paths;
 use slipway_providers::vsphere::properties::{Object, Wanted as Kind};
 use slipway_providers::vsphere::soap::Body;
 use slipway_providers::vsphere::{Client, Error, MoRef, Reference};
@@ -104,7 +105,7 @@ pub(super) async fn observe(
 }
 
 /// An error with everything below it.
-pub(super) fn reason(error: &dyn std::error::Error) -> String {
+pub(crate) fn reason(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {
@@ -114,7 +115,8 @@ pub(super) fn reason(error: &dyn std::error::Error) -> String {
     text
 }
 
-async fn clocks(client: &Client, clock: &Clock) -> Result<Option<Clocks>, Error> {
+/// What time it is there, and here.
+pub(crate) async fn clocks(client: &Client, clock: &Clock) -> Result<Option<Clocks>, Error> {
     let instance = client.moref(Reference::new("ServiceInstance", "ServiceInstance"));
     let before = clock();
     let reply = client.read(&instance, "CurrentTime", &Body::new()).await?;
@@ -141,31 +143,23 @@ async fn session(client: &Client) -> Result<(String, BTreeSet<String>), Error> {
 /// What is known so far, and where.
 pub(super) struct Inventory {
     items: Vec<Item>,
-    paths: BTreeMap<Reference, String>,
+    paths: Paths,
 }
 
 impl Inventory {
     fn new(root: &Reference) -> Self {
         let item = Item { id: root.clone(), path: "/".to_owned(), facts: Facts::Nothing };
-        Inventory { items: vec![item], paths: BTreeMap::from([(root.clone(), "/".to_owned())]) }
+        Inventory { items: vec![item], paths: Paths::new(root) }
     }
 
     /// Objects in any order. One whose way to the root cannot be seen has no path and is left out.
     fn add(&mut self, objects: &[Object]) {
-        let mut waiting: Vec<&Object> = objects.iter().collect();
-        loop {
-            let before = waiting.len();
-            waiting.retain(|object| {
-                let Some(path) = self.path(object) else { return true };
-                let item = Item { id: object.moref.reference.clone(), path, facts: parse::facts(object) };
-                self.paths.insert(item.id.clone(), item.path.clone());
-                self.items.push(item);
-                false
-            });
-            if waiting.len() == before || waiting.is_empty() {
-                return;
-            }
-        }
+        self.paths.add(objects);
+        self.items.extend(objects.iter().filter_map(|object| {
+            let id = object.moref.reference.clone();
+            let path = self.paths.get(&id)?.to_owned();
+            Some(Item { id, path, facts: parse::facts(object) })
+        }));
     }
 
     fn add_items(&mut self, items: Vec<Item>) {
@@ -174,9 +168,7 @@ impl Inventory {
 
     /// Where an object is, if it is known where its parent is.
     pub(super) fn path(&self, object: &Object) -> Option<String> {
-        let parent = self.paths.get(&object.reference("parent")?.reference)?;
-        let separator = if parent == "/" { "" } else { "/" };
-        Some(format!("{parent}{separator}{}", object.text("name")))
+        self.paths.of(object)
     }
 
     fn at(&self, path: &str) -> Option<&Item> {

@@ -97,6 +97,40 @@ pub async fn survey(
     vips: &[IpAddr],
     roster: &Roster,
 ) -> Result<Vec<Judged>, AccessError> {
+    let seen = see(client, roster).await?;
+    let cluster = seen.cluster(bootstrapper, vips, None);
+    let judged = seen.pending.into_iter().map(|(object, csr)| {
+        let verdict = judge(&csr, &cluster);
+        Judged { object, csr, verdict }
+    });
+    Ok(judged.collect())
+}
+
+/// Everything a verdict depends on, read once.
+pub(super) struct Seen {
+    /// The oldest first.
+    pub(super) pending: Vec<(CertificateSigningRequest, Csr)>,
+    pub(super) nodes: BTreeSet<String>,
+    machines: Vec<Machine>,
+    vips: Vec<IpAddr>,
+}
+
+impl Seen {
+    /// With a machine that Kubernetes does not know.
+    pub(super) fn cluster(
+        &self,
+        bootstrapper: Bootstrapper,
+        vips: &[IpAddr],
+        further: Option<Machine>,
+    ) -> Cluster {
+        Cluster::new(bootstrapper, vips.iter().chain(&self.vips).copied())
+            .with_machines(self.machines.iter().cloned().chain(further))
+            .with_nodes(self.nodes.iter().cloned())
+            .with_requests(self.pending.iter().map(|(_, csr)| csr), Timestamp::now())
+    }
+}
+
+pub(super) async fn see(client: &Client, roster: &Roster) -> Result<Seen, AccessError> {
     let all = ListParams::default();
     let requests: Api<CertificateSigningRequest> = Api::all(client.clone());
     let nodes: Api<NodeName> = Api::all(client.clone());
@@ -105,22 +139,14 @@ pub async fn survey(
     let nodes = call("listing nodes", nodes.list(&all)).await?.items;
     let machines = call("listing machines", async { machines.list(&all).await.map(|list| list.items) }).await;
     let machines = or_absent(machines)?;
-    let published = published_vips(client).await?;
+    let vips = published_vips(client).await?;
     let mut pending: Vec<(CertificateSigningRequest, Csr)> =
         requests.into_iter().filter_map(|object| Csr::read(&object).map(|csr| (object, csr))).collect();
     pending.retain(|(_, csr)| csr.is_pending());
     pending.sort_by(|(_, one), (_, other)| (one.created, &one.name).cmp(&(other.created, &other.name)));
     let nodes: BTreeSet<String> = nodes.iter().map(ResourceExt::name_any).collect();
     let machines = roster.complete(machines.iter().filter_map(machine), &nodes);
-    let cluster = Cluster::new(bootstrapper, vips.iter().copied().chain(published))
-        .with_machines(machines)
-        .with_nodes(nodes)
-        .with_requests(pending.iter().map(|(_, csr)| csr), Timestamp::now());
-    let judged = pending.into_iter().map(|(object, csr)| {
-        let verdict = judge(&csr, &cluster);
-        Judged { object, csr, verdict }
-    });
-    Ok(judged.collect())
+    Ok(Seen { pending, nodes, machines, vips })
 }
 
 /// What a Machine says about itself; nothing if it is malformed.

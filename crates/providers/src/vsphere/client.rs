@@ -300,7 +300,15 @@ pub(super) fn connector(endpoint: &Endpoint, trust: &Trust) -> Result<reqwest::C
     if let Some(config) = tls::config(trust)? {
         builder = builder.tls_backend_preconfigured(config);
     }
-    builder = match &endpoint.proxy {
+    proxied(builder, &endpoint.proxy)?.build().map_err(|error| error.to_string())
+}
+
+/// Goes the way the proxy leads.
+pub(super) fn proxied(
+    builder: reqwest::ClientBuilder,
+    proxy: &Proxy,
+) -> Result<reqwest::ClientBuilder, String> {
+    Ok(match proxy {
         Proxy::FromEnvironment => builder,
         Proxy::None => builder.no_proxy(),
         Proxy::Url(url) => {
@@ -308,8 +316,7 @@ pub(super) fn connector(endpoint: &Endpoint, trust: &Trust) -> Result<reqwest::C
             let proxy = reqwest::Proxy::https(url).map_err(|_| "the proxy is not a URL".to_owned())?;
             builder.proxy(proxy)
         }
-    };
-    builder.build().map_err(|error| error.to_string())
+    })
 }
 
 fn current(slot: &Mutex<Arc<Session>>) -> Arc<Session> {

@@ -1,6 +1,6 @@
 //! Finding objects: by path, or by name where only a name is known. Nothing ambiguous is guessed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use thiserror::Error;
 
@@ -24,6 +24,58 @@ pub enum LookupError {
 
 /// Objects that have a place: what they are called, and what they are in.
 const PLACED: [&str; 2] = ["name", "parent"];
+
+/// Where objects are, worked out from their `name` and `parent` without asking.
+#[derive(Debug, Clone, Default)]
+pub struct Paths {
+    known: HashMap<Reference, String>,
+}
+
+impl Paths {
+    /// The root folder's path is `/`; its name is nobody's business.
+    pub fn new(root: &Reference) -> Self {
+        Paths { known: HashMap::from([(root.clone(), "/".to_owned())]) }
+    }
+
+    /// Objects in any order. One whose way to the root cannot be seen has no path.
+    pub fn add(&mut self, objects: &[Object]) {
+        let unplaced: HashMap<&Reference, (&Object, Option<Reference>)> = objects
+            .iter()
+            .map(|object| {
+                let parent = object.reference("parent").map(|parent| parent.reference);
+                (&object.moref.reference, (object, parent))
+            })
+            .collect();
+        for object in objects {
+            // Up to what is known, and down again.
+            let (mut way, mut at) = (Vec::new(), &object.moref.reference);
+            while !self.known.contains_key(at)
+                && way.len() <= objects.len()
+                && let Some((object, parent)) = unplaced.get(at)
+            {
+                way.push(*object);
+                let Some(parent) = parent else { break };
+                at = parent;
+            }
+            for object in way.into_iter().rev() {
+                let Some(path) = self.of(object) else { break };
+                self.known.insert(object.moref.reference.clone(), path);
+            }
+        }
+    }
+
+    /// Where an object is, if it is known where its parent is.
+    pub fn of(&self, object: &Object) -> Option<String> {
+        let parent = self.known.get(&object.reference("parent")?.reference)?;
+        let separator = if parent == "/" { "" } else { "/" };
+        Some(format!("{parent}{separator}{}", object.text("name")))
+    }
+
+    /// The path of an object that was added.
+    pub fn get(&self, id: &Reference) -> Option<&str> {
+        self.known.get(id).map(String::as_str)
+    }
+}
 
 impl Client {
     /// The object at an inventory path, as vCenter stores it. `None` if there is none, or none the user may see.

@@ -31,6 +31,13 @@ pub struct Volume {
     pub datastore_url: String,
 }
 
+/// Some of many.
+struct VolumePage {
+    volumes: Vec<Volume>,
+    next: u64,
+    total: u64,
+}
+
 /// A storage policy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Policy {
@@ -42,26 +49,40 @@ pub struct Policy {
 impl Client {
     /// The volumes that belong to a Kubernetes cluster, by the id its driver is configured with.
     pub async fn volumes(&self, cluster_id: &str) -> Result<Vec<Volume>, Error> {
-        let method = "CnsQueryVolume";
-        let (service, manager) = (self.volume_service().await?, self.volume_manager());
         let (mut volumes, mut offset) = (Vec::new(), 0);
         loop {
-            let cursor = Body::new().text("offset", offset).text("limit", PAGE);
-            let filter = Body::new().text("containerClusterIds", cluster_id).object("cursor", &cursor);
-            let body = Body::new().typed("filter", "CnsQueryFilter", &filter);
-            let reply = self.read_at(service, &manager, method, &body).await?;
-            let page = reply.need("returnval").map_err(|cause| self.error(method, cause))?;
-            let before = volumes.len();
-            volumes.extend(page.all("volumes").map(volume));
-            let number = |name: &str| page.at(&["cursor", name]).and_then(|value| value.text.parse().ok());
-            let (next, total): (u64, u64) =
-                (number("offset").unwrap_or_default(), number("totalRecords").unwrap_or_default());
+            let page = self.volume_page(cluster_id, offset).await?;
+            let nothing = page.volumes.is_empty();
+            volumes.extend(page.volumes);
             // An offset that does not move would never end.
-            if volumes.len() == before || next <= offset || next >= total {
+            if nothing || page.next <= offset || page.next >= page.total {
                 return Ok(volumes);
             }
-            offset = next;
+            offset = page.next;
         }
+    }
+
+    /// The first volumes of a Kubernetes cluster, and how many there are: one call, however many.
+    pub async fn first_volumes(&self, cluster_id: &str) -> Result<(Vec<Volume>, u64), Error> {
+        let page = self.volume_page(cluster_id, 0).await?;
+        let total = page.total.max(page.volumes.len() as u64);
+        Ok((page.volumes, total))
+    }
+
+    async fn volume_page(&self, cluster_id: &str, offset: u64) -> Result<VolumePage, Error> {
+        let method = "CnsQueryVolume";
+        let (service, manager) = (self.volume_service().await?, self.volume_manager());
+        let cursor = Body::new().text("offset", offset).text("limit", PAGE);
+        let filter = Body::new().text("containerClusterIds", cluster_id).object("cursor", &cursor);
+        let body = Body::new().typed("filter", "CnsQueryFilter", &filter);
+        let reply = self.read_at(service, &manager, method, &body).await?;
+        let page = reply.need("returnval").map_err(|cause| self.error(method, cause))?;
+        let number = |name: &str| page.at(&["cursor", name]).and_then(|value| value.text.parse().ok());
+        Ok(VolumePage {
+            volumes: page.all("volumes").map(volume).collect(),
+            next: number("offset").unwrap_or_default(),
+            total: number("totalRecords").unwrap_or_default(),
+        })
     }
 
     /// Deletes a volume with its disk. [`Error::is_not_found`] where there is none.

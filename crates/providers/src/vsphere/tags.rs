@@ -1,6 +1,6 @@
 //! Tags and categories, and what they are attached to, in as few calls as the API allows.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use reqwest::Method;
 use serde::de::DeserializeOwned;
@@ -201,6 +201,36 @@ impl Client {
             }
         }
         Ok(tags)
+    }
+
+    /// Category and name of the tags of each object: one call for many objects, one per tag and one per category.
+    pub async fn named_tags_of(
+        &self,
+        objects: &[MoRef],
+    ) -> Result<BTreeMap<MoRef, Vec<(String, String)>>, Error> {
+        let attached = self.tags_of(objects).await?;
+        let ids: BTreeSet<&String> = attached.values().flatten().collect();
+        let tags: Vec<Tag> = self.each_of("tag", ids.into_iter().cloned().collect()).await?;
+        let ids: BTreeSet<&String> = tags.iter().map(|tag| &tag.category_id).collect();
+        let categories: Vec<Category> = self.each_of("category", ids.into_iter().cloned().collect()).await?;
+        let categories: BTreeMap<&str, &str> =
+            categories.iter().map(|category| (&*category.id, &*category.name)).collect();
+        let names: BTreeMap<&str, (String, String)> = tags
+            .iter()
+            .filter_map(|tag| {
+                let category = categories.get(&*tag.category_id)?;
+                Some((&*tag.id, ((*category).to_owned(), tag.name.clone())))
+            })
+            .collect();
+        let named = attached
+            .into_iter()
+            .map(|(object, ids)| (object, ids.iter().filter_map(|id| names.get(&**id).cloned()).collect()));
+        Ok(named.collect())
+    }
+
+    /// The ids of all tags.
+    pub async fn tag_ids(&self) -> Result<BTreeSet<String>, Error> {
+        self.rest(Method::GET, &format!("{TAGGING}/tag"), NOTHING).await
     }
 
     /// What each of the tags is attached to.

@@ -22,7 +22,7 @@ fn kubeadm(arguments: &[&str]) -> Result<String, String> {
 }
 
 /// Some texts name another file, which must be there.
-fn validate(text: &str, discovery: &str) -> Result<String, String> {
+pub(super) fn validate(text: &str, discovery: &str) -> Result<String, String> {
     let scratch = Scratch::new("kubeadm").unwrap();
     scratch.settle();
     let other = scratch.write("discovery", discovery).unwrap();

@@ -1,12 +1,11 @@
 //! `slipway node approve`.
 
-use std::io::{BufRead, IsTerminal};
-
 use anyhow::Context;
 use jiff::Timestamp;
 use slipway_operator::csr::approve::{Judged, approve, connect, survey};
 use slipway_operator::csr::{Bootstrapper, Roster, Verdict};
 
+use super::confirm::confirm;
 use super::show::Request;
 use crate::args::{Approve, Output};
 use crate::exit::Exit;
@@ -45,7 +44,7 @@ pub(crate) fn run(args: &Approve, printer: &Printer) -> anyhow::Result<Exit> {
     let chosen: Vec<&Judged> = judged.iter().filter(|judged| is_chosen(judged, names)).collect();
     let mut all_well = true;
     if !chosen.is_empty() {
-        if !yes && !confirmed(&chosen, printer) {
+        if !yes && !confirm(&chosen, printer) {
             if printer.output == Output::Json {
                 printer.json(&serde_json::json!({ "requests": requests }))?;
             }
@@ -99,26 +98,4 @@ fn is_chosen(judged: &Judged, names: &[String]) -> bool {
     } else {
         names.contains(&judged.csr.name)
     }
-}
-
-fn confirmed(chosen: &[&Judged], printer: &Printer) -> bool {
-    if !std::io::stdin().is_terminal() {
-        printer.error(&anyhow::anyhow!("nobody is there to ask, and `--yes` was not given"));
-        printer.hint("nothing was approved. Look at the requests, then add `--yes`");
-        return false;
-    }
-    for judged in chosen {
-        if let Verdict::Refuse(refusal) = &judged.verdict {
-            printer.warning(&format!("the rules refuse {}: {}", judged.csr.name, refusal.reason()));
-        }
-    }
-    let names: Vec<&str> = chosen.iter().map(|judged| judged.csr.name.as_str()).collect();
-    printer.say(&format!("Type {GOOD}yes{GOOD:#} to approve {}: ", names.join(", ")));
-    let mut answer = String::new();
-    let read = std::io::stdin().lock().read_line(&mut answer);
-    let meant = read.is_ok() && answer.trim() == "yes";
-    if !meant {
-        printer.say("nothing was approved\n");
-    }
-    meant
 }

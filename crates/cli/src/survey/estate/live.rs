@@ -8,10 +8,9 @@ use rustls::CertificateError;
 use secrecy::SecretString;
 use slipway_config::install_config::vsphere::Tls;
 use slipway_providers::vsphere::error::{Cause, Error};
-use slipway_providers::vsphere::{Client, Endpoint, FaultKind, Login};
+use slipway_providers::vsphere::{Client, Endpoint, FaultKind, Login, certificate};
 use tokio::runtime::{Builder, Runtime};
 
-use super::certificate;
 use super::hush::Hush;
 use super::read;
 use super::{Estate, Failure, Greeting, Inventory, Target};
@@ -72,7 +71,7 @@ impl Estate for Live {
                 }
                 _ => return Err(failure(&error)),
             };
-            let certificate = certificate::fetch(&url(target), CALL).await;
+            let certificate = certificate::fetch(&endpoint(target), CALL).await;
             let certificate = certificate.map_err(|message| Failure::Other { message, hint: None })?;
             Ok(Greeting::Untrusted { reason, certificate: Box::new(certificate) })
         })
@@ -90,21 +89,17 @@ impl Estate for Live {
 }
 
 fn client(target: &Target, user: &str, password: &SecretString) -> Result<Client, Error> {
+    let login = Login { user: user.to_owned(), password: password.clone() };
+    Client::new(endpoint(target), login)
+}
+
+fn endpoint(target: &Target) -> Endpoint {
     // A fingerprint that is none matches nothing.
     let tls = target
         .thumbprint
         .as_deref()
         .map_or(Tls::System, |text| Tls::Thumbprint(bytes(text).unwrap_or_default()));
-    let mut endpoint = Endpoint::new(&target.server, target.port.unwrap_or(443), &tls);
-    endpoint.timeout = CALL;
-    let login = Login { user: user.to_owned(), password: password.clone() };
-    Client::new(endpoint, login)
-}
-
-fn url(target: &Target) -> String {
-    let server = &target.server;
-    let host = if server.contains(':') { format!("[{server}]") } else { server.clone() };
-    format!("https://{host}:{}/", target.port.unwrap_or(443))
+    Endpoint { timeout: CALL, ..Endpoint::new(&target.server, target.port.unwrap_or(443), &tls) }
 }
 
 fn bytes(thumbprint: &str) -> Option<Vec<u8>> {

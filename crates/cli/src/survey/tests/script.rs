@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use jiff::Timestamp;
 use secrecy::{ExposeSecret, SecretString};
+use slipway_providers::vsphere::certificate::Validity;
 
 use crate::survey::estate::{
     Certificate, Cluster, Datacenter, Datastore, Estate, Failure, Greeting, Inventory, Target,
@@ -155,8 +156,7 @@ impl Estate for Fake {
                 subject: format!("CN={}", target.server),
                 issuer: "CN=CA".to_owned(),
                 names: vec![target.server.clone()],
-                not_before: Timestamp::UNIX_EPOCH,
-                not_after: Timestamp::MAX,
+                validity: Some(Validity { not_before: Timestamp::UNIX_EPOCH, not_after: Timestamp::MAX }),
                 sha256: FINGERPRINT.to_owned(),
             });
             return Ok(Greeting::Untrusted { reason: "its issuer is not trusted".to_owned(), certificate });

@@ -8,7 +8,7 @@ use slipway_lifecycle::install_config::{PasswordAt, split_port};
 
 use crate::input;
 use crate::survey::draft::{Draft, Password, Question, VCenter};
-use crate::survey::estate::{Certificate, Failure, Greeting, Inventory, Target};
+use crate::survey::estate::{Certificate, Failure, Greeting, Inventory, Target, certificate};
 use crate::survey::prompt::{Ask, Echo, Stop, Tone};
 use crate::survey::questions::TextQuestion;
 use crate::survey::{By, Survey};
@@ -82,7 +82,7 @@ impl Survey<'_> {
     /// Shows a certificate and asks whether it is the right one.
     fn trusts(&mut self, label: &str, reason: &str, certificate: &Certificate) -> Result<bool, Stop> {
         self.prompter.say(Tone::Warning, &format!("the certificate of {label} is not trusted: {reason}"));
-        for line in certificate.lines(self.now) {
+        for line in certificate::lines(certificate, self.now) {
             self.prompter.say(Tone::Plain, &line);
         }
         let ask = Ask::new("Trust this certificate, and no other?")

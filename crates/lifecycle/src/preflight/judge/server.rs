@@ -6,8 +6,8 @@ use crate::preflight::estate::{Clocks, Estate};
 use crate::preflight::report::{Check, Finding};
 
 /// From this difference on it should be known, and from the second on machines refuse certificates of others.
-const NOTABLE_SECONDS: i64 = 60;
-const BREAKING_SECONDS: i64 = 300;
+pub(crate) const NOTABLE_SECONDS: i64 = 60;
+pub(crate) const BREAKING_SECONDS: i64 = 300;
 
 /// The first version and builds that work, as OpenShift's installer has them.
 const OLDEST: [u32; 3] = [7, 0, 2];
@@ -74,7 +74,7 @@ fn clock(Clocks { theirs, ours }: Clocks) -> Finding {
 }
 
 /// The first three numbers of a version; what is missing is zero.
-pub(super) fn numbers(version: &str) -> Option<[u32; 3]> {
+pub(crate) fn numbers(version: &str) -> Option<[u32; 3]> {
     let mut numbers = [0; 3];
     for (number, text) in numbers.iter_mut().zip(version.split('.')) {
         *number = text.parse().ok()?;

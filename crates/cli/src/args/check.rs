@@ -1,0 +1,42 @@
+//! `slipway check`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
+use jiff::SignedDuration;
+
+#[derive(Debug, Args)]
+pub struct Check {
+    /// Access to the cluster; without it KUBECONFIG, or ~/.kube/config
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub kubeconfig: Option<PathBuf>,
+
+    /// The context of the kubeconfig
+    #[arg(long, value_name = "NAME")]
+    pub context: Option<String>,
+
+    /// Take vCenters, failure domains and logins from the install-config in this directory; without a kubeconfig only
+    /// the vCenters are looked at
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    pub dir: Option<PathBuf>,
+
+    /// The longest a round may take, such as 90s or 5m; a single call never takes more than a minute
+    #[arg(long, value_name = "TIME", default_value = "5m")]
+    pub timeout: SignedDuration,
+
+    /// Check again and again until Ctrl-C, and print what is found whenever it changes
+    #[arg(long)]
+    pub watch: bool,
+
+    /// The pause between two rounds of --watch
+    #[arg(long, value_name = "TIME", default_value = "1m", requires = "watch")]
+    pub every: SignedDuration,
+
+    /// Also write what was found as one HTML file
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub report: Option<PathBuf>,
+
+    /// Show what was checked and is fine, too
+    #[arg(long)]
+    pub verbose: bool,
+}

@@ -1,0 +1,165 @@
+//! `slipway check`.
+
+mod html;
+mod text;
+
+use std::time::Duration;
+
+use anyhow::Context as _;
+use serde::Serialize;
+use slipway_lifecycle::check::cluster::{Cluster, read};
+use slipway_lifecycle::check::report::{NodeState, Outcome, Round};
+use slipway_lifecycle::check::subject::Subject;
+use slipway_lifecycle::check::{Context, Options};
+use slipway_lifecycle::environment::Environment;
+use slipway_lifecycle::preflight;
+use slipway_operator::csr::approve::connect;
+
+use super::create::refuse;
+use crate::args::{Check, Output};
+use crate::exit::Exit;
+use crate::output::Printer;
+
+/// Where a cluster and its vCenters are known from.
+enum Source {
+    InstallConfig(Box<Subject>),
+    Cluster(kube::Client),
+    Both(Box<Subject>, kube::Client),
+}
+
+pub(crate) fn run(args: &Check, printer: &Printer) -> anyhow::Result<Exit> {
+    let Check { kubeconfig, context, dir, timeout, watch, every, report: _, verbose: _ } = args;
+    let positive = |time: jiff::SignedDuration| Duration::try_from(time).ok().filter(|time| !time.is_zero());
+    let (Some(whole), Some(pause)) = (positive(*timeout), positive(*every)) else {
+        printer.error(&anyhow::anyhow!("`--timeout` and `--every` leave no time for anything"));
+        return Ok(Exit::Usage);
+    };
+    let known = match dir {
+        None => None,
+        Some(dir) => match preflight::open(dir, &Environment::of_process()) {
+            Ok(opened) => {
+                for warning in &opened.warnings {
+                    printer.warning(warning);
+                }
+                let subject = opened.subject.checked();
+                let Some(subject) = subject else {
+                    printer.error(&anyhow::anyhow!("only clusters on vSphere can be checked yet"));
+                    return Ok(Exit::Other);
+                };
+                Some(Box::new(subject))
+            }
+            Err(error) => return refuse(error, printer),
+        },
+    };
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().enable_all().build().context("starting to ask")?;
+    let client = || runtime.block_on(connect(kubeconfig.as_deref(), context.as_deref()));
+    let source = match known {
+        None => Source::Cluster(client()?),
+        Some(subject) if kubeconfig.is_some() || context.is_some() => Source::Both(subject, client()?),
+        Some(subject) => Source::InstallConfig(subject),
+    };
+    let options = Options { whole, ..Options::default() };
+    let exit = runtime.block_on(rounds(args, &source, options, watch.then_some(pause), printer));
+    // A name that is still being resolved need not be waited for.
+    runtime.shutdown_background();
+    exit
+}
+
+/// One round, or one after the other until somebody ends it.
+async fn rounds(
+    args: &Check,
+    source: &Source,
+    options: Options,
+    pause: Option<Duration>,
+    printer: &Printer,
+) -> anyhow::Result<Exit> {
+    let mut context = Context::new(options);
+    let mut last: Option<Round> = None;
+    let mut exit = Exit::Interrupted;
+    let looking = async {
+        loop {
+            match look(source, &mut context).await {
+                Ok(round) => {
+                    exit = if round.is_clear() { Exit::Ok } else { Exit::Infrastructure };
+                    let news = last.as_ref().is_none_or(|last| said(last) != said(&round));
+                    if news {
+                        show(args, &round, printer)?;
+                    }
+                    last = Some(round);
+                }
+                // A cluster that does not answer may answer the next time.
+                Err(error) if pause.is_some() && last.is_some() => printer.error(&error),
+                Err(error) => return Err(error),
+            }
+            let Some(pause) = pause else { return Ok(()) };
+            tokio::time::sleep(pause).await;
+        }
+    };
+    let result: anyhow::Result<()> = tokio::select! {
+        result = looking => result,
+        _ = tokio::signal::ctrl_c() => Ok(()),
+    };
+    context.close().await;
+    result.map(|()| exit)
+}
+
+async fn look(source: &Source, context: &mut Context) -> anyhow::Result<Round> {
+    let (subject, cluster): (Subject, Option<Cluster>) = match source {
+        Source::InstallConfig(subject) => ((**subject).clone(), None),
+        Source::Cluster(client) => (read::subject(client, None).await?, Some(read::cluster(client).await?)),
+        Source::Both(subject, client) => ((**subject).clone(), Some(read::cluster(client).await?)),
+    };
+    Ok(context.round(&subject, cluster.as_ref()).await)
+}
+
+/// What a person would notice.
+fn said(round: &Round) -> impl PartialEq + '_ {
+    let nodes: Vec<(&str, &NodeState)> = round.nodes.iter().map(|node| (&*node.name, &node.state)).collect();
+    (&round.findings, &round.vcenters, nodes)
+}
+
+fn show(args: &Check, round: &Round, printer: &Printer) -> anyhow::Result<()> {
+    match printer.output {
+        // One document per line, so that what is watched can be read as it comes.
+        Output::Json if args.watch => {
+            printer.data(&format!("{}\n", serde_json::to_string(&Judgement::of(round))?))?;
+        }
+        Output::Json => printer.json(&Judgement::of(round))?,
+        Output::Text => printer.data(&text::text(round, args.verbose))?,
+    }
+    if let Some(file) = &args.report {
+        let page = html::page(round);
+        fs_err::write(file, page).context("writing the report")?;
+        printer.say(&format!("the report is in {}\n", file.display()));
+    }
+    Ok(())
+}
+
+/// What a program is told.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Judgement<'a> {
+    healthy: bool,
+    failures: usize,
+    unknown: usize,
+    warnings: usize,
+    pending: usize,
+    passed: usize,
+    #[serde(flatten)]
+    round: &'a Round,
+}
+
+impl<'a> Judgement<'a> {
+    fn of(round: &'a Round) -> Self {
+        Judgement {
+            healthy: round.is_clear(),
+            failures: round.count(Outcome::Failure),
+            unknown: round.count(Outcome::Unknown),
+            warnings: round.count(Outcome::Warning),
+            pending: round.count(Outcome::Pending),
+            passed: round.passed(),
+            round,
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! `slipway node add`.
+
+mod steps;
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use jiff::Timestamp;
+use slipway_lifecycle::bare_metal;
+use slipway_operator::csr::approve::{Judged, approve, connect};
+use slipway_operator::csr::host::{Host, survey};
+use slipway_operator::csr::{Bootstrapper, Signer, Verdict};
+
+use super::confirm::confirm;
+use super::show::Request;
+use crate::args::{Add, Output};
+use crate::exit::Exit;
+use crate::output::{GOOD, Printer};
+
+/// Between two looks.
+const PAUSE: Duration = Duration::from_secs(3);
+/// A node that asks for nothing for so long got its certificates from somebody else.
+const QUIET: Duration = Duration::from_mins(1);
+
+pub(crate) fn run(args: &Add, printer: &Printer) -> anyhow::Result<Exit> {
+    let usage = |message: String| {
+        printer.error(&anyhow::anyhow!(message));
+        Ok(Exit::Usage)
+    };
+    let Some(bootstrapper) = Bootstrapper::of(&args.bootstrapper) else {
+        return usage(format!(
+            "`--bootstrapper {}` is neither `system:serviceaccount:<namespace>:<name>` nor `system:bootstrap:<id>`",
+            args.bootstrapper
+        ));
+    };
+    if !bare_metal::is_node_name(&args.bare_metal) {
+        return usage(format!(
+            "`{}` cannot be the name of a node: it must be a DNS name in lower case",
+            args.bare_metal
+        ));
+    }
+    let Ok(limit) = Duration::try_from(args.timeout) else {
+        return usage(format!("`--timeout {:#}` is in the past", args.timeout));
+    };
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().enable_all().build().context("starting to ask")?;
+    let reach = || runtime.block_on(connect(args.kubeconfig.as_deref(), args.context.as_deref()));
+    let (worker, client) = if let Some(dir) = &args.dir {
+        (bare_metal::worker_of(dir)?, None)
+    } else {
+        let client = reach()?;
+        (runtime.block_on(bare_metal::worker_from(&client))?, Some(client))
+    };
+    let file = args.write.clone().unwrap_or_else(|| format!("{}.ign", args.bare_metal).into());
+    let ignition = bare_metal::ignition(&worker, &args.bare_metal);
+    bare_metal::write(&file, &ignition)?;
+    let steps = steps::Steps::new(args, &file, &ignition);
+    match printer.output {
+        Output::Text => printer.data(&steps.text())?,
+        Output::Json => printer.json(&steps)?,
+    }
+    if args.no_wait {
+        return Ok(Exit::Ok);
+    }
+    let client = client.map_or_else(reach, Ok)?;
+    let host = Host {
+        name: args.bare_metal.clone(),
+        names: args.dns_name.iter().cloned().collect(),
+        addresses: args.address.iter().copied().collect(),
+    };
+    let wait = wait(args, &client, &bootstrapper, &host, limit, printer);
+    runtime.block_on(async {
+        tokio::select! {
+            exit = wait => exit,
+            _ = tokio::signal::ctrl_c() => Ok(Exit::Interrupted),
+        }
+    })
+}
+
+/// Approves what the host asks for, until it is a node with both of its certificates.
+async fn wait(
+    args: &Add,
+    client: &kube::Client,
+    bootstrapper: &Bootstrapper,
+    host: &Host,
+    limit: Duration,
+    printer: &Printer,
+) -> anyhow::Result<Exit> {
+    let started = Instant::now();
+    let mut told: BTreeSet<String> = BTreeSet::new();
+    let mut quiet = Instant::now();
+    let name = &host.name;
+    printer.say(&format!("waiting for {name} to ask for its certificates\n"));
+    while started.elapsed() < limit {
+        let sight = match survey(client, bootstrapper, &args.vip, host).await {
+            Ok(sight) => sight,
+            // The control plane may be busy; the host is not there yet anyway.
+            Err(error) => {
+                printer.warning(&format!("{error}"));
+                tokio::time::sleep(PAUSE).await;
+                continue;
+            }
+        };
+        let mut served = false;
+        for judged in &sight.requests {
+            quiet = Instant::now();
+            if !told.insert(judged.csr.uid.clone()) {
+                continue;
+            }
+            printer.say(&Request::of(judged).text());
+            let Verdict::Approve(ground) = &judged.verdict else {
+                printer.hint("it stays pending. If it is right after all: slipway node approve NAME");
+                continue;
+            };
+            if !args.yes && !confirm(&[judged], printer) {
+                return Ok(Exit::Other);
+            }
+            approve_one(client, judged, &ground.to_string(), printer).await?;
+            served |= judged.csr.signer == Signer::Serving;
+        }
+        if served || (sight.is_node && quiet.elapsed() > QUIET) {
+            printer.say(&format!("{GOOD}{name} is a node{GOOD:#}\n"));
+            return Ok(Exit::Ok);
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+    printer.error(&anyhow::anyhow!("{name} has not become a node within {:#}", args.timeout));
+    printer.hint("look at its console; run the same command again to go on waiting");
+    Ok(Exit::Other)
+}
+
+async fn approve_one(
+    client: &kube::Client,
+    judged: &Judged,
+    message: &str,
+    printer: &Printer,
+) -> anyhow::Result<()> {
+    approve(client, &judged.object, message, Timestamp::now()).await?;
+    printer.say(&format!("{GOOD}approved{GOOD:#} {}\n", judged.csr.name));
+    Ok(())
+}

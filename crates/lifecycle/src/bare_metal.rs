@@ -1,0 +1,108 @@
+//! Hosts that are no machines of the platform.
+
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::Secret;
+use kube::{Api, Client};
+use sha2::{Digest, Sha512};
+use slipway_assets::ignition::bare_metal;
+use thiserror::Error;
+
+/// Where a cluster keeps what its workers are ignited with.
+const USER_DATA: (&str, &str, &str) = ("openshift-machine-api", "worker-user-data", "userData");
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Why a host cannot be prepared.
+#[derive(Debug, Error)]
+pub enum Error {
+    #[error("reading `{}`", .path.display())]
+    Read { path: PathBuf, source: std::io::Error },
+    #[error("there is no worker.ign in `{}`: make it with `slipway create ignition-configs`", .directory.display())]
+    NoWorker { directory: PathBuf },
+    #[error("writing `{}`", .path.display())]
+    Write { path: PathBuf, source: std::io::Error },
+    #[error("reading the Secret `{namespace}/{name}` of the cluster")]
+    Api { namespace: &'static str, name: &'static str, source: Box<kube::Error> },
+    #[error("reading the Secret `{}/{}` took longer than {} seconds", USER_DATA.0, USER_DATA.1, PATIENCE.as_secs())]
+    TooSlow,
+    #[error(
+        "the cluster has no Secret `{}/{}` with the configuration of its workers: name a directory with a worker.ign",
+        USER_DATA.0,
+        USER_DATA.1
+    )]
+    NoUserData,
+}
+
+/// What the workers of a directory's cluster are ignited with.
+pub fn worker_of(directory: &Path) -> Result<Vec<u8>, Error> {
+    let path = directory.join("worker.ign");
+    match std::fs::read(&path) {
+        Ok(bytes) => Ok(bytes),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            Err(Error::NoWorker { directory: directory.to_owned() })
+        }
+        Err(source) => Err(Error::Read { path, source }),
+    }
+}
+
+/// The same from a running cluster.
+pub async fn worker_from(client: &Client) -> Result<Vec<u8>, Error> {
+    let (namespace, name, key) = USER_DATA;
+    let api: Api<Secret> = Api::namespaced(client.clone(), namespace);
+    let found = match tokio::time::timeout(PATIENCE, api.get_opt(name)).await {
+        Ok(Ok(found)) => found,
+        Ok(Err(source)) => return Err(Error::Api { namespace, name, source: Box::new(source) }),
+        Err(_) => return Err(Error::TooSlow),
+    };
+    let data = found.and_then(|secret| secret.data?.remove(key));
+    data.map(|bytes| bytes.0).ok_or(Error::NoUserData)
+}
+
+/// What a host is ignited with.
+pub fn ignition(worker: &[u8], hostname: &str) -> Vec<u8> {
+    bare_metal(worker, hostname)
+}
+
+/// How coreos-installer knows a file.
+pub fn digest(ignition: &[u8]) -> String {
+    format!("sha512-{:x}", Sha512::digest(ignition))
+}
+
+/// Writes it for its owner alone: whoever has it can ask for the workers' configuration.
+pub fn write(path: &Path, ignition: &[u8]) -> Result<(), Error> {
+    let failed = |source| Error::Write { path: path.to_owned(), source };
+    let mut options = std::fs::OpenOptions::new();
+    let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(path).map_err(failed)?;
+    file.write_all(ignition).map_err(failed)
+}
+
+/// Kubernetes takes a DNS name in lower case.
+pub fn is_node_name(name: &str) -> bool {
+    let label = |label: &str| {
+        let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        !label.is_empty() && label.chars().all(plain) && !label.starts_with('-') && !label.ends_with('-')
+    };
+    name.len() <= 253 && name.split('.').all(label)
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::is_node_name;
+
+    #[rstest]
+    #[case("metal-0", true)]
+    #[case("metal-0.example.com", true)]
+    #[case("Metal", false)]
+    #[case("metal_0", false)]
+    #[case("-metal", false)]
+    #[case("metal..x", false)]
+    #[case("", false)]
+    fn names_of_nodes(#[case] name: &str, #[case] expected: bool) {
+        assert_eq!(is_node_name(name), expected);
+    }
+}

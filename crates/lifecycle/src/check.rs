@@ -1,0 +1,313 @@
+//! `slipway check`: whether a running cluster and its vCenters get along.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`subject`] | what is checked: vCenters, failure domains, what configurations say |
+//! | [`cluster`] | what Kubernetes knows: nodes, volumes, pods |
+//! | [`catalog`] | the checks, their codes and their names in metrics |
+//! | [`report`] | what a round found out |
+//! | [`facts`] | what is counted |
+//! | [`conditions`] | what findings mean for the drivers of the cluster |
+//! | [`metrics`] | a round as series |
+//! | [`schedule`] | when the next round is due, and what changed since the last |
+//! | `observe` | reading a vCenter, in few calls |
+//! | `estate` | what was read, as a plain value |
+//! | `matching` | which machine a node is |
+//! | `judge` | the rules |
+//!
+//! A [`Context`] holds one connection per vCenter. [`Context::round`] asks all vCenters at once, each with the deadline of
+//! the whole; what one of them does not answer is unknown, and everything about the others is complete.
+
+pub mod catalog;
+pub mod cluster;
+pub mod conditions;
+mod estate;
+pub mod facts;
+mod judge;
+mod matching;
+pub mod metrics;
+mod observe;
+pub mod report;
+pub mod schedule;
+pub mod subject;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use secrecy::ExposeSecret;
+use slipway_assets::Login;
+use slipway_providers::vsphere::{self, Client, Endpoint, Proxy, Trust};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+use tracing::debug;
+
+use self::catalog::Check;
+use self::cluster::Cluster;
+use self::estate::Estate;
+use self::facts::{DomainCounts, Facts, VCenterInfo};
+use self::judge::{config, nodes, server, storage, workloads};
+use self::observe::{Connection, Counter, Question};
+use self::report::{Finding, NodeState, Round, VCenterResult, Verdicts, in_order};
+use self::subject::{Subject, VCenter};
+use crate::preflight::{Clock, expiry, reason};
+
+/// How long leaving may take.
+const GOODBYE: Duration = Duration::from_secs(5);
+
+/// How vCenters are asked.
+#[derive(Clone)]
+pub struct Options {
+    /// The longest one call may take.
+    pub call: Duration,
+    /// The longest a round may take.
+    pub whole: Duration,
+    pub proxy: Proxy,
+    pub clock: Clock,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Options {
+            call: Duration::from_mins(1),
+            whole: Duration::from_mins(5),
+            proxy: Proxy::FromEnvironment,
+            clock: Arc::new(Timestamp::now),
+        }
+    }
+}
+
+impl std::fmt::Debug for Options {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Options")
+            .field("call", &self.call)
+            .field("whole", &self.whole)
+            .finish_non_exhaustive()
+    }
+}
+
+/// One connection per vCenter, kept from round to round.
+#[derive(Debug)]
+pub struct Context {
+    options: Options,
+    connections: BTreeMap<Key, Connection>,
+}
+
+/// What makes a connection another one.
+type Key = (String, u16, String, String, String);
+
+fn key(vcenter: &VCenter, login: &Login) -> Key {
+    let trust = match &vcenter.trust {
+        Trust::System => String::new(),
+        Trust::Authorities(pem) => pem.clone(),
+        Trust::Fingerprint(bytes) => format!("{bytes:?}"),
+        Trust::Anything => "anything".to_owned(),
+    };
+    // The password itself is not kept a second time.
+    let secret = format!("{:x}", <sha2::Sha256 as sha2::Digest>::digest(login.password.expose_secret()));
+    (vcenter.server.clone(), vcenter.port, trust, login.user.clone(), secret)
+}
+
+/// What became of asking a vCenter.
+struct Asked {
+    server: String,
+    connection: Option<(Key, Connection)>,
+    result: Result<Box<Estate>, Box<Finding>>,
+}
+
+impl Context {
+    pub fn new(options: Options) -> Self {
+        Context { options, connections: BTreeMap::new() }
+    }
+
+    /// Asks all vCenters once, and judges what they answer together with what Kubernetes knows. Without a cluster only
+    /// the vCenters themselves are judged.
+    pub async fn round(&mut self, subject: &Subject, cluster: Option<&Cluster>) -> Round {
+        let started = (self.options.clock)();
+        let question = Arc::new(Question::of(subject.clone(), cluster));
+        let mut verdicts = Verdicts::default();
+        let mut tasks = JoinSet::new();
+        let mut kept = std::mem::take(&mut self.connections);
+        let mut unreached = BTreeSet::new();
+        for vcenter in &subject.vcenters {
+            verdicts.add(Check::Credentials, server::credentials(vcenter));
+            let Ok(login) = vcenter.login.clone() else {
+                unreached.insert(vcenter.server.clone());
+                continue;
+            };
+            let key = key(vcenter, &login);
+            let known = kept.remove(&key);
+            let (question, options, vcenter) = (question.clone(), self.options.clone(), vcenter.clone());
+            tasks.spawn(async move { Box::pin(ask(key, known, login, &vcenter, &question, &options)).await });
+        }
+        let mut estates = Vec::new();
+        while let Some(done) = tasks.join_next().await {
+            let Ok(Asked { server, connection, result }) = done else {
+                let message = "a check broke off, which is a mistake in slipway";
+                let finding = Finding::unknown(Check::Connection, "slipway", message);
+                verdicts.findings.push(finding.remedy("please report it"));
+                continue;
+            };
+            self.connections.extend(connection);
+            match result {
+                Ok(estate) => estates.push(*estate),
+                Err(finding) => {
+                    verdicts.add(Check::Connection, [*finding]);
+                    unreached.insert(server);
+                }
+            }
+        }
+        // Whoever is no longer asked is logged out.
+        Context { options: self.options.clone(), connections: kept }.close().await;
+        let position = |server: &str| subject.vcenters.iter().position(|vcenter| vcenter.server == server);
+        estates.sort_by_key(|estate| position(&estate.server));
+        let now = (self.options.clock)();
+        judge_all(&question, cluster, &estates, &unreached, verdicts, (started, now), &self.options.clock)
+    }
+
+    /// Ends all sessions.
+    pub async fn close(self) {
+        let mut tasks = JoinSet::new();
+        for connection in self.connections.into_values() {
+            tasks.spawn(async move {
+                let client = connection.client;
+                if let Ok(Err(error)) = timeout(GOODBYE, client.logout()).await {
+                    debug!(server = %client.server(), error = %reason(&error), "logging out");
+                }
+            });
+        }
+        tasks.join_all().await;
+    }
+}
+
+async fn ask(
+    key: Key,
+    known: Option<Connection>,
+    login: Login,
+    vcenter: &VCenter,
+    question: &Question,
+    options: &Options,
+) -> Asked {
+    let server = vcenter.server.clone();
+    let endpoint = Endpoint {
+        server: server.as_str().into(),
+        port: vcenter.port,
+        trust: vcenter.trust.clone(),
+        proxy: options.proxy.clone(),
+        timeout: options.call.min(options.whole),
+    };
+    let Login { user, password } = login;
+    let mut connection = match known {
+        Some(connection) => connection,
+        None => match Client::new(endpoint.clone(), vsphere::Login { user, password }) {
+            Ok(client) => Connection { client, counter: Counter::default() },
+            Err(error) => {
+                let result = Err(Box::new(server::unreached(&server, &error)));
+                return Asked { server, connection: None, result };
+            }
+        },
+    };
+    let goodbye = GOODBYE.min(options.whole / 4);
+    let asking = options.whole.saturating_sub(goodbye);
+    let observe = observe::observe(&mut connection, vcenter, question, &options.clock, asking / 2);
+    let (asked, expires) =
+        tokio::join!(timeout(asking, observe), timeout(asking, expiry(&endpoint, endpoint.timeout)));
+    let result = match asked {
+        Ok(Ok(mut estate)) => {
+            estate.expires = expires.unwrap_or_else(|_| Err(format!("no answer within {asking:?}")));
+            Ok(Box::new(estate))
+        }
+        Ok(Err(error)) => Err(Box::new(server::unreached(&server, &error))),
+        Err(_) => Err(Box::new(server::late(&server, asking))),
+    };
+    if result.is_err() {
+        // What is broken is not kept; sessions are few, and time is left for ending it.
+        let _ = timeout(goodbye, connection.client.logout()).await;
+        return Asked { server, connection: None, result };
+    }
+    Asked { server, connection: Some((key, connection)), result }
+}
+
+/// From everything that was read to a round. Pure.
+fn judge_all(
+    question: &Question,
+    cluster: Option<&Cluster>,
+    estates: &[Estate],
+    unreached: &BTreeSet<String>,
+    mut verdicts: Verdicts,
+    (started, now): (Timestamp, Timestamp),
+    clock: &Clock,
+) -> Round {
+    let subject = &question.subject;
+    let mut facts = Facts { domains: domain_counts(subject), ..Facts::default() };
+    verdicts.merge(config::judge(subject));
+    for vcenter in &subject.vcenters {
+        let Some(estate) = estates.iter().find(|estate| estate.server == vcenter.server) else { continue };
+        verdicts.merge(judge::vcenter(question, vcenter, estate, clock));
+        facts.vcenters.push(VCenterInfo {
+            server: estate.server.clone(),
+            version: estate.version.clone(),
+            api_version: estate.api_version.clone(),
+            uuid: estate.uuid.clone(),
+            build: estate.build.clone(),
+        });
+        for domain in subject.domains_on(&vcenter.server) {
+            let found =
+                judge::places::find(&domain.datastore, domain, estate).and_then(|item| item.datastore());
+            if let Some(datastore) = found {
+                *facts.datastores.entry(datastore.kind.clone()).or_default() += 1;
+            }
+        }
+    }
+    let judged = nodes::judge(question, estates, unreached, now, &mut facts);
+    verdicts.merge(judged.verdicts);
+    if let Some(cluster) = cluster {
+        facts.shared_volumes = cluster.volumes.iter().filter(|volume| volume.shared).count();
+        facts.zonal_volumes = cluster.volumes.iter().filter(|volume| volume.places.is_some()).count();
+        verdicts.merge(storage::judge(subject, cluster, estates, unreached.is_empty()));
+        verdicts.merge(workloads::judge(cluster));
+        for (what, why) in &cluster.unread {
+            let message = format!("{what} could not be read: {why}");
+            let finding = Finding::unknown(Check::Connection, what, message);
+            verdicts.findings.push(finding.remedy("see that the kubeconfig's user may read it"));
+        }
+    }
+    let vcenters = subject.vcenters.iter().map(|vcenter| {
+        let estate = estates.iter().find(|estate| estate.server == vcenter.server);
+        let lives = |state: &NodeState| match state {
+            NodeState::Checked { vcenter: server, .. } => *server == vcenter.server,
+            NodeState::Unknown { vcenters } => vcenters.contains(&vcenter.server),
+            _ => false,
+        };
+        VCenterResult {
+            server: vcenter.server.clone(),
+            reached: estate.is_some(),
+            version: estate.map(|estate| estate.version.clone()).unwrap_or_default(),
+            nodes: judged.results.iter().filter(|node| lives(&node.state)).count(),
+        }
+    });
+    Round {
+        cluster: subject.name.clone(),
+        started,
+        vcenters: vcenters.collect(),
+        findings: in_order(verdicts.findings),
+        nodes: judged.results,
+        looked: verdicts.looked,
+        facts,
+    }
+}
+
+fn domain_counts(subject: &Subject) -> DomainCounts {
+    let domains = &subject.domains;
+    let distinct =
+        |of: &dyn Fn(&subject::Domain) -> String| domains.iter().map(of).collect::<BTreeSet<String>>().len();
+    DomainCounts {
+        regions: distinct(&|domain| domain.region.clone()),
+        zones: distinct(&|domain| domain.zone.clone()),
+        vcenters: distinct(&|domain| domain.server.clone()),
+        datacenters: distinct(&|domain| format!("{} {}", domain.server, domain.datacenter)),
+        datastores: distinct(&|domain| format!("{} {}", domain.server, domain.datastore)),
+        failure_domains: domains.len(),
+    }
+}

@@ -1,0 +1,144 @@
+//! Reading a cluster: what the checks need, page by page, and nothing else.
+
+mod objects;
+mod sources;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Debug;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1 as core;
+use k8s_openapi::api::storage::v1 as storage;
+use kube::api::{Api, ListParams};
+use kube::{Client, Resource};
+use serde::de::DeserializeOwned;
+use thiserror::Error;
+
+use super::{Cluster, DRIVER, Driver, NodeKind, Pod};
+use crate::check::subject::Subject;
+
+/// Objects per page.
+const PAGE: u32 = 500;
+/// For each call.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// Why a cluster cannot be read.
+#[derive(Debug, Error)]
+pub enum Error {
+    #[error("reading {what}")]
+    Api { what: String, source: Box<kube::Error> },
+    #[error("reading {what} took longer than {} seconds", PATIENCE.as_secs())]
+    TooSlow { what: String },
+    #[error(
+        "the cluster does not say which vCenters it uses: there is neither an Infrastructure with vCenters nor a VSphereConnection"
+    )]
+    NoVCenters,
+}
+
+/// What a running cluster says about its vCenters. `operator_namespace` is where our own connections are; without it
+/// they are looked for everywhere.
+pub async fn subject(client: &Client, operator_namespace: Option<&str>) -> Result<Subject, Error> {
+    sources::subject(client, operator_namespace).await
+}
+
+/// Everything the checks need to know of a cluster. What cannot be read is told, and is no reason to stop; only
+/// without nodes there is nothing to do.
+pub async fn cluster(client: &Client) -> Result<Cluster, Error> {
+    let nodes = list::<core::Node>(&Api::all(client.clone()), &ListParams::default(), "nodes").await?;
+    let mut cluster = Cluster { nodes: nodes.iter().map(objects::node).collect(), ..Cluster::default() };
+    let all = ListParams::default();
+    let classes = list::<storage::StorageClass>(&Api::all(client.clone()), &all, "storage classes").await;
+    let classes = noted(&mut cluster, "storage classes", classes);
+    cluster.storage_classes = classes.iter().map(objects::class).collect();
+    let volumes = list::<core::PersistentVolume>(&Api::all(client.clone()), &all, "volumes").await;
+    let volumes = noted(&mut cluster, "volumes", volumes);
+    cluster.volumes = volumes.iter().filter_map(objects::volume).collect();
+    cluster.driver = driver(client, &mut cluster).await;
+    if cluster.nodes.iter().any(|node| matches!(node.kind(), NodeKind::Other { .. })) {
+        cluster.pods = pods(client, &mut cluster).await;
+    }
+    Ok(cluster)
+}
+
+fn noted<T>(cluster: &mut Cluster, what: &str, read: Result<Vec<T>, Error>) -> Vec<T> {
+    read.unwrap_or_else(|error| {
+        cluster.unread.push((what.to_owned(), crate::preflight::reason(&error)));
+        Vec::new()
+    })
+}
+
+/// All objects of a kind, page by page.
+async fn list<K>(api: &Api<K>, parameters: &ListParams, what: &str) -> Result<Vec<K>, Error>
+where
+    K: Resource + Clone + DeserializeOwned + Debug,
+{
+    let mut parameters = parameters.clone().limit(PAGE);
+    let mut objects = Vec::new();
+    loop {
+        let page = match tokio::time::timeout(PATIENCE, api.list(&parameters)).await {
+            Ok(Ok(page)) => page,
+            Ok(Err(source)) => return Err(Error::Api { what: what.to_owned(), source: Box::new(source) }),
+            Err(_) => return Err(Error::TooSlow { what: what.to_owned() }),
+        };
+        objects.extend(page.items);
+        match page.metadata.continue_.filter(|token| !token.is_empty()) {
+            Some(token) => parameters.continue_token = Some(token),
+            None => return Ok(objects),
+        }
+    }
+}
+
+/// Whose storage driver is there.
+async fn driver(client: &Client, cluster: &mut Cluster) -> Driver {
+    let all = ListParams::default();
+    let drivers = list::<storage::CSIDriver>(&Api::all(client.clone()), &all, "storage drivers").await;
+    let drivers = noted(cluster, "storage drivers", drivers);
+    let ours = drivers.iter().find(|driver| driver.metadata.name.as_deref() == Some(DRIVER));
+    if let Some(found) = ours {
+        return objects::owner(found);
+    }
+    let nodes = list::<storage::CSINode>(&Api::all(client.clone()), &all, "drivers of nodes").await;
+    let nodes = noted(cluster, "drivers of nodes", nodes);
+    let having = nodes.iter().find(|node| node.spec.drivers.iter().any(|driver| driver.name == DRIVER));
+    having.map_or(Driver::None, |node| {
+        let name = node.metadata.name.as_deref().unwrap_or_default();
+        Driver::Foreign(format!("a registration of `{DRIVER}` on node `{name}`"))
+    })
+}
+
+/// Pods that need volumes of vSphere: those of namespaces with such claims.
+async fn pods(client: &Client, cluster: &mut Cluster) -> Vec<Pod> {
+    let all = ListParams::default();
+    let claims = list::<core::PersistentVolumeClaim>(&Api::all(client.clone()), &all, "claims").await;
+    let claims = noted(cluster, "claims", claims);
+    let volumes: BTreeSet<&str> = cluster.volumes.iter().map(|volume| volume.name.as_str()).collect();
+    let classes: BTreeSet<&str> = cluster
+        .storage_classes
+        .iter()
+        .filter(|class| class.provisioner == DRIVER)
+        .map(|class| class.name.as_str())
+        .collect();
+    let mut wanted: BTreeMap<String, BTreeMap<String, Option<String>>> = BTreeMap::new();
+    for claim in &claims {
+        let spec = claim.spec.clone().unwrap_or_default();
+        let of_vsphere = match &spec.volume_name {
+            Some(volume) => volumes.contains(volume.as_str()),
+            None => spec.storage_class_name.as_deref().is_some_and(|class| classes.contains(class)),
+        };
+        let (Some(namespace), Some(name)) = (&claim.metadata.namespace, &claim.metadata.name) else {
+            continue;
+        };
+        if of_vsphere {
+            wanted.entry(namespace.clone()).or_default().insert(name.clone(), spec.volume_name);
+        }
+    }
+    let mut pods = Vec::new();
+    let unfinished = ListParams::default().fields("status.phase!=Succeeded,status.phase!=Failed");
+    for (namespace, claims) in &wanted {
+        let api: Api<core::Pod> = Api::namespaced(client.clone(), namespace);
+        let found = list(&api, &unfinished, "pods").await;
+        let found = noted(cluster, "pods", found);
+        pods.extend(found.iter().filter_map(|pod| objects::pod(pod, claims)));
+    }
+    pods
+}

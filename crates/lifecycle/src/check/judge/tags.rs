@@ -1,0 +1,193 @@
+//! Regions, zones and groups of hosts. Drivers find them by the names of tags, going up from a machine's host.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use slipway_config::install_config::vsphere::RegionKind;
+use slipway_providers::vsphere::Reference;
+
+use super::super::catalog::Check;
+use super::super::estate::{Cluster, Estate, Item};
+use super::super::observe::Question;
+use super::super::report::{Finding, Verdicts};
+use super::super::subject::{Domain, Zone};
+use super::{listed, places};
+use crate::preflight::count;
+
+pub(super) const REGION: &str = "openshift-region";
+pub(super) const ZONE: &str = "openshift-zone";
+
+type Tags = BTreeMap<Reference, Vec<(String, String)>>;
+
+/// The objects whose tags must be known.
+pub(in crate::check) fn objects(question: &Question, estate: &Estate) -> BTreeSet<Reference> {
+    let mut objects = BTreeSet::new();
+    let inventory = &estate.inventory;
+    for domain in question.subject.domains_on(&estate.server) {
+        if question.subject.is_zoned() {
+            let cluster = domain.cluster.as_deref().and_then(|path| inventory.at(path));
+            let start = cluster.or_else(|| inventory.at(&domain.datacenter));
+            objects.extend(
+                start.into_iter().flat_map(|item| inventory.upwards(item)).map(|item| item.id.clone()),
+            );
+            let hosts = cluster.and_then(Item::cluster).and_then(|cluster| hosts_of(domain, cluster));
+            objects.extend(hosts.into_iter().flatten().cloned());
+        }
+        // The cluster's own storage policy finds datastores by their tags.
+        if question.policies && question.subject.cluster_id.is_some() {
+            objects.extend(places::find(&domain.datastore, domain, estate).map(|item| item.id.clone()));
+        }
+    }
+    objects
+}
+
+fn hosts_of<'a>(domain: &Domain, cluster: &'a Cluster) -> Option<&'a Vec<Reference>> {
+    match &domain.zone_kind {
+        Zone::HostGroup { hosts, .. } => cluster.host_groups.get(hosts),
+        Zone::Cluster => None,
+    }
+}
+
+/// A tag that something must have.
+struct Need<'a> {
+    category: &'static str,
+    name: &'a str,
+    tags: &'a Tags,
+    estate: &'a Estate,
+}
+
+impl<'a> Need<'a> {
+    /// The tag of the category an object has itself, or else from the nearest object above it that has one.
+    fn nearest(&self, item: &'a Item) -> Option<(&'a str, &'a str)> {
+        self.estate.inventory.upwards(item).find_map(|item| {
+            let (_, name) =
+                self.tags.get(&item.id)?.iter().find(|(category, _)| category == self.category)?;
+            Some((item.path.as_str(), name.as_str()))
+        })
+    }
+
+    fn on(&self, item: &'a Item) -> Option<Finding> {
+        let Need { category, name, .. } = self;
+        let path = &item.path;
+        let attach = format!("attach it: `govc tags.attach -c {category} {name} {path}`");
+        match self.nearest(item) {
+            Some((_, tag)) if tag == *name => None,
+            Some((at, other)) => {
+                let message = format!(
+                    "`{path}` has, from `{at}`, the tag `{other}` of `{category}`, and `{name}` is wanted"
+                );
+                Some(Finding::failure(Check::ZoneTags, path, message).remedy(attach))
+            }
+            None => {
+                let message =
+                    format!("neither `{path}` nor anything above it has the tag `{name}` of `{category}`");
+                Some(Finding::failure(Check::ZoneTags, path, message).remedy(attach))
+            }
+        }
+    }
+}
+
+pub(super) fn zones(domain: &Domain, estate: &Estate) -> Verdicts {
+    let mut verdicts = Verdicts::default();
+    let inventory = &estate.inventory;
+    let tags = match &estate.tags {
+        Ok(tags) => tags,
+        Err(reason) => {
+            let message = format!("tags could not be read: {reason}");
+            verdicts.add(Check::ZoneTags, Some(Finding::unknown(Check::ZoneTags, "tags", message)));
+            return verdicts;
+        }
+    };
+    let cluster = domain.cluster.as_deref().and_then(|path| inventory.at(path));
+    let region = match domain.region_kind {
+        RegionKind::Datacenter => inventory.at(&domain.datacenter),
+        RegionKind::ComputeCluster => cluster,
+    };
+    let need = |category, name| Need { category, name, tags, estate };
+    if let Some(item) = region {
+        verdicts.add(Check::ZoneTags, need(REGION, &domain.region).on(item));
+    }
+    let zone = need(ZONE, &domain.zone);
+    match (&domain.zone_kind, cluster) {
+        (Zone::Cluster, Some(item)) => verdicts.add(Check::ZoneTags, zone.on(item)),
+        (Zone::HostGroup { hosts, .. }, Some(item)) => {
+            verdicts.add(Check::ZoneTags, on_hosts(&zone, domain, hosts, item));
+        }
+        (_, None) => {}
+    }
+    verdicts
+}
+
+/// Every host of the group must say where it is: a machine may run on any of them.
+fn on_hosts(zone: &Need<'_>, domain: &Domain, group: &str, cluster: &Item) -> Option<Finding> {
+    let hosts = hosts_of(domain, cluster.cluster()?)?;
+    let items: Vec<&Item> = hosts.iter().filter_map(|id| zone.estate.inventory.item(id)).collect();
+    let without: Vec<&str> = items
+        .iter()
+        .filter(|host| zone.nearest(host).is_none_or(|(_, tag)| tag != zone.name))
+        .map(|host| host.path.as_str())
+        .collect();
+    if without.is_empty() {
+        return None;
+    }
+    let (category, name) = (zone.category, zone.name);
+    let message = format!(
+        "{} of the {} in the group `{group}` have no tag `{name}` of `{category}`: {}",
+        without.len(),
+        count(items.len(), "host"),
+        listed(&without),
+    );
+    let remedy = format!("attach it to each of them: `govc tags.attach -c {category} {name} HOST`");
+    Some(Finding::failure(Check::ZoneTags, group, message).remedy(remedy))
+}
+
+/// The groups and the rule that keep machines on the hosts of their zone.
+pub(super) fn host_groups(domain: &Domain, estate: &Estate) -> Verdicts {
+    let mut verdicts = Verdicts::default();
+    let Zone::HostGroup { hosts, machines, rule } = &domain.zone_kind else { return verdicts };
+    let item = domain.cluster.as_deref().and_then(|path| estate.inventory.at(path));
+    let Some((item, cluster)) = item.and_then(|item| Some((item, item.cluster()?))) else { return verdicts };
+    let path = &item.path;
+    let failure = |object: &str, message: String, remedy: String| {
+        Some(Finding::failure(Check::HostGroups, object, message).remedy(remedy))
+    };
+    let finding = match cluster.host_groups.get(hosts).map(Vec::len) {
+        None => failure(
+            hosts,
+            format!("`{path}` has no group of hosts `{hosts}`, of `{}`", domain.name),
+            format!("make the group `{hosts}` in `{path}` and put the hosts of the zone into it"),
+        ),
+        Some(0) => failure(
+            hosts,
+            format!("the group of hosts `{hosts}` in `{path}` is empty"),
+            format!("put the hosts of the zone into `{hosts}`"),
+        ),
+        Some(_) => None,
+    };
+    verdicts.add(Check::HostGroups, finding);
+    if let Some(machines) = machines {
+        let missing = !cluster.machine_groups.contains(machines);
+        let finding = failure(
+            machines,
+            format!("`{path}` has no group of machines `{machines}`, of `{}`", domain.name),
+            format!("make the group `{machines}` in `{path}` and put the machines of the zone into it"),
+        );
+        verdicts.add(Check::HostGroups, finding.filter(|_| missing));
+    }
+    if let Some(rule) = rule {
+        let binds = cluster.rules.get(rule);
+        let right = binds.is_some_and(|(vms, on)| on == hosts && machines.as_ref().is_none_or(|m| m == vms));
+        let message = match binds {
+            None => format!("`{path}` has no rule `{rule}`, of `{}`", domain.name),
+            Some((vms, on)) => {
+                format!(
+                    "the rule `{rule}` in `{path}` binds `{vms}` to `{on}`, and not what `{}` says",
+                    domain.name
+                )
+            }
+        };
+        let remedy =
+            format!("make a rule `{rule}` that keeps the group of machines on the hosts of `{hosts}`");
+        verdicts.add(Check::HostGroups, failure(rule, message, remedy).filter(|_| !right));
+    }
+    verdicts
+}

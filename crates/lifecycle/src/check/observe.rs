@@ -1,0 +1,290 @@
+//! Reading a vCenter once per round: few calls, however many nodes live there.
+//!
+//! | call | what for |
+//! |---|---|
+//! | service content, login, logout | only where there is no session yet, or nobody keeps it |
+//! | managers together | who we are, sessions, tasks, privileges there are, counters |
+//! | current time | |
+//! | one pass over the inventory: view, pages, end of view | hosts, clusters, pools, datastores, and machines with all that is asked of nodes |
+//! | privileges | one call for all objects |
+//! | tags | one call for all objects, one per tag and category |
+//! | storage policies, volumes, latencies | three, one, one |
+
+mod parse;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use slipway_providers::vsphere::inventory::Paths;
+use slipway_providers::vsphere::performance::counter;
+use slipway_providers::vsphere::properties::{Object, Wanted as Kind};
+use slipway_providers::vsphere::{Client, Error, MoRef, Reference};
+use tokio::time::timeout;
+
+use super::cluster::{Cluster, DRIVER, Node};
+use super::estate::{Estate, Inventory, Item, Machine, Part};
+use super::judge::{permissions, tags};
+use super::matching::Ids;
+use super::subject::{Subject, VCenter, Zone};
+use crate::preflight::{Clock, clocks, reason};
+
+/// The highest latency of any of a machine's disks.
+const LATENCY: &str = "disk.maxTotalLatency.latest";
+/// The newest measurements: with one every 20 seconds, those of 100 minutes.
+pub(super) const SAMPLES: u32 = 300;
+
+const PLACED: [&str; 2] = ["name", "parent"];
+
+const MACHINE: [&str; 9] = [
+    "name",
+    "parent",
+    "config.uuid",
+    "config.template",
+    "config.version",
+    "config.flags.diskUuidEnabled",
+    "config.changeTrackingEnabled",
+    "runtime.host",
+    "resourcePool",
+];
+
+/// What a round asks of all vCenters.
+#[derive(Debug)]
+pub(super) struct Question {
+    pub(super) subject: Subject,
+    pub(super) ids: Ids,
+    pub(super) nodes: Vec<Node>,
+    /// Whether any storage class names a policy.
+    pub(super) policies: bool,
+    /// Whether the cluster has volumes that a vCenter should know.
+    pub(super) volumes: bool,
+}
+
+impl Question {
+    pub(super) fn of(subject: Subject, cluster: Option<&Cluster>) -> Self {
+        let nodes = cluster.map(|cluster| cluster.nodes.clone()).unwrap_or_default();
+        let of_driver = |cluster: &Cluster| {
+            let mut classes = cluster.storage_classes.iter();
+            classes.any(|class| class.provisioner == DRIVER && class.policy().is_some())
+        };
+        Question {
+            subject,
+            ids: Ids::of(&nodes),
+            nodes,
+            policies: cluster.is_some_and(of_driver),
+            volumes: cluster.is_some(),
+        }
+    }
+
+    fn is_control_plane(&self, machine: &Machine) -> bool {
+        let mut nodes = self.ids.nodes(machine.uuid).iter().filter_map(|index| self.nodes.get(*index));
+        nodes.any(Node::is_control_plane)
+    }
+}
+
+/// What is kept of a vCenter from round to round.
+#[derive(Debug, Clone)]
+pub(super) struct Connection {
+    pub(super) client: Client,
+    pub(super) counter: Counter,
+}
+
+/// The number of the latency counter on a vCenter.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Counter {
+    #[default]
+    NotLookedFor,
+    Missing,
+    Number(i64),
+}
+
+/// Everything that is asked of one vCenter. Parts that are services of their own may take `patience` each.
+pub(super) async fn observe(
+    connection: &mut Connection,
+    vcenter: &VCenter,
+    question: &Question,
+    clock: &Clock,
+    patience: Duration,
+) -> Result<Estate, Error> {
+    let client = connection.client.clone();
+    let about = client.content().await?.about.clone();
+    let managers = managers(&client, connection.counter == Counter::NotLookedFor).await?;
+    if managers.counter != Counter::NotLookedFor {
+        connection.counter = managers.counter;
+    }
+    let clocks = clocks(&client, clock).await?;
+    let (inventory, machines) = inventory(&client, vcenter, question).await?;
+    let mut estate = Estate {
+        server: vcenter.server.clone(),
+        user: managers.user,
+        version: about.version,
+        api_version: about.api_version,
+        build: about.build,
+        uuid: about.instance_uuid,
+        clocks,
+        sessions: managers.sessions,
+        tasks: managers.tasks,
+        inventory,
+        machines,
+        known_privileges: managers.privileges,
+        privileges: Ok(BTreeMap::new()),
+        tags: Ok(BTreeMap::new()),
+        policies: Ok(None),
+        volumes: Ok(None),
+        latencies: Ok(BTreeMap::new()),
+        expires: Err("nobody has looked".to_owned()),
+    };
+    let morefs =
+        |ids: BTreeSet<Reference>| -> Vec<MoRef> { ids.into_iter().map(|id| client.moref(id)).collect() };
+    let entities = morefs(permissions::entities(&question.subject, vcenter, &estate));
+    let tagged = morefs(tags::objects(question, &estate));
+    let masters = estate.machines.iter().filter(|machine| question.is_control_plane(machine));
+    let masters: Vec<MoRef> = masters.map(|machine| client.moref(machine.id.clone())).collect();
+
+    // Each is a service of its own; when one is down the rest is known all the same.
+    let privileges = part(patience, client.privileges(&estate.user, &entities));
+    let tags = part(patience, async {
+        if tagged.is_empty() { Ok(BTreeMap::new()) } else { client.named_tags_of(&tagged).await }
+    });
+    let policies = part(patience, async {
+        if !question.policies {
+            return Ok(None);
+        }
+        let names = client.policies().await?.into_iter().map(|policy| policy.name);
+        Ok(Some(names.collect()))
+    });
+    let volumes = part(patience, async {
+        match &question.subject.cluster_id {
+            Some(id) if question.volumes => client.first_volumes(id).await.map(Some),
+            _ => Ok(None),
+        }
+    });
+    let latencies = part(patience, async {
+        match connection.counter {
+            Counter::Number(counter) => client.measured(counter, &masters, SAMPLES).await,
+            Counter::Missing | Counter::NotLookedFor => Ok(BTreeMap::new()),
+        }
+    });
+    let (privileges, tags, policies, volumes, latencies) =
+        tokio::join!(privileges, tags, policies, volumes, latencies);
+    estate.privileges = privileges.map(by_reference);
+    estate.tags = tags.map(by_reference);
+    estate.policies = policies;
+    estate.volumes = volumes;
+    estate.latencies = latencies.map(by_reference);
+    Ok(estate)
+}
+
+fn by_reference<T>(map: BTreeMap<MoRef, T>) -> BTreeMap<Reference, T> {
+    map.into_iter().map(|(moref, value)| (moref.reference, value)).collect()
+}
+
+async fn part<T>(patience: Duration, ask: impl Future<Output = Result<T, Error>>) -> Part<T> {
+    match timeout(patience, ask).await {
+        Ok(answer) => answer.map_err(|error| reason(&error)),
+        Err(_) => Err(format!("no answer within {patience:?}")),
+    }
+}
+
+/// What the managers say.
+struct Managers {
+    user: String,
+    sessions: Option<usize>,
+    tasks: Part<()>,
+    privileges: BTreeSet<String>,
+    counter: Counter,
+}
+
+async fn managers(client: &Client, counters: bool) -> Result<Managers, Error> {
+    let mut wanted = vec![
+        Kind { kind: "SessionManager", properties: &["currentSession", "sessionList"] },
+        Kind { kind: "AuthorizationManager", properties: &["privilegeList"] },
+        Kind { kind: "TaskManager", properties: &["recentTask"] },
+    ];
+    let mut objects = vec![
+        client.manager("sessionManager").await?,
+        client.manager("authorizationManager").await?,
+        client.manager("taskManager").await?,
+    ];
+    if counters {
+        wanted.push(Kind { kind: "PerformanceManager", properties: &["perfCounter"] });
+        objects.push(client.manager("perfManager").await?);
+    }
+    let mut managers = Managers {
+        user: String::new(),
+        sessions: None,
+        tasks: Ok(()),
+        privileges: BTreeSet::new(),
+        counter: Counter::NotLookedFor,
+    };
+    for object in client.retrieve(&objects, &wanted).await? {
+        let property = |name: &str| object.properties.get(name);
+        if let Some(session) = property("currentSession") {
+            session.text_of("userName").clone_into(&mut managers.user);
+        }
+        if let Some(list) = property("sessionList") {
+            let ours = list.children.iter().filter(|session| session.text_of("userName") == managers.user);
+            managers.sessions = Some(ours.count());
+        }
+        let list = property("privilegeList").into_iter().flat_map(|list| &list.children);
+        managers.privileges.extend(list.map(|privilege| privilege.text_of("privId").to_owned()));
+        if let Some(counters) = property("perfCounter") {
+            managers.counter = counter(counters, LATENCY).map_or(Counter::Missing, Counter::Number);
+        }
+        if let Some(fault) = object.missing.get("recentTask") {
+            managers.tasks = Err(fault.to_string());
+        }
+    }
+    Ok(managers)
+}
+
+/// Everything that has a place, and the machines that are nodes.
+async fn inventory(
+    client: &Client,
+    vcenter: &VCenter,
+    question: &Question,
+) -> Result<(Inventory, Vec<Machine>), Error> {
+    let root = client.manager("rootFolder").await?;
+    let grouped = question
+        .subject
+        .domains_on(&vcenter.server)
+        .any(|domain| matches!(domain.zone_kind, Zone::HostGroup { .. }));
+    // Groups and rules come with all settings of a cluster: only who needs them asks for so much.
+    let cluster: &[&str] = if grouped {
+        &["name", "parent", "network", "configurationEx"]
+    } else {
+        &["name", "parent", "network"]
+    };
+    let mut kinds = vec![
+        Kind { kind: "Datacenter", properties: &PLACED },
+        Kind { kind: "Folder", properties: &PLACED },
+        Kind { kind: "ComputeResource", properties: cluster },
+        Kind { kind: "ResourcePool", properties: &PLACED },
+        Kind { kind: "Datastore", properties: &["name", "parent", "summary"] },
+        Kind { kind: "Network", properties: &PLACED },
+        Kind { kind: "HostSystem", properties: &["name", "parent", "summary.config.product"] },
+    ];
+    if !question.nodes.is_empty() {
+        kinds.push(Kind { kind: "VirtualMachine", properties: &MACHINE });
+    }
+    let objects = client.retrieve_below(&root, &kinds).await?;
+    let (machines, objects): (Vec<Object>, Vec<Object>) =
+        objects.into_iter().partition(|object| &*object.moref.reference.kind == "VirtualMachine");
+    let mut paths = Paths::new(&root.reference);
+    paths.add(&objects);
+    let mut inventory = Inventory::default();
+    inventory.add(Item {
+        id: root.reference.clone(),
+        parent: None,
+        path: "/".to_owned(),
+        kind: super::estate::Kind::Place,
+    });
+    for object in &objects {
+        let id = object.moref.reference.clone();
+        let Some(path) = paths.get(&id).map(str::to_owned) else { continue };
+        let parent = object.reference("parent").map(|parent| parent.reference);
+        inventory.add(Item { id, parent, path, kind: parse::kind(object) });
+    }
+    let machines = machines.iter().filter_map(|object| parse::machine(object, &paths));
+    let machines = machines.filter(|machine| !question.ids.nodes(machine.uuid).is_empty());
+    Ok((inventory, machines.collect()))
+}
