@@ -5,14 +5,14 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use serde_json::{Value, json};
-use slipway_api::slipway::vdo_config::CloudProvider;
+use slipway_api::slipway::vdo_config::{CloudProvider, CloudTopology};
 use slipway_assets::drivers::{Connection, DriverSettings, cloud};
 use slipway_config::install_config::vsphere::Tls;
 use slipway_config::matrix::{Driver, embedded};
 use slipway_testkit::kubectl::Kubectl;
 use slipway_testkit::lab::harbour::{API_VIP, Harbour, Programs, REGION, Wish, server};
 use slipway_testkit::lab::root::{GREETING, WEB};
-use slipway_testkit::lab::{Lab, root as lab_root};
+use slipway_testkit::lab::{Lab, Machine, root as lab_root};
 use slipway_testkit::peers::Peer;
 use slipway_testkit::process::eventually;
 use slipway_testkit::vcenter::{ADMINISTRATOR, VCenter};
@@ -46,9 +46,9 @@ pub(crate) fn run(size: Size) -> anyhow::Result<()> {
     println!("building what the demo needs: the lab, the simulator of vCenters, slipway and its operator");
     Peer::named("vcsim")?.build()?;
     lab_root::build()?;
-    for package in ["slipway-cli", "slipway-operator"] {
-        run_command(&mut cargo(&["build", "--quiet", "--package", package, "--bins"]))?;
-    }
+    // Together: each alone would be built with other features of what they share.
+    let packages = ["--package", "slipway-cli", "--package", "slipway-operator"];
+    run_command(cargo(&["build", "--quiet", "--bins"]).args(packages))?;
     play(size)
 }
 
@@ -102,8 +102,12 @@ fn acts(play: &Play, size: Size) -> anyhow::Result<()> {
     play.say("The control plane is there, and the bootstrap machine has left:");
     let nodes = wait_for_nodes(&kubectl, masters)?;
     show(&nodes);
-    if harbour.lab().machines().iter().any(|machine| machine.name().ends_with("-bootstrap")) {
-        bail!("the bootstrap machine still exists");
+    let is_bootstrap = |machine: &Machine| machine.name().ends_with("-bootstrap");
+    if harbour.lab().machines().iter().any(is_bootstrap) {
+        play.slipway(&["destroy", "bootstrap", "--yes"])?;
+        eventually("the bootstrap machine is gone", LIMIT, || {
+            Ok((!harbour.lab().machines().iter().any(is_bootstrap)).then_some(()))
+        })?;
     }
     play.say(&format!("{} more machines are switched on, with what new workers are given.", size.compute));
     let workers: Vec<String> = (0..size.compute).map(|number| format!("{NAME}-worker-{number}")).collect();
@@ -174,7 +178,14 @@ fn add_cloud_provider(harbour: &Harbour, size: Size) -> anyhow::Result<()> {
         control_plane_nodes: size.control_plane,
         hash_key: &"lab".into(),
     };
-    for (number, object) in cloud::objects(&settings, &CloudProvider::default())?.into_iter().enumerate() {
+    let spec = CloudProvider {
+        topology: Some(CloudTopology {
+            region_category: "openshift-region".to_owned(),
+            zone_category: "openshift-zone".to_owned(),
+        }),
+        ..CloudProvider::default()
+    };
+    for (number, object) in cloud::objects(&settings, &spec)?.into_iter().enumerate() {
         let file = format!("manifests/50_cloud-provider-{number:02}.yaml");
         fs_err::write(harbour.folder().join(file), serde_json::to_string(&object.value)?)?;
     }
@@ -291,7 +302,7 @@ fn serve(harbour: &Harbour, kubectl: &Kubectl) -> anyhow::Result<()> {
 
 /// The machine that holds the virtual address of the API.
 fn holder(harbour: &Harbour) -> anyhow::Result<String> {
-    let has = |machine: &slipway_testkit::lab::Machine| {
+    let has = |machine: &Machine| {
         let addresses =
             machine.run(&["ip", "-oneline", "address", "show", "dev", "eth0"]).unwrap_or_default();
         addresses.contains(&format!(" {API_VIP}/"))
@@ -324,7 +335,7 @@ fn explain(harbour: &Harbour) {
             if machine.is_on() { "on" } else { "off" },
             machine.guest()
         );
-        let mut last = |text: String, count: usize| {
+        let last = |text: String, count: usize| {
             let lines: Vec<&str> = text.lines().collect();
             for line in &lines[lines.len().saturating_sub(count)..] {
                 println!("    {line}");

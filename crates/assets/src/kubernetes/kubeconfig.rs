@@ -28,8 +28,9 @@ pub(super) fn discovery(cluster: &Cluster) -> Result<String, Error> {
 
 fn config(cluster: &Cluster, host: &str, user: Option<(&str, Value)>) -> Result<Value, Error> {
     let name = cluster.config.name.as_str();
-    let context = user.as_ref().map_or(name, |(user, _)| user);
-    let mut config = json!({
+    // kubeadm wants a user in any case, and looks for other credentials when it has none.
+    let (user, credentials) = user.unwrap_or((name, json!({})));
+    Ok(json!({
         "apiVersion": "v1",
         "kind": "Config",
         "clusters": [{
@@ -39,12 +40,8 @@ fn config(cluster: &Cluster, host: &str, user: Option<(&str, Value)>) -> Result<
                 "certificate-authority-data": STANDARD.encode(pem(cluster, "kubernetes-ca.crt")?),
             },
         }],
-        "users": [],
-        "contexts": [{"name": context, "context": {"cluster": name, "user": context}}],
-        "current-context": context,
-    });
-    if let Some((user, credentials)) = user {
-        config["users"] = json!([{"name": user, "user": credentials}]);
-    }
-    Ok(config)
+        "users": [{"name": user, "user": credentials}],
+        "contexts": [{"name": user, "context": {"cluster": name, "user": user}}],
+        "current-context": user,
+    }))
 }

@@ -5,7 +5,8 @@ use std::net::IpAddr;
 
 use super::{API_PORT, BALANCER_HEALTH_PORT, BALANCER_PORT, HEADER, Settings, bracketed};
 
-/// The configuration of haproxy: all API servers of the control plane, by the first family they have.
+/// The configuration of haproxy: all API servers of the control plane, by the first family they have. A machine that allows
+/// fewer open files than it asks for has fewer connections, rather than none.
 pub fn haproxy_cfg(settings: &Settings) -> String {
     let families = settings.families();
     let mut servers = String::new();
@@ -24,6 +25,7 @@ pub fn haproxy_cfg(settings: &Settings) -> String {
     format!(
         "{HEADER}global
     maxconn 20000
+    no strict-limits
     log stdout format raw local0 notice
 
 defaults

@@ -81,10 +81,8 @@ impl Groups {
         let end = Instant::now() + limit;
         while self.folders.iter().any(|folder| has_processes(folder)) {
             if Instant::now() > end {
-                bail!(
-                    "processes are left in {:?} after {limit:?}",
-                    self.folders.first().context("no group")?
-                );
+                let first = self.folders.first().context("no group")?;
+                bail!("processes are left in {} after {limit:?}", first.display());
             }
             std::thread::sleep(Duration::from_millis(10));
         }

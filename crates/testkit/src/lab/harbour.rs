@@ -51,6 +51,8 @@ pub struct Harbour {
     hypervisors: Vec<Hypervisor>,
     vcenters: Vec<Arc<VCenter>>,
     lab: Arc<Lab>,
+    /// Names of the vCenters' datacenters.
+    sites: Vec<String>,
     folder: PathBuf,
     programs: Programs,
 }
@@ -77,7 +79,8 @@ impl Harbour {
         fs_err::create_dir_all(folder.join("cni"))?;
         fs_err::write(folder.join("cni/lab.yaml"), pods::manifest_file())?;
         fs_err::write(folder.join("install-config.yaml"), install_config(wish, &vcenters))?;
-        Ok(Harbour { hypervisors, vcenters, lab, folder, programs })
+        let sites = wish.sites.iter().map(|&site| site.to_owned()).collect();
+        Ok(Harbour { hypervisors, vcenters, lab, sites, folder, programs })
     }
 
     pub fn lab(&self) -> &Arc<Lab> {
@@ -117,9 +120,9 @@ impl Harbour {
     /// Makes a virtual machine on a vCenter and switches it on with the configuration of new workers, as an administrator
     /// would who makes machines by hand.
     pub fn add_worker(&self, site: usize, name: &str) -> anyhow::Result<()> {
-        let vcenter = self.vcenters.get(site).with_context(|| format!("no site {site}"))?;
+        let both = self.vcenters.get(site).zip(self.sites.get(site));
+        let (vcenter, datacenter) = both.with_context(|| format!("no site {site}"))?;
         let config = fs_err::read(self.folder.join("worker.ign"))?;
-        let datacenter = vcenter.host().split('.').next().unwrap_or_default().to_owned();
         let machine = json!({
             "name": name, "cluster": "compute", "datastore": "vsan", "networks": ["cluster-net"], "power": "off",
             "cpus": 4, "memory_mb": 8192,

@@ -1,4 +1,4 @@
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
@@ -157,4 +157,17 @@ fn what_is_switched_on_in_a_vcenter_boots_in_the_lab() {
     eventually("the machine is scrapped", LIMIT, || Ok(lab.machines().is_empty().then_some(()))).unwrap();
     assert!(!machine.disk("/var").exists(), "its disk is wiped");
     assert_eq!(hypervisor.failures(), Vec::<String>::new());
+}
+
+#[test]
+fn scripts_of_the_lab_are_sound() {
+    let files = Path::new(env!("CARGO_MANIFEST_DIR")).join("files/lab");
+    for (shell, scripts) in [
+        ("bash", ["machine.sh", "root/usr/bin/vmtoolsd", "root/usr/local/sbin/first-boot"].as_slice()),
+        ("sh", ["root/usr/local/bin/kubelet", "images/kube-proxy", "images/pod-network"].as_slice()),
+    ] {
+        let paths = scripts.iter().map(|script| files.join(script));
+        let output = Command::new("shellcheck").arg("--shell").arg(shell).args(paths).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    }
 }
