@@ -7,6 +7,7 @@ mod demo;
 mod docs;
 mod faults;
 mod fuzz;
+mod olm;
 mod packages;
 mod peers;
 mod test;
