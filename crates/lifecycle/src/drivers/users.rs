@@ -252,7 +252,9 @@ async fn judge_grants(client: &Client, user: &mut User, roles: &[Role], there: b
         };
         let nothing = BTreeSet::new();
         let needed = needed.get(grant.role.as_str()).copied().unwrap_or(&nothing);
-        let has = has.get(&grant.moref).map(own).unwrap_or_default();
+        // What is set on the object itself counts as well: not every vCenter answers for every user.
+        let mut has = has.get(&grant.moref).map(own).unwrap_or_default();
+        has.extend(role.map(|role| own(&role.privileges)).unwrap_or_default());
         grant.too_much = has.difference(needed).cloned().collect();
     }
     Ok(())

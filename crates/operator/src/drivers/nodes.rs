@@ -160,7 +160,7 @@ mod tests {
 
     use super::{Census, NodeBrief};
 
-    fn node(name: &str, provider: Option<&str>, tainted: bool, labels: Value) -> NodeBrief {
+    fn node(name: &str, provider: Option<&str>, tainted: bool, labels: &Value) -> NodeBrief {
         let taints =
             if tainted { json!([{"key": super::UNINITIALIZED, "effect": "NoSchedule"}]) } else { json!([]) };
         let ready = json!([{"type": "Ready", "status": if name == "silent" { "Unknown" } else { "True" }}]);
@@ -175,13 +175,13 @@ mod tests {
     #[test]
     fn every_kind_of_node() {
         let nodes = [
-            node("master", Some("vsphere://1"), false, json!({"node-role.kubernetes.io/control-plane": ""})),
-            node("silent", Some("vsphere://2"), false, json!({})),
-            node("new", None, true, json!({})),
-            node("marked", None, false, json!({"slipway.dev/vsphere-node": ""})),
-            node("labelled", None, false, json!({"node.openshift.io/platform-type": "vsphere"})),
-            node("metal", None, false, json!({})),
-            node("cloud", Some("aws:///x"), true, json!({})),
+            node("master", Some("vsphere://1"), false, &json!({"node-role.kubernetes.io/control-plane": ""})),
+            node("silent", Some("vsphere://2"), false, &json!({})),
+            node("new", None, true, &json!({})),
+            node("marked", None, false, &json!({"slipway.dev/vsphere-node": ""})),
+            node("labelled", None, false, &json!({"node.openshift.io/platform-type": "vsphere"})),
+            node("metal", None, false, &json!({})),
+            node("cloud", Some("aws:///x"), true, &json!({})),
         ];
         let census = Census::of(&nodes, true);
         assert_eq!((census.control_plane, census.found, census.silent), (1, 4, 1));
