@@ -6,6 +6,7 @@
 //! | [`cloud`](mod@cloud), [`storage`] | the objects of each driver, in the order they are to be applied |
 //! | [`operator`] | who the operator is, and what it may do |
 //! | [`object`] | an object of any kind |
+//! | [`privileges`] | what users of the drivers need in a vCenter |
 //! | [`signature`] | who vouches for a compatibility matrix |
 //! | `pods` | what pods, roles and bindings are made of |
 
@@ -13,6 +14,7 @@ pub mod cloud;
 pub mod object;
 pub mod operator;
 mod pods;
+pub mod privileges;
 pub mod settings;
 pub mod signature;
 pub mod storage;

@@ -15,7 +15,10 @@ use clap_complete::Shell;
 pub use check::Check;
 pub use cluster::{CreateCluster, Destroy, DestroyBootstrap, DestroyCluster, Plan, Planned, Reach};
 pub use create::{Assets, Create, InstallConfig, Platform};
-pub use drivers::{Driver, Drivers, Matrix, Policy, ShowMatrix};
+pub use drivers::{
+    Access, BundleDrivers, ConfigureDrivers, CreateUsers, DeployDrivers, Driver, Drivers, ImportVdo, Matrix,
+    Policy, RemoveDrivers, ShowMatrix, UpgradeDrivers, Users, VCenterUsers, Waiting,
+};
 pub use node::{Add, Approve, Node};
 pub use preflight::Preflight;
 
@@ -148,7 +151,7 @@ pub enum Command {
 
     /// The vSphere drivers of a cluster: cloud provider and storage
     #[command(subcommand)]
-    Drivers(Drivers),
+    Drivers(Box<Drivers>),
 
     /// Explain a field of the install-config, and the fields below it
     #[command(

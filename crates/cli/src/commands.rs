@@ -29,7 +29,7 @@ pub(crate) fn run(command: Command, printer: &Printer) -> anyhow::Result<Exit> {
         Command::Preflight(args) => preflight::run(&args, printer),
         Command::CloudConfig(CloudConfig::Validate { file }) => cloud_config::validate::run(&file, printer),
         Command::CloudConfig(CloudConfig::Convert { file }) => cloud_config::convert::run(&file, printer),
-        Command::Drivers(drivers) => drivers::run(drivers, printer),
+        Command::Drivers(drivers) => drivers::run(*drivers, printer),
         Command::Explain { path } => explain::run(path.as_deref(), printer),
         Command::Schema => schema::run(printer),
         Command::Completion { shell } => completion::run(shell, printer),

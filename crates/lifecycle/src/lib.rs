@@ -10,6 +10,7 @@
 //! | [`preflight`] | whether the vCenters have what a cluster needs |
 //! | [`store`] | the asset directory: lock, state, edits, writing |
 //! | [`credentials`] | how to log in to the platform |
+//! | [`drivers`] | the vSphere drivers of a cluster, by their operator |
 //! | [`environment`] | the variables of the process |
 //! | [`random`] | randomness from the operating system |
 
@@ -18,6 +19,7 @@ pub mod check;
 pub mod cluster;
 pub mod create;
 pub mod credentials;
+pub mod drivers;
 pub mod environment;
 pub mod install_config;
 pub mod preflight;

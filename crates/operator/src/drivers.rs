@@ -12,6 +12,7 @@
 //! | [`build`](mod@build) | objects |
 //! | [`apply`] | applying and deleting |
 //! | [`health`], [`nodes`] | how pods and nodes are |
+//! | [`marks`] | which nodes are of a vCenter, where no cloud provider says so |
 //! | [`status`] | conditions |
 //! | [`matrix`] | where the compatibility matrix comes from |
 //! | [`keys`](mod@keys) | what the operator draws once |
@@ -23,6 +24,7 @@ pub mod controller;
 pub mod fetch;
 pub mod health;
 pub mod keys;
+pub mod marks;
 pub mod matrix;
 pub mod nodes;
 pub mod status;

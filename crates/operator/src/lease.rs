@@ -184,17 +184,17 @@ mod tests {
     use super::{Claim, claim};
 
     #[rstest]
-    #[case::none(None, 0, Claim::Create)]
-    #[case::released(Some(None), 0, Claim::Take)]
-    #[case::ours(Some(Some("me")), 99, Claim::Renew)]
-    #[case::alive(Some(Some("you")), 14, Claim::Wait)]
-    #[case::silent(Some(Some("you")), 16, Claim::Take)]
-    fn who_may_hold_it(#[case] holder: Option<Option<&str>>, #[case] seconds: u64, #[case] expected: Claim) {
-        let spec = holder.map(|holder| LeaseSpec {
-            holder_identity: holder.map(str::to_owned),
+    #[case::released("", 0, Claim::Take)]
+    #[case::ours("me", 99, Claim::Renew)]
+    #[case::alive("you", 14, Claim::Wait)]
+    #[case::silent("you", 16, Claim::Take)]
+    fn who_may_hold_it(#[case] holder: &str, #[case] seconds: u64, #[case] expected: Claim) {
+        let spec = LeaseSpec {
+            holder_identity: Some(holder.to_owned()),
             lease_duration_seconds: Some(15),
             ..LeaseSpec::default()
-        });
-        assert_eq!(claim(spec.as_ref(), "me", Duration::from_secs(seconds)), expected);
+        };
+        assert_eq!(claim(Some(&spec), "me", Duration::from_secs(seconds)), expected);
+        assert_eq!(claim(None, "me", Duration::ZERO), Claim::Create);
     }
 }

@@ -1,14 +1,59 @@
 //! `slipway drivers`.
 
+mod bundle;
+mod configure;
+mod deploy;
+mod import_vdo;
 mod matrix;
+mod remove;
+mod status;
+mod upgrade;
+mod users;
 
-use crate::args::{Drivers, Matrix};
+use std::future::Future;
+
+use anyhow::Context;
+use kube::Client;
+use slipway_operator::csr::approve::connect;
+
+use crate::args::{Access, Drivers, Matrix, Users};
 use crate::exit::Exit;
 use crate::output::Printer;
 
 pub(crate) fn run(command: Drivers, printer: &Printer) -> anyhow::Result<Exit> {
     match command {
+        Drivers::Status(access) => status::run(&access, printer),
+        Drivers::Deploy(args) => deploy::run(&args, printer),
+        Drivers::Configure(args) => configure::run(&args, printer),
+        Drivers::Upgrade(args) => upgrade::run(&args, printer),
+        Drivers::Remove(args) => remove::run(&args, printer),
+        Drivers::Users(Users::Create(args)) => users::create(&args, printer),
+        Drivers::Users(Users::Verify(args)) => users::verify(&args, printer),
+        Drivers::ImportVdo(args) => import_vdo::run(&args, printer),
+        Drivers::Bundle(args) => bundle::run(&args, printer),
         Drivers::Matrix(Matrix::Show(show)) => matrix::show::run(&show, printer),
         Drivers::Matrix(Matrix::Validate { file }) => matrix::validate::run(&file, printer),
+        Drivers::Matrix(Matrix::Sign { file, key }) => matrix::sign::run(&file, &key, printer),
     }
+}
+
+/// Connects to a cluster, and does something there until it is done or interrupted.
+fn on_cluster<F, R>(access: &Access, interrupted: &str, printer: &Printer, work: F) -> anyhow::Result<Exit>
+where
+    F: FnOnce(Client) -> R,
+    R: Future<Output = anyhow::Result<Exit>>,
+{
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().enable_all().build().context("starting to ask")?;
+    runtime.block_on(async {
+        let client = connect(access.kubeconfig.as_deref(), access.context.as_deref()).await?;
+        tokio::select! {
+            done = work(client) => done,
+            _ = tokio::signal::ctrl_c() => {
+                printer.say("\n");
+                printer.hint(interrupted);
+                Ok(Exit::Interrupted)
+            }
+        }
+    })
 }

@@ -97,3 +97,26 @@ fn a_version_that_is_none_is_named() {
     let arguments = ["drivers", "matrix", "show", "--explain", "--kubernetes", "newest"];
     insta::assert_snapshot!(transcript(&arguments));
 }
+
+/// A signature is good for the file as it is, with the key that was printed; what is not a matrix is not signed.
+#[test]
+fn signs_a_matrix() {
+    let (directory, _) = file(include_str!("../../../config/src/matrix/embedded.yaml"));
+    let arguments = ["drivers", "matrix", "sign", "install-config.yaml", "--key", "matrix.key"];
+    let run = || slipway(&arguments).current_dir(directory.path()).output().expect("the command runs");
+    let (first, second) = (run(), run());
+    assert_eq!(first.status.code(), Some(0), "{}", String::from_utf8_lossy(&first.stderr));
+    assert_eq!(first.stdout, second.stdout, "the key is made once");
+    let text = |name: &str| std::fs::read_to_string(directory.path().join(name)).expect("a file");
+    let key = String::from_utf8(first.stdout).expect("UTF-8").parse().expect("a public key");
+    let verify = |matrix: &str| {
+        let signature = text("install-config.yaml.sig");
+        slipway_assets::drivers::signature::verify(matrix, Some(&signature), std::slice::from_ref(&key))
+    };
+    assert_eq!(verify(&text("install-config.yaml")), Ok(()));
+    assert!(verify("another").is_err());
+    let (broken, _) = file(BROKEN);
+    let refused = slipway(&arguments).current_dir(broken.path()).output().expect("the command runs");
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(!broken.path().join("matrix.key").exists());
+}

@@ -2,6 +2,7 @@
 
 mod crds;
 mod docs;
+mod olm;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -7,6 +7,7 @@ mod cloud_config;
 mod cluster;
 mod create;
 mod drivers;
+mod drivers_cluster;
 mod explain;
 mod files;
 mod generated;

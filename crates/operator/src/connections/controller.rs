@@ -25,7 +25,7 @@ use super::look::{Seen, look};
 use super::pace::Pace;
 use super::problem::Problem;
 use super::read::{Read, read};
-use crate::conditions::{holds, news};
+use crate::conditions::news;
 use crate::csr::approve::{AccessError, call};
 use crate::csr::controller::keep;
 use crate::metrics::Metrics;
@@ -230,7 +230,6 @@ impl Validator {
                         .await;
                     }
                 }
-                debug_assert_eq!(holds(&status.conditions, READY), seen.problems.is_empty());
             }
             Err(error) => {
                 tracing::warn!(connection = name, error = chain(error), "the status was not written");

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use slipway_api::slipway::VDOConfigSpec;
 use slipway_api::slipway::connection::ResourceKind;
+use slipway_assets::drivers::privileges;
 
 /// What the drivers of a cluster need of one connection.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -43,21 +44,18 @@ impl Demands {
 
     /// Privileges on the vCenter itself, as the drivers' own documentation has them.
     pub(super) fn on_root(&self) -> BTreeSet<&'static str> {
-        let storage = ["Cns.Searchable", "StorageProfile.View"];
-        storage.into_iter().filter(|_| self.storage).collect()
+        privileges::STORAGE_ROOT.into_iter().filter(|_| self.storage).collect()
     }
 
     /// Privileges on an object of a kind.
     pub(super) fn on(&self, kind: ResourceKind) -> BTreeSet<&'static str> {
         let special: &[&'static str] = match kind {
-            ResourceKind::Datastore if self.storage => &["Datastore.FileManagement"],
-            ResourceKind::Folder if self.storage => {
-                &["VirtualMachine.Config.AddExistingDisk", "VirtualMachine.Config.AddRemoveDevice"]
-            }
-            ResourceKind::ComputeCluster if self.file_volumes => &["Host.Config.Storage"],
+            ResourceKind::Datastore if self.storage => &privileges::STORAGE_DATASTORE,
+            ResourceKind::Folder if self.storage => &privileges::STORAGE_MACHINES,
+            ResourceKind::ComputeCluster if self.file_volumes => &privileges::STORAGE_FILE_CLUSTER,
             _ => &[],
         };
-        special.iter().copied().chain(["System.Read"]).collect()
+        special.iter().copied().chain([privileges::READ]).collect()
     }
 }
 

@@ -26,6 +26,8 @@ pub struct Site<'a> {
     /// Secrets for pulling images, with their content.
     pub pull_secrets: &'a BTreeMap<String, BTreeMap<String, ByteString>>,
     pub workloads: &'a [Workload],
+    /// What nodes of a vCenter are told by.
+    pub node_mark: NodeMark,
 }
 
 /// The objects of a version, in the order they are to be applied.
@@ -48,11 +50,7 @@ pub fn build(site: &Site<'_>, row: &Row, connections: &[Connection]) -> Result<V
             driver: &settings,
             spec: &site.spec.storage_provider.clone().unwrap_or_default(),
             cluster_id: site.cluster_id,
-            // Somebody has to set the label.
-            node_mark: match site.spec.cloud_provider {
-                Some(_) => NodeMark::InstanceType,
-                None => NodeMark::Slipway,
-            },
+            node_mark: site.node_mark,
             webhook: Some(site.webhook),
         })?,
     };

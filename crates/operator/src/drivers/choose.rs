@@ -130,9 +130,7 @@ pub fn wish(
             wish.failures.push(failure(subject, "ConnectionMissing", &message, Some(remedy)));
         }
     }
-    let used = known
-        .iter()
-        .filter(|known| setup.connections.is_none_or(|names| names.iter().any(|name| *name == known.name)));
+    let used = known.iter().filter(|known| setup.connections.is_none_or(|names| names.contains(&known.name)));
     for known in used {
         wish.failures.extend(known.failure());
         match known.status.api_version.as_ref().and_then(|version| version.parse().ok()) {

@@ -21,7 +21,7 @@ use slipway_api::slipway::vdo_status::{DriverStatus, Failure};
 use slipway_api::slipway::{VDO_CONFIG_NAME, VDOConfig, VDOConfigStatus, VSphereConnection};
 use slipway_assets::drivers::object::DRIVER_LABEL;
 use slipway_assets::drivers::signature::PublicKey;
-use slipway_assets::drivers::{DriverError, cloud, storage};
+use slipway_assets::drivers::{Connection, DriverError, NodeMark, cloud, storage};
 use slipway_config::matrix::Driver;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
@@ -29,9 +29,10 @@ use tokio::time::{Instant, timeout};
 
 use super::apply::{Ledger, label};
 use super::build::{Site, build, mark_redeployed, upto};
-use super::choose::{Wish, failure, setup, wish};
+use super::choose::{Known, Wish, failure, setup, wish};
 use super::fetch::{Facts, FetchError, fetch};
 use super::health::{Workload, places};
+use super::marks::{Search, unmarked};
 use super::matrix::{Library, Place};
 use super::nodes::{Census, NodeBrief};
 use super::upgrade::{self, Next, Plan};
@@ -124,6 +125,7 @@ pub async fn run(
         recorder,
         library,
         ledger: Ledger::default(),
+        search: Search::default(),
         whole: Instant::now(),
     };
     let work = async {
@@ -138,7 +140,7 @@ pub async fn run(
             if let Some(config) = config {
                 let connections = connections.state();
                 let connections = connections.iter().filter_map(|object| object.0.clone().ok()).collect();
-                match keeper.pass(config, connections, &census).await {
+                match keeper.pass(config, connections, &census, &nodes).await {
                     Ok(()) => keeper.metrics.pass("done"),
                     Err(error) => {
                         keeper.metrics.pass("failed");
@@ -185,6 +187,7 @@ struct Keeper {
     recorder: Recorder,
     library: Library,
     ledger: Ledger,
+    search: Search,
     whole: Instant,
 }
 
@@ -194,6 +197,7 @@ impl Keeper {
         config: VDOConfig,
         connections: Vec<VSphereConnection>,
         census: &Census,
+        nodes: &Store<NodeBrief>,
     ) -> Result<(), Trouble> {
         if self.whole.elapsed() > WHOLE {
             self.ledger.clear();
@@ -212,6 +216,15 @@ impl Keeper {
         failures.extend(wrong);
         let (storage, wrong) = self.driver(Driver::StorageProvider, &config, &facts, census, now).await;
         failures.extend(wrong);
+        if config.spec.storage_provider.is_some() && mark(&config, &facts) == NodeMark::Slipway {
+            let connections: Vec<Connection> =
+                facts.connections.iter().filter_map(|known| known.read.as_ref().ok().cloned()).collect();
+            let state = nodes.state();
+            let unmarked = unmarked(state.iter().map(|node| &**node));
+            if let Err(error) = self.search.mark(&self.client, unmarked, &connections).await {
+                tracing::warn!(error = chain(&error), "nodes were not labelled");
+            }
+        }
         let mut distinct: Vec<Failure> = Vec::new();
         for failure in failures {
             if !distinct.contains(&failure) {
@@ -384,13 +397,12 @@ impl Keeper {
         let mut failures = Vec::new();
         let mut pull_secrets = BTreeMap::new();
         for (name, content) in &facts.pull_secrets {
-            match content {
-                Some(content) => drop(pull_secrets.insert(name.clone(), content.clone())),
-                None => {
-                    let message = format!("there is no Secret `{name}` for pulling images");
-                    let remedy = "make it in the operator's namespace";
-                    failures.push(failure(driver.key(), "PullSecretMissing", &message, Some(remedy)));
-                }
+            if let Some(content) = content {
+                pull_secrets.insert(name.clone(), content.clone());
+            } else {
+                let message = format!("there is no Secret `{name}` for pulling images");
+                let remedy = "make it in the operator's namespace";
+                failures.push(failure(driver.key(), "PullSecretMissing", &message, Some(remedy)));
             }
         }
         let site = Site {
@@ -401,6 +413,7 @@ impl Keeper {
             cluster_id: &facts.cluster_id,
             pull_secrets: &pull_secrets,
             workloads,
+            node_mark: mark(config, facts),
         };
         let mut objects = match build(&site, row, &wish.connections) {
             Ok(objects) => objects,
@@ -513,18 +526,21 @@ impl Keeper {
     }
 }
 
+/// Somebody has to set the label: a cloud provider, of ours or of the release, or else the operator.
+fn mark(config: &VDOConfig, facts: &Facts) -> NodeMark {
+    if config.spec.cloud_provider.is_some() || facts.owners.contains_key(&Driver::CloudProvider) {
+        NodeMark::InstanceType
+    } else {
+        NodeMark::Slipway
+    }
+}
+
 /// The connections that a driver uses.
 fn used(config: &VDOConfig, facts: &Facts) -> Vec<slipway_api::slipway::vdo_status::ConnectionSummary> {
     let setups: Vec<_> = Driver::ALL.iter().filter_map(|driver| setup(&config.spec, *driver)).collect();
     let is_used =
         |name: &String| setups.iter().any(|setup| setup.connections.is_none_or(|names| names.contains(name)));
-    facts
-        .connections
-        .iter()
-        .filter(|known| is_used(&known.name))
-        .map(|known| known.summary())
-        .take(32)
-        .collect()
+    facts.connections.iter().filter(|known| is_used(&known.name)).map(Known::summary).take(32).collect()
 }
 
 /// What kept a pass from being finished.

@@ -12,12 +12,15 @@ use slipway_api::slipway::vdo_status::MatrixStatus;
 use slipway_assets::drivers::signature::{PublicKey, verify};
 use slipway_config::findings::Severity;
 use slipway_config::matrix::{EMBEDDED, LIMITS, Matrix, read};
+use tokio::time::Instant;
 
 use crate::csr::approve::call;
 use crate::text::chain;
 
 /// How long a download may take.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// A server is not asked more often than this.
+const ASK: Duration = Duration::from_mins(5);
 /// The keys of a ConfigMap.
 const KEY: &str = "matrix.yaml";
 const SIGNATURE_KEY: &str = "matrix.yaml.sig";
@@ -72,6 +75,7 @@ pub struct Library {
     keys: Vec<PublicKey>,
     http: Option<reqwest::Client>,
     etag: Option<String>,
+    asked: Option<Instant>,
     current: Matrix,
     status: MatrixStatus,
     /// The matrix in use is the one that was asked for.
@@ -90,7 +94,7 @@ impl Library {
             refused: None,
         };
         let settled = place == Place::Embedded;
-        Ok(Library { place, keys, http: None, etag: None, current, status, settled })
+        Ok(Library { place, keys, http: None, etag: None, asked: None, current, status, settled })
     }
 
     pub fn matrix(&self) -> &Matrix {
@@ -112,6 +116,7 @@ impl Library {
             Place::Embedded => return,
             Place::File(path) => file(&path).await,
             Place::ConfigMap(name) => config_map(client, namespace, &name).await,
+            Place::Url(_) if self.asked.is_some_and(|asked| asked.elapsed() < ASK) => return,
             Place::Url(url) => match self.download(&url).await {
                 Ok(None) => return,
                 Ok(Some(found)) => Ok(found),
@@ -124,7 +129,7 @@ impl Library {
             match &refused {
                 Some(reason) => tracing::warn!(matrix = %self.place, reason, "a matrix was refused"),
                 None => {
-                    tracing::info!(matrix = %self.place, digest = self.status.digest, "a matrix is in use")
+                    tracing::info!(matrix = %self.place, digest = self.status.digest, "a matrix is in use");
                 }
             }
         }
@@ -153,13 +158,13 @@ impl Library {
 
     /// Nothing if it has not changed.
     async fn download(&mut self, url: &str) -> Result<Option<Found>, String> {
-        let http = match &self.http {
-            Some(http) => http.clone(),
-            None => {
-                let built = reqwest::Client::builder().timeout(PATIENCE).https_only(true).build();
-                self.http.insert(built.map_err(|error| chain(&error))?).clone()
-            }
+        let http = if let Some(http) = &self.http {
+            http.clone()
+        } else {
+            let built = reqwest::Client::builder().timeout(PATIENCE).https_only(true).build();
+            self.http.insert(built.map_err(|error| chain(&error))?).clone()
         };
+        self.asked = Some(Instant::now());
         let mut request = http.get(url);
         if let Some(etag) = self.etag.as_ref().filter(|_| self.status.refused.is_none()) {
             request = request.header("if-none-match", etag);

@@ -5,6 +5,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Resource;
 use serde::{Deserialize, Serialize};
 use slipway_api::slipway::vdo_status::NodeCounts;
+use slipway_assets::drivers::NodeMark;
 
 /// What a node has until its cloud provider has found it.
 const UNINITIALIZED: &str = "node.cloudprovider.kubernetes.io/uninitialized";
@@ -38,9 +39,18 @@ pub struct BriefSpec {
 }
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct BriefStatus {
     #[serde(default)]
     pub conditions: Vec<BriefCondition>,
+    #[serde(default)]
+    pub node_info: BriefInfo,
+}
+
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct BriefInfo {
+    #[serde(default, rename = "systemUUID")]
+    pub system_uuid: String,
 }
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -80,6 +90,8 @@ impl NodeBrief {
             Some(id) if id.starts_with(PROVIDER) => Kind::VSphere,
             Some(id) if !id.is_empty() => Kind::Other,
             _ if platform.is_some_and(|platform| platform == PLATFORM.1) => Kind::VSphere,
+            // The operator has found its machine.
+            _ if self.has_label(NodeMark::Slipway.label()) => Kind::VSphere,
             _ if self.is_uninitialized() => Kind::Unknown,
             _ => Kind::Other,
         }
@@ -148,7 +160,7 @@ mod tests {
 
     use super::{Census, NodeBrief};
 
-    fn node(name: &str, provider: Option<&str>, tainted: bool, labels: Value) -> NodeBrief {
+    fn node(name: &str, provider: Option<&str>, tainted: bool, labels: &Value) -> NodeBrief {
         let taints =
             if tainted { json!([{"key": super::UNINITIALIZED, "effect": "NoSchedule"}]) } else { json!([]) };
         let ready = json!([{"type": "Ready", "status": if name == "silent" { "Unknown" } else { "True" }}]);
@@ -163,21 +175,22 @@ mod tests {
     #[test]
     fn every_kind_of_node() {
         let nodes = [
-            node("master", Some("vsphere://1"), false, json!({"node-role.kubernetes.io/control-plane": ""})),
-            node("silent", Some("vsphere://2"), false, json!({})),
-            node("new", None, true, json!({})),
-            node("labelled", None, false, json!({"node.openshift.io/platform-type": "vsphere"})),
-            node("metal", None, false, json!({})),
-            node("cloud", Some("aws:///x"), true, json!({})),
+            node("master", Some("vsphere://1"), false, &json!({"node-role.kubernetes.io/control-plane": ""})),
+            node("silent", Some("vsphere://2"), false, &json!({})),
+            node("new", None, true, &json!({})),
+            node("marked", None, false, &json!({"slipway.dev/vsphere-node": ""})),
+            node("labelled", None, false, &json!({"node.openshift.io/platform-type": "vsphere"})),
+            node("metal", None, false, &json!({})),
+            node("cloud", Some("aws:///x"), true, &json!({})),
         ];
         let census = Census::of(&nodes, true);
-        assert_eq!((census.control_plane, census.found, census.silent), (1, 3, 1));
+        assert_eq!((census.control_plane, census.found, census.silent), (1, 4, 1));
         let counts = census.counts(None);
-        assert_eq!((counts.ready, counts.pending, counts.skipped), (3, 1, 2));
+        assert_eq!((counts.ready, counts.pending, counts.skipped), (4, 1, 2));
         assert_eq!(counts.pending_names, ["new"]);
         assert_eq!(counts.skipped_names, ["cloud", "metal"]);
         let counts = census.counts(Some(2));
-        assert_eq!((counts.ready, counts.pending), (2, 2));
+        assert_eq!((counts.ready, counts.pending), (2, 3));
         assert_eq!(Census::of(&nodes, false).counts(None).skipped, 3, "nobody of ours will find it");
     }
 }

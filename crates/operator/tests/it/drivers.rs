@@ -3,5 +3,6 @@
 
 mod estate;
 mod installed;
+mod process;
 mod trouble;
 mod upgraded;

@@ -1,5 +1,6 @@
 //! `slipway drivers matrix`.
 
 pub(crate) mod show;
-mod table;
+pub(crate) mod sign;
+pub(super) mod table;
 pub(crate) mod validate;

@@ -47,6 +47,17 @@ pub(super) fn inventory(name: &str, uuid: &str, address: &str) -> Value {
     })
 }
 
+/// Definitions and rights as they are in the repository.
+pub(super) fn install(plane: &ControlPlane) {
+    let deploy = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy");
+    for entry in fs_err::read_dir(format!("{deploy}/crds")).unwrap() {
+        plane.kubectl().apply(&fs_err::read_to_string(entry.unwrap().path()).unwrap()).unwrap();
+    }
+    plane.kubectl().apply(&fs_err::read_to_string(format!("{deploy}/operator/rbac.yaml")).unwrap()).unwrap();
+    let wait = ["wait", "--for=condition=Established", "--timeout=60s", "crd", "--all"];
+    plane.kubectl().run(&wait).unwrap();
+}
+
 /// A cluster, its vCenters, and whoever operates it.
 pub(super) struct Estate {
     pub(super) plane: ControlPlane,
@@ -64,16 +75,7 @@ impl Estate {
     pub(super) fn new() -> Self {
         let beside = &[Beside::Controllers, Beside::Scheduler, Beside::Kwok];
         let plane = ControlPlane::start(Options { beside, ..Options::default() }).unwrap();
-        let deploy = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy");
-        for entry in fs_err::read_dir(format!("{deploy}/crds")).unwrap() {
-            plane.kubectl().apply(&fs_err::read_to_string(entry.unwrap().path()).unwrap()).unwrap();
-        }
-        plane
-            .kubectl()
-            .apply(&fs_err::read_to_string(format!("{deploy}/operator/rbac.yaml")).unwrap())
-            .unwrap();
-        let wait = ["wait", "--for=condition=Established", "--timeout=60s", "crd", "--all"];
-        plane.kubectl().run(&wait).unwrap();
+        install(&plane);
         let north = VCenter::start_beside(&inventory("north", NORTH, "10.0.0.5"), &plane).unwrap();
         let south = VCenter::start_beside(&inventory("south", SOUTH, "10.0.1.5"), &plane).unwrap();
         let (key, public) = draw().unwrap();
@@ -96,6 +98,11 @@ impl Estate {
     }
 
     pub(super) fn connection(&self, name: &str, server: &str, vcenter: &VCenter) {
+        self.connection_at(name, server, vcenter.port(), vcenter);
+    }
+
+    /// To a port, trusting the authority of some vCenter.
+    pub(super) fn connection_at(&self, name: &str, server: &str, port: u16, vcenter: &VCenter) {
         let ca = fs_err::read_to_string(vcenter.ca_file()).unwrap();
         let map = json!({
             "apiVersion": "v1", "kind": "ConfigMap",
@@ -106,7 +113,7 @@ impl Estate {
             "apiVersion": "slipway.dev/v1alpha1", "kind": "VSphereConnection",
             "metadata": {"name": name, "namespace": NAMESPACE},
             "spec": {
-                "server": server, "port": vcenter.port(), "datacenters": [name],
+                "server": server, "port": port, "datacenters": [name],
                 "credentialsSecret": {"name": name}, "tls": {"caBundle": {"name": name}},
             },
         });

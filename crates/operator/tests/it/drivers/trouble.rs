@@ -70,9 +70,8 @@ fn every_trouble_has_its_reason_and_ends_with_its_cause() {
     estate.wait_for_connection("north", "Valid");
 
     // Nobody listens, an expired certificate, a certificate of somebody else, and a version that is too old.
-    let port = estate.south.port();
     let closed = slipway_testkit::network::free_port().unwrap();
-    estate.patch("vsphereconnection", "south", &json!({"spec": {"port": closed}}));
+    estate.connection_at("south", "localhost", closed, &estate.south);
     estate.wait_for_connection("south", "Unreachable");
     let loopback = Ipv4Addr::LOCALHOST.into();
     let expired =
@@ -80,8 +79,7 @@ fn every_trouble_has_its_reason_and_ends_with_its_cause() {
             .unwrap();
     estate.connection("south", "localhost", &expired);
     estate.wait_for_connection("south", "CertificateExpired");
-    estate.connection("south", "localhost", &estate.north);
-    estate.patch("vsphereconnection", "south", &json!({"spec": {"port": port}}));
+    estate.connection_at("south", "localhost", estate.south.port(), &estate.north);
     estate.wait_for_connection("south", "CertificateUntrusted");
     let mut old = inventory("south", SOUTH, "10.0.1.5");
     old["vcenter"] = json!({"version": "6.5.0", "api_version": "6.5"});

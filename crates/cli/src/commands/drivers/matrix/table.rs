@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 /// Rows as lines, each column as wide as it needs to be. The last one is not filled up.
-pub(super) fn table<const N: usize>(rows: &[[String; N]], indent: &str) -> String {
+pub(in crate::commands::drivers) fn table<const N: usize>(rows: &[[String; N]], indent: &str) -> String {
     let mut widths = [0; N];
     for row in rows {
         for (width, cell) in widths.iter_mut().zip(row) {

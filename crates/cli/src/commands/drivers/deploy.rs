@@ -1,0 +1,98 @@
+//! `slipway drivers deploy`.
+
+use std::time::Duration;
+
+use anyhow::Context;
+use kube::Client;
+use slipway_assets::drivers::operator::Placed;
+use slipway_lifecycle::drivers::bundle::Bundle;
+use slipway_lifecycle::drivers::deploy::{self, DeployError};
+use slipway_lifecycle::drivers::status::{Status, Verdict, status};
+use tokio::time::Instant;
+
+use super::{on_cluster, status};
+use crate::args::{DeployDrivers, Output, Waiting};
+use crate::exit::Exit;
+use crate::input;
+use crate::output::{GOOD, Printer};
+
+/// Between two looks.
+const LOOK: Duration = Duration::from_secs(1);
+/// What happens without us.
+pub(super) const GOES_ON: &str = "the operator goes on; `slipway drivers status` shows how far it is";
+
+pub(crate) fn run(args: &DeployDrivers, printer: &Printer) -> anyhow::Result<Exit> {
+    let DeployDrivers { access, waiting, image, pull_secret, matrix, matrix_key, bundle } = args;
+    let objects = if let Some(file) = bundle {
+        let text = input::read(file)?;
+        Bundle::read(&text).with_context(|| format!("reading {}", input::name(file)))?.objects
+    } else {
+        let mut arguments: Vec<String> = matrix.iter().map(|place| format!("--matrix={place}")).collect();
+        arguments.extend(matrix_key.iter().map(|key| format!("--matrix-key={key}")));
+        let placed = Placed { image: image.as_deref(), pull_secrets: pull_secret, arguments: &arguments };
+        deploy::objects(&placed)?
+    };
+    on_cluster(access, GOES_ON, printer, async |client| {
+        let told = |what: &str| printer.say(&format!("{GOOD}applied{GOOD:#} {what}\n"));
+        deploy::deploy(&client, &objects, told).await?;
+        wait(&client, waiting, printer).await
+    })
+}
+
+/// Waits for the operator, and for the drivers if there is something it was told to do.
+pub(super) async fn wait(client: &Client, waiting: &Waiting, printer: &Printer) -> anyhow::Result<Exit> {
+    if waiting.no_wait {
+        return Ok(Exit::Ok);
+    }
+    let limit: Duration = waiting.timeout.try_into().context("`--timeout` is negative")?;
+    let end = Instant::now() + limit;
+    printer.say("waiting for the operator\n");
+    match deploy::wait(client, limit).await {
+        Ok(()) => {}
+        Err(error @ DeployError::NotUp { .. }) => {
+            printer.error(&error.into());
+            printer.hint("look at its pods: kubectl --namespace slipway-system get pods,events");
+            return Ok(Exit::Infrastructure);
+        }
+        Err(error) => return Err(error.into()),
+    }
+    let mut shown = String::new();
+    loop {
+        let now = status(client).await?;
+        let summary = summary(&now);
+        if summary != shown {
+            printer.say(&format!("{summary}\n"));
+            shown = summary;
+        }
+        let unwanted = now.verdict == Verdict::NotInstalled;
+        if unwanted || now.verdict == Verdict::Healthy || Instant::now() > end {
+            if unwanted {
+                printer.hint("the operator waits for a VDOConfig: `slipway drivers configure` makes one");
+            }
+            match printer.output {
+                Output::Json => printer.json(&now)?,
+                Output::Text => printer.data(&status::text(&now))?,
+            }
+            return Ok(if unwanted { Exit::Ok } else { status::exit(&now) });
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
+/// One line about everything.
+fn summary(status: &Status) -> String {
+    let mut parts: Vec<String> = Vec::new();
+    for driver in &status.drivers {
+        let progress = driver.status.conditions.iter().find(|one| one.type_ == "Progressing");
+        let message = progress.map(|one| one.reason.clone()).unwrap_or_default();
+        let version = driver.status.wanted_version.clone().unwrap_or_default();
+        parts.push(format!("{} {version} {message}", driver.name));
+    }
+    for one in status.connections.iter().filter(|one| one.ready != Some(true)) {
+        parts.push(format!("{} {}", one.name, one.reason.as_deref().unwrap_or("not validated yet")));
+    }
+    if let Some(nodes) = &status.nodes {
+        parts.push(format!("{} of {} nodes", nodes.ready, nodes.ready + nodes.pending));
+    }
+    if parts.is_empty() { "waiting for the operator to look".to_owned() } else { parts.join("; ") }
+}

@@ -1,0 +1,35 @@
+//! `slipway drivers upgrade`.
+
+use slipway_assets::drivers::operator::Placed;
+use slipway_lifecycle::drivers::deploy;
+use slipway_lifecycle::drivers::upgrade::{Pin, pin};
+
+use super::deploy::{GOES_ON, wait};
+use super::on_cluster;
+use crate::args::UpgradeDrivers;
+use crate::exit::Exit;
+use crate::output::{GOOD, Printer};
+
+pub(crate) fn run(args: &UpgradeDrivers, printer: &Printer) -> anyhow::Result<Exit> {
+    let UpgradeDrivers { access, waiting, cloud_provider, storage_provider, unpin, operator, image } = args;
+    if cloud_provider.is_none() && storage_provider.is_none() && !unpin && !operator {
+        printer.error(&anyhow::anyhow!("nothing was asked for"));
+        printer.hint("name a version with `--cloud-provider` or `--storage-provider`, or give `--unpin` or `--operator`");
+        return Ok(Exit::Usage);
+    }
+    let want = |version: &Option<String>| match version {
+        Some(version) => Pin::To(version.clone()),
+        None if *unpin => Pin::Release,
+        None => Pin::Keep,
+    };
+    let (cloud, storage) = (want(cloud_provider), want(storage_provider));
+    on_cluster(access, GOES_ON, printer, async |client| {
+        if *operator {
+            let placed = Placed { image: image.as_deref(), ..Placed::default() };
+            let told = |what: &str| printer.say(&format!("{GOOD}applied{GOOD:#} {what}\n"));
+            deploy::deploy(&client, &deploy::objects(&placed)?, told).await?;
+        }
+        pin(&client, &cloud, &storage).await?;
+        wait(&client, waiting, printer).await
+    })
+}

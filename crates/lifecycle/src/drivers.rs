@@ -1,0 +1,26 @@
+//! What `slipway drivers` does on a cluster.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`access`] | calls with a deadline, and applying |
+//! | [`deploy`] | the operator: its definitions, rights and Deployment |
+//! | [`configure`] | connections, their Secrets, and the VDOConfig |
+//! | [`status`] | how everything is |
+//! | [`users`] | users of a vCenter with the least privileges |
+//! | [`upgrade`] | versions that are asked for |
+//! | [`remove`] | everything away, in the safe order |
+//! | [`import_vdo`] | the objects of VDO as ours |
+//! | [`bundle`] | everything a site without the internet needs, in one file |
+
+pub mod access;
+pub mod bundle;
+pub mod configure;
+pub mod deploy;
+pub mod import_vdo;
+pub mod remove;
+pub mod status;
+pub mod upgrade;
+pub mod users;
+
+/// Where the operator, its connections and their Secrets are.
+pub use slipway_assets::drivers::operator::NAMESPACE;
