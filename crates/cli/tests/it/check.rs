@@ -270,7 +270,7 @@ fn a_host_is_added() {
         .spawn()
         .expect("the command runs");
     let said = |what: &str| {
-        eventually(what, std::time::Duration::from_secs(60), || {
+        eventually(what, std::time::Duration::from_mins(1), || {
             Ok(fs_err::read_to_string(&log)?.contains(what).then_some(()))
         })
         .unwrap_or_else(|error| panic!("{error}: {}", fs_err::read_to_string(&log).unwrap_or_default()));

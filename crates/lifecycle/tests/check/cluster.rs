@@ -158,9 +158,7 @@ async fn a_running_cluster_says_what_to_check() {
 
     // OpenShift's Infrastructure comes first, and its own places for logins and the cloud provider's configuration.
     plane.install_definitions(&["openshift/infrastructures.config.openshift.io"]).unwrap();
-    for name in ["openshift-config"] {
-        plane.kubectl().run(&["create", "namespace", name]).unwrap();
-    }
+    plane.kubectl().run(&["create", "namespace", "openshift-config"]).unwrap();
     let print = vcenter.thumbprint_sha1();
     let cloud = format!(
         "vcenter:\n  \"127.0.0.1\":\n    server: 127.0.0.1\n    port: {}\n    thumbprint: \"{print}\"\n    datacenters: [dc1]\n    user: a@b\n    password: c\n",
