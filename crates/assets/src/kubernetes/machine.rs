@@ -20,6 +20,9 @@ macro_rules! text {
 }
 pub(super) use text;
 
+/// The families of the cluster, for the script that finds the addresses of a node.
+const FAMILIES_FILE: &str = "/etc/slipway/families";
+
 pub(super) fn add(builder: &mut Builder, cluster: &Cluster, part: Part) -> Result<(), Error> {
     for key in &cluster.config.ssh_keys {
         builder.ssh_key(key);
@@ -43,8 +46,8 @@ fn add_kubelet(builder: &mut Builder, cluster: &Cluster) {
         .into_iter()
         .map(|family| if family == Family::V4 { "4" } else { "6" })
         .collect();
-    let dropin = text!("units/kubelet.conf").replace("FAMILIES", &numbers.join(" "));
-    builder.dropin("kubelet.service", "90-slipway.conf", &dropin);
+    builder.file(FAMILIES_FILE, PUBLIC, format!("{}\n", numbers.join(" ")));
+    builder.dropin("kubelet.service", "90-slipway.conf", text!("units/kubelet.conf"));
     if let Some(secret) = &cluster.config.pull_secret {
         // The kubelet looks here for logins to registries.
         builder.file("/var/lib/kubelet/config.json", PRIVATE, secret.expose_secret());

@@ -4,7 +4,7 @@
 #   MACHINE  its folder: disk/ stays, given/ is what the hypervisor hands over, told/ what the machine answers
 #   IMAGE    the root it starts from, which nobody changes
 #   SWITCH   a process in the network of the switch
-#   CABLE, ADDRESS, GATEWAY, MAC   the network card
+#   ADDRESS, GATEWAY, MAC   the network card
 set -euo pipefail
 
 cgroups() {
@@ -17,8 +17,9 @@ cgroups() {
 
 cable() {
     in_switch() { nsenter --target "$SWITCH" --net -- "$@"; }
-    in_switch ip link add "$CABLE" type veth peer name eth0 netns $$
-    in_switch ip link set "$CABLE" master br0 up
+    # The kernel takes its time to remove old cables, so none has the name of another.
+    in_switch ip link add "cable$$" type veth peer name eth0 netns $$
+    in_switch ip link set "cable$$" master br0 up
     ip link set lo up
     ip link set eth0 address "$MAC"
     ip address add "$ADDRESS" dev eth0

@@ -35,7 +35,7 @@ pub struct Machine {
 #[derive(Debug, Default)]
 struct Power {
     on: Option<On>,
-    /// How often it has been switched on: a name for its cable that no earlier one has.
+    /// How often it has been switched on.
     boots: u32,
 }
 
@@ -112,7 +112,6 @@ impl Machine {
                 ("MACHINE", self.parts.folder.clone().into()),
                 ("IMAGE", self.parts.image.clone().into()),
                 ("SWITCH", text(self.parts.switch.to_string())),
-                ("CABLE", text(format!("m{last}-{}", power.boots))),
                 ("ADDRESS", text(format!("{address}/24"))),
                 ("GATEWAY", text(GATEWAY.to_string())),
                 // Locally administered, and as different as the addresses.
@@ -194,6 +193,11 @@ impl Machine {
     /// Whether it runs. A machine that Ignition failed on does not.
     pub fn is_on(&self) -> bool {
         self.power().on.as_mut().is_some_and(|on| on.process.has_ended().is_ok_and(|end| end.is_none()))
+    }
+
+    /// The last words of a machine that went off by itself, as one does that cannot be provisioned.
+    pub fn failure(&self) -> Option<String> {
+        self.power().on.as_mut()?.process.must_run().err().map(|error| error.to_string())
     }
 
     /// What it tells, once it does.

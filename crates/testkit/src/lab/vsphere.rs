@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -51,6 +51,8 @@ enum Kind {
 struct Known {
     machine: Machine,
     reported: Option<Guest>,
+    /// Whether it has been said that it went off by itself.
+    failed: bool,
 }
 
 /// How long a question may wait for news, in milliseconds: machines are asked about themselves as often.
@@ -118,7 +120,7 @@ impl Follower {
             Kind::On => {
                 let machine = self.lab.machine(&event.name)?;
                 machine.power_on(&Firmware::from_guestinfo(&event.uuid, &event.extra_config)?)?;
-                self.known.insert(event.machine, Known { machine, reported: None });
+                self.known.insert(event.machine, Known { machine, reported: None, failed: false });
             }
             Kind::Off | Kind::Suspended => {
                 if let Some(known) = self.known.get_mut(&event.machine) {
@@ -144,6 +146,12 @@ impl Follower {
             if guest.is_some() && guest != known.reported {
                 known.reported.clone_from(&guest);
                 news.extend(guest.map(|guest| (reference.clone(), guest)));
+            }
+        }
+        for known in self.known.values_mut().filter(|known| !known.failed) {
+            if let Some(words) = known.machine.failure() {
+                known.failed = true;
+                bail!("{words}");
             }
         }
         for (reference, Guest { hostname, addresses }) in news {

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# The addresses by which this node is known, one for each family that is given: those that the machine sends from. Left to an
+# The addresses by which this node is known, one for each family of the cluster: those that the machine sends from. Left to an
 # external cloud provider, a node would have none until the provider runs, which needs nodes with addresses.
 set -euo pipefail
 
 target=/run/slipway/node-ip.env
 mkdir --parents /run/slipway
+read -r -a families < /etc/slipway/families
 addresses=()
-for family; do
+for family in "${families[@]}"; do
     # Nobody lives there (RFC 5737, RFC 3849), and nothing is sent.
     far=192.0.2.1
     if [[ $family == 6 ]]; then
