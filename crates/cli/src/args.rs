@@ -5,6 +5,7 @@ mod create;
 mod drivers;
 mod node;
 mod preflight;
+mod wait;
 
 use std::path::PathBuf;
 
@@ -16,12 +17,13 @@ pub use create::{Assets, Create, InstallConfig, Platform};
 pub use drivers::{Driver, Drivers, Matrix, Policy, ShowMatrix};
 pub use node::{Approve, Node};
 pub use preflight::Preflight;
+pub use wait::{Gather, Timeouts, Wait, WaitFor};
 
 /// Launches Kubernetes and OpenShift clusters on vSphere, oVirt and KubeVirt, and keeps them afloat.
 #[derive(Debug, Parser)]
 #[command(name = "slipway", version, propagate_version = true, max_term_width = 100)]
 #[command(
-    after_help = "Exit codes: 0 fine, 1 other failure, 2 wrong usage, 3 the install-config is not usable, 4 the infrastructure is not ready or a step on it failed, 8 interrupted."
+    after_help = "Exit codes: 0 fine, 1 other failure, 2 wrong usage, 3 the install-config is not usable, 4 the infrastructure is not ready or a step on it failed, 5 the bootstrap did not end, 6 the cluster did not become complete, 7 its operators did not come to rest, 8 interrupted."
 )]
 pub struct Args {
     #[command(subcommand)]
@@ -120,6 +122,19 @@ pub enum Command {
     /// Show what there is of a cluster, where, and what is missing
     #[command(after_help = "Exit codes: 0 all is as wanted, 4 it is not.")]
     Status(Reach),
+
+    /// Wait until the machines have become a cluster
+    ///
+    /// `create cluster` waits itself; this is for going on after it was ended, and for machines that you made.
+    #[command(subcommand)]
+    WaitFor(WaitFor),
+
+    /// Gather everything that helps to find out what went wrong, without secrets, in one archive
+    ///
+    /// The journal, the plan, how the machines are, what the bootstrap machine says, and the nodes, certificate requests,
+    /// events, pods and logs of the cluster. Works without an API, too: then the archive says why there is none.
+    #[command(after_help = "Example:\n  slipway gather --dir harbour --file harbour.tar.gz")]
+    Gather(Gather),
 
     /// Remove a cluster, or its bootstrap machine
     #[command(subcommand)]

@@ -39,10 +39,12 @@ use self::blueprint::{Blueprint, Files};
 pub use self::error::Error;
 pub use self::image::ImageError;
 use crate::create::{self, Loaded, Request};
-use crate::store::Store;
+use crate::store::{self, Store};
 
 /// Where the intents of a cluster are.
 const JOURNAL: &str = "journal.jsonl";
+/// There once the bootstrap machine has done its work and is gone. Another one would start a second cluster.
+const BOOTSTRAP_GONE: &str = "bootstrap-gone";
 
 /// What is to become of a cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -124,8 +126,11 @@ impl Project {
         let journal = store.own_file(JOURNAL);
         let state =
             store.state()?.ok_or_else(|| Error::NoFiles { directory: request.directory.to_owned() })?;
-        let blueprint =
+        let mut blueprint =
             Blueprint::read(Files::On(request.directory), &bare(&config, state.identity.clone()))?;
+        if store.own_file(BOOTSTRAP_GONE).exists() {
+            blueprint.machines.retain(|machine| !machine.is_bootstrap);
+        }
         let image = image::plan(&config, request.environment)?;
         Ok(Project {
             store: Some(store),
@@ -259,6 +264,16 @@ impl Project {
         let Prospect { world, graph, purpose, .. } = prospect;
         let outcome =
             apply(&self.platform, &graph, world, &mut self.journal, listener, options, cancelled).await?;
+        let gone = self.store.as_ref().map(|store| store.own_file(BOOTSTRAP_GONE));
+        match (purpose, gone) {
+            (Purpose::DestroyBootstrap, Some(path)) if outcome.is_done() => {
+                fs_err::write(path, "").map_err(store::Error::from)?;
+            }
+            (Purpose::Destroy, Some(path)) if outcome.is_done() && path.exists() => {
+                fs_err::remove_file(path).map_err(store::Error::from)?;
+            }
+            _ => {}
+        }
         if purpose == Purpose::Destroy && outcome.is_done() {
             // What went before a crash, or by another hand, would be missed when the cluster is made again.
             self.journal.forget(&graph.endpoints()).await?;
