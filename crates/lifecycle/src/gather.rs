@@ -13,6 +13,8 @@ pub mod bundle;
 mod cluster;
 mod directory;
 pub mod redact;
+#[cfg(test)]
+mod tests;
 
 pub use self::bundle::Bundle;
 pub use self::cluster::of_cluster;
