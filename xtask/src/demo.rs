@@ -104,7 +104,7 @@ pub(crate) fn run(picture: Option<&Path>) -> anyhow::Result<()> {
     stage.say("What would be done?");
     stage.slipway(&["plan", "--dir", "harbour"])?;
     stage.say("Do it.");
-    stage.slipway(&["create", "cluster", "--dir", "harbour"])?;
+    stage.slipway(&["create", "cluster", "--dir", "harbour", "--no-wait"])?;
     stage.say("What VMware's own client sees on the vCenters:");
     let machines = read_back(&vcenters)?;
     for line in &machines {
@@ -114,7 +114,7 @@ pub(crate) fn run(picture: Option<&Path>) -> anyhow::Result<()> {
         bail!("VMware's client sees {} machines, not 4", machines.len());
     }
     stage.say("Once more: there is nothing left to do.");
-    stage.slipway(&["create", "cluster", "--dir", "harbour"])?;
+    stage.slipway(&["create", "cluster", "--dir", "harbour", "--no-wait"])?;
     stage.say("And away with it.");
     stage.slipway(&["destroy", "cluster", "--dir", "harbour", "--yes"])?;
     if inventories(&vcenters)? != before {

@@ -6,6 +6,7 @@ mod create;
 mod drivers;
 mod node;
 mod preflight;
+mod wait;
 
 use std::path::PathBuf;
 
@@ -21,12 +22,13 @@ pub use drivers::{
 };
 pub use node::{Add, Approve, Node};
 pub use preflight::Preflight;
+pub use wait::{Gather, Timeouts, Wait, WaitFor};
 
 /// Launches Kubernetes and OpenShift clusters on vSphere, oVirt and KubeVirt, and keeps them afloat.
 #[derive(Debug, Parser)]
 #[command(name = "slipway", version, propagate_version = true, max_term_width = 100)]
 #[command(
-    after_help = "Exit codes: 0 fine, 1 other failure, 2 wrong usage, 3 the install-config is not usable, 4 the infrastructure is not ready or a step on it failed, 8 interrupted."
+    after_help = "Exit codes: 0 fine, 1 other failure, 2 wrong usage, 3 the install-config is not usable, 4 the infrastructure is not ready or a step on it failed, 5 the bootstrap did not end, 6 the cluster did not become complete, 7 its operators did not come to rest, 8 interrupted."
 )]
 pub struct Args {
     #[command(subcommand)]
@@ -136,6 +138,19 @@ pub enum Command {
         after_help = "Exit codes: 0 healthy, warnings or not; 1 other failure; 2 wrong usage; 3 the install-config is not usable; 4 something failed or could not be found out.\n\nExamples:\n  slipway check\n  slipway check --kubeconfig harbour/auth/kubeconfig --report harbour.html\n  slipway check --dir harbour\n  slipway check --output json | jq '.findings[] | select(.outcome == \"failure\")'\n  slipway check --watch --every 5m"
     )]
     Check(Check),
+
+    /// Wait until the machines have become a cluster
+    ///
+    /// `create cluster` waits itself; this is for going on after it was ended, and for machines that you made.
+    #[command(subcommand)]
+    WaitFor(WaitFor),
+
+    /// Gather everything that helps to find out what went wrong, without secrets, in one archive
+    ///
+    /// The journal, the plan, how the machines are, what the bootstrap machine says, and the nodes, certificate requests,
+    /// events, pods and logs of the cluster. Works without an API, too: then the archive says why there is none.
+    #[command(after_help = "Example:\n  slipway gather --dir harbour --file harbour.tar.gz")]
+    Gather(Gather),
 
     /// Remove a cluster, or its bootstrap machine
     #[command(subcommand)]

@@ -23,6 +23,8 @@ pub(crate) fn run(command: Command, printer: &Printer) -> anyhow::Result<Exit> {
         Command::Create(create) => create::run(create, printer),
         Command::Plan(args) => cluster::plan::run(&args, printer),
         Command::Status(reach) => cluster::status::run(&reach, printer),
+        Command::WaitFor(args) => cluster::wait::run(&args, printer),
+        Command::Gather(args) => cluster::gather::run(&args, printer),
         Command::Destroy(args) => cluster::destroy::run(args, printer),
         Command::Check(args) => check::run(&args, printer),
         Command::Node(args) => node::run(&args, printer),

@@ -15,6 +15,12 @@ pub enum Exit {
     InstallConfig = 3,
     /// What the cluster is to be made on is not ready for it.
     Infrastructure = 4,
+    /// The cluster never came to do without its bootstrap machine.
+    Bootstrap = 5,
+    /// The cluster never became complete.
+    Install = 6,
+    /// Its operators never came to rest.
+    Operators = 7,
     /// Somebody ended it.
     Interrupted = 8,
 }

@@ -6,8 +6,10 @@
 //! | [`check`] | whether a running cluster and its vCenters get along |
 //! | [`cluster`] | machines on vCenters: plan, create, destroy |
 //! | [`create`] | `create manifests` and `create ignition-configs` |
+//! | [`gather`] | everything that helps to find out what went wrong |
 //! | [`install_config`] | `create install-config` from answers |
 //! | [`preflight`] | whether the vCenters have what a cluster needs |
+//! | [`wait`] | until the machines have become a cluster |
 //! | [`store`] | the asset directory: lock, state, edits, writing |
 //! | [`credentials`] | how to log in to the platform |
 //! | [`drivers`] | the vSphere drivers of a cluster, by their operator |
@@ -21,8 +23,10 @@ pub mod create;
 pub mod credentials;
 pub mod drivers;
 pub mod environment;
+pub mod gather;
 pub mod install_config;
 pub mod preflight;
 pub mod random;
 mod regular;
 pub mod store;
+pub mod wait;

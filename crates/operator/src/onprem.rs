@@ -5,7 +5,7 @@
 //! | [`here`] | this machine's interface, addresses and DNS servers |
 //! | [`nodes`] | machines from Node objects |
 //! | [`place`] | configurations and static pods on the disk, and who is told |
-//! | [`follow`] | the loop on a machine of the cluster |
+//! | [`mod@follow`] | the loop on a machine of the cluster |
 
 pub mod follow;
 pub mod here;

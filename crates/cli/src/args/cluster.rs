@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
 use jiff::SignedDuration;
 
+use super::Timeouts;
+
 /// Where the cluster is, and how long to wait for whom.
 #[derive(Debug, Clone, Args)]
 pub struct Reach {
@@ -37,6 +39,13 @@ pub struct CreateCluster {
     /// Do not look for problems first
     #[arg(long)]
     pub skip_preflight: bool,
+
+    /// Do not wait for the cluster: end when the machines run and have addresses
+    #[arg(long)]
+    pub no_wait: bool,
+
+    #[command(flatten)]
+    pub timeouts: Timeouts,
 
     /// Make this again though it was made before and is not there now; can be given several times
     ///

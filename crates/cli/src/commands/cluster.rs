@@ -2,8 +2,10 @@
 
 pub(crate) mod create;
 pub(crate) mod destroy;
+pub(crate) mod gather;
 pub(crate) mod plan;
 pub(crate) mod status;
+pub(crate) mod wait;
 
 use std::collections::BTreeMap;
 use std::time::Duration;

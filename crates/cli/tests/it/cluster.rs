@@ -82,7 +82,7 @@ fn command(directory: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-const CREATE: [&str; 3] = ["create", "cluster", "--skip-preflight"];
+const CREATE: [&str; 4] = ["create", "cluster", "--skip-preflight", "--no-wait"];
 const DESTROY: [&str; 3] = ["destroy", "cluster", "--yes"];
 
 fn journal(directory: &Path) -> usize {

@@ -16,7 +16,9 @@ use slipway_lifecycle::preflight;
 use slipway_providers::vsphere::kinds::{Action, State};
 use tokio::runtime::Runtime;
 
-use super::{carry_out, ends_json, exit_of, patience, plan_text, refuse, runtime, survey, tally, troubles};
+use super::{
+    carry_out, ends_json, exit_of, patience, plan_text, refuse, runtime, survey, tally, troubles, wait,
+};
 use crate::args::{CreateCluster, Output};
 use crate::commands::create::{self as files, with_request};
 use crate::commands::preflight as checks;
@@ -25,7 +27,7 @@ use crate::output::{FAINT, GOOD, HEADING, NAME, Printer};
 use crate::progress::seconds;
 
 pub(crate) fn run(args: &CreateCluster, printer: &Printer) -> anyhow::Result<Exit> {
-    let CreateCluster { reach, plan: saved, skip_preflight, recreate } = args;
+    let CreateCluster { reach, plan: saved, skip_preflight, no_wait, timeouts, recreate } = args;
     let patience = patience(reach)?;
     let saved = saved.as_deref().map(read_plan).transpose()?;
     if let Err(error) = with_request(&reach.dir, false, Project::check) {
@@ -81,8 +83,26 @@ pub(crate) fn run(args: &CreateCluster, printer: &Printer) -> anyhow::Result<Exi
         Ok(outcome) => outcome,
         Err(error) => return refuse(error, printer),
     };
-    tell(&outcome, &cluster, &infra_id, nothing, printer)?;
-    Ok(exit_of(&outcome))
+    let exit = exit_of(&outcome);
+    let waits = exit == Exit::Ok && !no_wait;
+    // A program gets one document, at the end.
+    if !waits || printer.output == Output::Text {
+        tell(&outcome, &cluster, &infra_id, nothing, None, printer)?;
+    }
+    if !waits {
+        return Ok(exit);
+    }
+    let addresses: BTreeMap<String, Vec<IpAddr>> =
+        machines(&outcome).into_iter().map(|machine| (machine.name, machine.addresses)).collect();
+    let waited = wait::complete(&reach.dir, timeouts, &addresses, patience, &runtime, printer)?;
+    match printer.output {
+        Output::Json if waited.exit == Exit::Ok => {
+            tell(&outcome, &cluster, &infra_id, nothing, Some(&waited), printer)?;
+        }
+        Output::Text if waited.exit == Exit::Ok => printer.data(&waited.text(&cluster))?,
+        _ => {}
+    }
+    Ok(waited.exit)
 }
 
 /// Looks for problems; with an exit code if there are any.
@@ -122,6 +142,7 @@ fn tell(
     cluster: &str,
     infra_id: &str,
     nothing: bool,
+    waited: Option<&wait::Waited>,
     printer: &Printer,
 ) -> anyhow::Result<()> {
     let (machines, stages) = (machines(outcome), stages(&outcome.performed));
@@ -133,6 +154,8 @@ fn tell(
             machines: &machines,
             stages: &stages,
             resources: ends_json(&outcome.ends),
+            kubeconfig: waited.map(|waited| waited.kubeconfig.as_str()),
+            times: waited.map(|waited| waited.times.as_slice()),
         });
     }
     let mut text = table(&machines);
@@ -247,4 +270,8 @@ struct Done<'a> {
     machines: &'a [MachineJson],
     stages: &'a [Stage],
     resources: Vec<super::EndJson<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    kubeconfig: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    times: Option<&'a [wait::Time]>,
 }

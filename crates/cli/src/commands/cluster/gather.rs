@@ -1,0 +1,94 @@
+//! `slipway gather`.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use jiff::Timestamp;
+use slipway_lifecycle::cluster::{Project, Purpose};
+use slipway_lifecycle::gather::{Bundle, of_cluster, of_directory};
+use slipway_lifecycle::wait::Subject;
+use slipway_providers::vsphere::kinds::State;
+use tokio::runtime::Runtime;
+
+use super::{patience, runtime, survey};
+use crate::args::{Gather, Output, Reach};
+use crate::commands::create::with_request;
+use crate::exit::Exit;
+use crate::output::{GOOD, Printer, WARNING};
+
+pub(crate) fn run(args: &Gather, printer: &Printer) -> anyhow::Result<Exit> {
+    let Gather { reach, file } = args;
+    patience(reach)?;
+    let runtime = runtime()?;
+    let now = Timestamp::now();
+    let mut bundle = Bundle::default();
+    with_request(&reach.dir, false, |request| of_directory(request, &mut bundle));
+    let addresses = of_platform(reach, &runtime, &mut bundle)?;
+    let name = match with_request(&reach.dir, false, Subject::open) {
+        Ok(subject) => {
+            runtime.block_on(of_cluster(&subject, &addresses, &mut bundle));
+            subject.infra_id
+        }
+        Err(error) => {
+            bundle.missing("the cluster", &error.to_string());
+            "cluster".to_owned()
+        }
+    };
+    let folder = format!("slipway-gather-{name}-{}", now.strftime("%Y%m%d%H%M%S"));
+    let path = file.clone().unwrap_or_else(|| reach.dir.join(format!("{folder}.tar.gz")));
+    bundle.write(&path, &folder, now)?;
+    let files = bundle.files().count();
+    match printer.output {
+        Output::Json => printer.json(&serde_json::json!({
+            "archive": path, "files": files, "missing": bundle.gaps(),
+        }))?,
+        Output::Text => {
+            for gap in bundle.gaps() {
+                printer.say(&format!("{WARNING}missing{WARNING:#}: {gap}\n"));
+            }
+            printer.data(&format!("{GOOD}gathered{GOOD:#}: {files} files in {}\n", path.display()))?;
+        }
+    }
+    Ok(Exit::Ok)
+}
+
+/// What the vCenters say: the plan, how the machines are, and their addresses.
+fn of_platform(
+    reach: &Reach,
+    runtime: &Runtime,
+    bundle: &mut Bundle,
+) -> anyhow::Result<BTreeMap<String, Vec<IpAddr>>> {
+    let patience = patience(reach)?;
+    let mut addresses = BTreeMap::new();
+    let project = match with_request(&reach.dir, false, |request| Project::open(request, patience)) {
+        Ok(project) => project,
+        Err(error) => {
+            bundle.missing("the machines on their platform", &error.to_string());
+            return Ok(addresses);
+        }
+    };
+    let (project, prospect) = match runtime.block_on(survey(project, Purpose::Create, &[])) {
+        Ok(found) => found,
+        Err(error) => {
+            bundle.missing("the machines on their platform", &error.to_string());
+            return Ok(addresses);
+        }
+    };
+    runtime.block_on(project.close());
+    bundle.json("platform/plan.json", serde_json::to_value(&prospect.plan)?);
+    let mut states = Vec::new();
+    for (id, sight) in prospect.world.iter() {
+        if let Some(State::Power { addresses: found, .. }) = sight.state() {
+            addresses.insert(id.name.to_string(), found.clone());
+        }
+        let state = match sight {
+            slipway_engine::Sight::Known(state) => serde_json::to_value(state)?,
+            slipway_engine::Sight::Unknown(why) => serde_json::json!({"unknown": format!("{why}")}),
+        };
+        states.push(serde_json::json!({
+            "endpoint": id.endpoint, "kind": id.kind, "name": id.name, "state": state,
+        }));
+    }
+    bundle.json("platform/resources.json", serde_json::Value::Array(states));
+    Ok(addresses)
+}

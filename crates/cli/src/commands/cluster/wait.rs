@@ -1,0 +1,246 @@
+//! `slipway wait-for`, and what `create cluster` waits for.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use serde::Serialize;
+use slipway_lifecycle::cluster::{self, Project, Purpose};
+use slipway_lifecycle::wait::{self, Error, Goal, Listener, Subject, View, for_bootstrap, for_install};
+use tokio::runtime::Runtime;
+
+use super::{carry_out, exit_of, interrupted, refuse, runtime, survey, troubles};
+use crate::args::{Output, Timeouts, Wait, WaitFor};
+use crate::commands::create::{self as files, with_request};
+use crate::exit::Exit;
+use crate::output::{FAINT, GOOD, NAME, Printer};
+use crate::progress::seconds;
+
+pub(crate) fn run(args: &WaitFor, printer: &Printer) -> anyhow::Result<Exit> {
+    let (Wait { dir, timeouts }, goal) = match args {
+        WaitFor::BootstrapComplete(wait) => (wait, Goal::Bootstrap),
+        WaitFor::InstallComplete(wait) => (wait, Goal::Install),
+    };
+    let patience = patience(timeouts)?;
+    let subject = match with_request(dir, false, Subject::open) {
+        Ok(subject) => subject,
+        Err(error) => return give_up(error, printer),
+    };
+    let runtime = runtime()?;
+    let watch = Watch::new(printer);
+    let nobody = BTreeMap::new();
+    let result = runtime.block_on(async {
+        match goal {
+            Goal::Bootstrap => for_bootstrap(&subject, patience, &nobody, &watch, interrupted()).await,
+            _ => for_install(&subject, patience, &watch, interrupted()).await,
+        }
+    });
+    let view = match result {
+        Ok(view) => view,
+        Err(error) => return give_up(error, printer),
+    };
+    for note in &view.notes {
+        printer.warning(note);
+    }
+    let (verdict, kubeconfig) = (verdict(goal), subject.kubeconfig.display().to_string());
+    match printer.output {
+        Output::Json => printer.json(&serde_json::json!({
+            "cluster": subject.cluster, "done": true, "kubeconfig": kubeconfig, "notes": view.notes,
+        }))?,
+        Output::Text => printer.data(&format!(
+            "{GOOD}{verdict}{GOOD:#}: {NAME}{}{NAME:#}\n  export KUBECONFIG={kubeconfig}\n",
+            subject.cluster
+        ))?,
+    }
+    Ok(Exit::Ok)
+}
+
+fn verdict(goal: Goal) -> &'static str {
+    match goal {
+        Goal::Bootstrap => "the cluster does without its bootstrap machine",
+        Goal::Install | Goal::Operators => "the cluster is complete",
+    }
+}
+
+fn patience(timeouts: &Timeouts) -> anyhow::Result<wait::Patience> {
+    let time = |name: &str, time: jiff::SignedDuration| {
+        let time = Duration::try_from(time).ok().filter(|time| !time.is_zero());
+        time.with_context(|| format!("`--{name}` leaves no time for anything"))
+    };
+    Ok(wait::Patience {
+        bootstrap: time("bootstrap-timeout", timeouts.bootstrap_timeout)?,
+        install: time("install-timeout", timeouts.install_timeout)?,
+    })
+}
+
+/// Says why it was given up, with the first real cause.
+fn give_up(error: Error, printer: &Printer) -> anyhow::Result<Exit> {
+    let (exit, cause, hint) = match error {
+        Error::Create(error) => return files::refuse(error, printer),
+        Error::Store(error) => return refuse(cluster::Error::Store(error), printer),
+        Error::Directory(_) => {
+            (Exit::Other, None, Some("make them first: slipway create cluster".to_owned()))
+        }
+        Error::Interrupted => {
+            (Exit::Interrupted, None, Some("run the same command again to go on".to_owned()))
+        }
+        Error::Stuck { ref view, .. } => {
+            let exit = match view.goal {
+                Goal::Bootstrap => Exit::Bootstrap,
+                Goal::Install => Exit::Install,
+                Goal::Operators => Exit::Operators,
+            };
+            (exit, view.cause.clone(), view.hint.clone())
+        }
+    };
+    if printer.output == Output::Json {
+        printer.json(&serde_json::json!({
+            "error": {"message": error.to_string(), "cause": cause, "hint": hint},
+        }))?;
+    }
+    printer.error(&error.into());
+    if let Some(cause) = cause {
+        printer.say(&format!("  Caused by: {cause}\n"));
+    }
+    if let Some(hint) = hint {
+        printer.hint(&hint);
+    }
+    Ok(exit)
+}
+
+/// Shows what is waited for, line by line.
+struct Watch<'a> {
+    printer: &'a Printer,
+    began: Instant,
+}
+
+impl<'a> Watch<'a> {
+    fn new(printer: &'a Printer) -> Self {
+        Watch { printer, began: Instant::now() }
+    }
+}
+
+impl Listener for Watch<'_> {
+    fn tell(&self, view: &View) {
+        if self.printer.output == Output::Json {
+            let event = serde_json::json!({"event": "waiting", "for": view.waiting, "notes": view.notes});
+            self.printer.say(&format!("{event}\n"));
+            return;
+        }
+        let time = self.began.elapsed().as_secs_f32();
+        for what in &view.waiting {
+            self.printer.say(&format!("{FAINT}{time:>6.1} s{FAINT:#}  waiting for {what}\n"));
+        }
+    }
+}
+
+/// How long something took.
+#[derive(Debug, Serialize)]
+pub(super) struct Time {
+    what: &'static str,
+    seconds: f64,
+}
+
+/// What waiting led to.
+#[derive(Debug)]
+pub(super) struct Waited {
+    pub(super) exit: Exit,
+    pub(super) kubeconfig: String,
+    pub(super) times: Vec<Time>,
+}
+
+/// What comes after the machines: waits, removes the bootstrap machine, and waits again.
+pub(super) fn complete(
+    dir: &Path,
+    timeouts: &Timeouts,
+    addresses: &BTreeMap<String, Vec<IpAddr>>,
+    reach: cluster::Patience,
+    runtime: &Runtime,
+    printer: &Printer,
+) -> anyhow::Result<Waited> {
+    let patience = patience(timeouts)?;
+    let mut waited = Waited {
+        exit: Exit::Ok,
+        kubeconfig: dir.join("auth/kubeconfig").display().to_string(),
+        times: Vec::new(),
+    };
+    let subject = match with_request(dir, false, Subject::open) {
+        Ok(subject) => subject,
+        Err(error) => {
+            waited.exit = give_up(error, printer)?;
+            return Ok(waited);
+        }
+    };
+    let watch = Watch::new(printer);
+    let began = Instant::now();
+    if let Err(error) = runtime.block_on(for_bootstrap(&subject, patience, addresses, &watch, interrupted()))
+    {
+        waited.exit = give_up(error, printer)?;
+        return Ok(waited);
+    }
+    waited.took("bootstrap", began);
+    let began = Instant::now();
+    waited.exit = remove_bootstrap(dir, reach, runtime, printer)?;
+    if waited.exit != Exit::Ok {
+        return Ok(waited);
+    }
+    waited.took("bootstrap machine removed", began);
+    let began = Instant::now();
+    match runtime.block_on(for_install(&subject, patience, &watch, interrupted())) {
+        Ok(view) => view.notes.iter().for_each(|note| printer.warning(note)),
+        Err(error) => {
+            waited.exit = give_up(error, printer)?;
+            return Ok(waited);
+        }
+    }
+    waited.took("installation", began);
+    Ok(waited)
+}
+
+impl Waited {
+    fn took(&mut self, what: &'static str, began: Instant) {
+        self.times.push(Time { what, seconds: began.elapsed().as_secs_f64() });
+    }
+
+    /// The end: where the kubeconfig is, and a table of times.
+    pub(super) fn text(&self, cluster: &str) -> String {
+        let mut text = format!(
+            "\n{GOOD}the cluster is complete{GOOD:#}: {NAME}{cluster}{NAME:#}\n  export KUBECONFIG={}\n",
+            self.kubeconfig
+        );
+        for Time { what, seconds: time } in &self.times {
+            let time = seconds(Duration::from_secs_f64(*time));
+            text.push_str(&format!("  {FAINT}{what:<26} {time:>12}{FAINT:#}\n"));
+        }
+        text
+    }
+}
+
+fn remove_bootstrap(
+    dir: &Path,
+    patience: cluster::Patience,
+    runtime: &Runtime,
+    printer: &Printer,
+) -> anyhow::Result<Exit> {
+    let open =
+        |request: &slipway_lifecycle::create::Request<'_>| Project::open_to_destroy(request, None, patience);
+    let project = match with_request(dir, false, open) {
+        Ok(project) => project,
+        Err(error) => return refuse(error, printer),
+    };
+    let (project, prospect) = match runtime.block_on(survey(project, Purpose::DestroyBootstrap, &[])) {
+        Ok(found) => found,
+        Err(error) => return refuse(error, printer),
+    };
+    let outcome = match carry_out(project, prospect, &[], patience, runtime, printer) {
+        Ok(outcome) => outcome,
+        Err(error) => return refuse(error, printer),
+    };
+    if !outcome.is_done() {
+        printer.say(&format!("\n{}", troubles(&outcome.ends)));
+        printer.hint("the cluster does without its bootstrap machine, which is still there: run the same command again");
+    }
+    Ok(exit_of(&outcome))
+}

@@ -1,0 +1,150 @@
+//! What the cluster and the bootstrap machine say.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use k8s_openapi::api::core::v1::{ConfigMap, Pod};
+use kube::api::{ApiResource, DynamicObject, GroupVersionKind, ListParams, LogParams};
+use kube::{Api, Client, ResourceExt};
+use serde_json::Value;
+use slipway_assets::kubernetes::{COMPLETION_NAME, RECORD_KEY, RECORD_NAME};
+
+use super::Bundle;
+use crate::wait::Subject;
+
+/// Kinds that are gathered whole. No Secrets, and of ConfigMaps only those that are named below.
+const KINDS: [(&str, &str, &str, &str); 11] = [
+    ("", "v1", "Node", "nodes"),
+    ("", "v1", "Event", "events"),
+    ("", "v1", "Pod", "pods"),
+    ("apps", "v1", "Deployment", "deployments"),
+    ("apps", "v1", "DaemonSet", "daemonsets"),
+    ("certificates.k8s.io", "v1", "CertificateSigningRequest", "certificatesigningrequests"),
+    ("coordination.k8s.io", "v1", "Lease", "leases"),
+    ("machine.openshift.io", "v1beta1", "Machine", "machines"),
+    ("machine.openshift.io", "v1beta1", "MachineSet", "machinesets"),
+    ("config.openshift.io", "v1", "ClusterVersion", "clusterversions"),
+    ("config.openshift.io", "v1", "ClusterOperator", "clusteroperators"),
+];
+/// Of each container's log.
+const LINES: i64 = 2000;
+/// How many pods' logs there are at most.
+const PODS: usize = 200;
+
+/// Adds what can be had. If the API never came up, the archive says why, and has what the bootstrap machine says.
+pub async fn of_cluster(subject: &Subject, addresses: &BTreeMap<String, Vec<IpAddr>>, bundle: &mut Bundle) {
+    let client = match subject.client().await {
+        Ok(client) => match subject.call(client.apiserver_version()).await {
+            Ok(version) => {
+                bundle.text("cluster/version.txt", &format!("{}\n", version.git_version));
+                Some(client)
+            }
+            Err(why) => {
+                bundle.missing("the API", &why);
+                None
+            }
+        },
+        Err(why) => {
+            bundle.missing("the API", &why);
+            None
+        }
+    };
+    let mut has_record = false;
+    if let Some(client) = &client {
+        has_record = maps(subject, client, bundle).await;
+        for (group, version, kind, plural) in KINDS {
+            objects(subject, client, (group, version, kind, plural), bundle).await;
+        }
+        logs(subject, client, bundle).await;
+    }
+    if !has_record {
+        agent(subject, addresses, bundle).await;
+    }
+}
+
+/// The agent's record and the completion; whether the first was there.
+async fn maps(subject: &Subject, client: &Client, bundle: &mut Bundle) -> bool {
+    let api: Api<ConfigMap> = Api::namespaced(client.clone(), "kube-system");
+    let mut found = false;
+    for name in [RECORD_NAME, COMPLETION_NAME] {
+        match subject.call(api.get_opt(name)).await {
+            Ok(Some(map)) => {
+                let mut data = map.data.unwrap_or_default();
+                if let Some(text) = data.remove(RECORD_KEY) {
+                    bundle.text("bootstrap/record.json", &text);
+                    found = true;
+                }
+                if !data.is_empty() {
+                    bundle.json(&format!("cluster/configmap-{name}.json"), serde_json::json!(data));
+                }
+            }
+            Ok(None) => bundle.missing(&format!("the ConfigMap kube-system/{name}"), "there is none"),
+            Err(why) => bundle.missing(&format!("the ConfigMap kube-system/{name}"), &why),
+        }
+    }
+    found
+}
+
+async fn agent(subject: &Subject, addresses: &BTreeMap<String, Vec<IpAddr>>, bundle: &mut Bundle) {
+    let bootstrap = addresses.get(&format!("{}-bootstrap", subject.infra_id));
+    let mut whys = Vec::new();
+    for address in bootstrap.into_iter().flatten().copied().chain(subject.api_vips()) {
+        match subject.ask_agent(address).await {
+            Ok(record) => {
+                bundle.json("bootstrap/record.json", serde_json::to_value(record).unwrap_or_default());
+                return;
+            }
+            Err(why) => whys.push(why),
+        }
+    }
+    let why = if whys.is_empty() { "no address of it is known".to_owned() } else { whys.join("; ") };
+    bundle.missing("what the bootstrap machine says", &why);
+}
+
+async fn objects(
+    subject: &Subject,
+    client: &Client,
+    (group, version, kind, plural): (&str, &str, &str, &str),
+    bundle: &mut Bundle,
+) {
+    let resource = ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(group, version, kind), plural);
+    let api: Api<DynamicObject> = Api::all_with(client.clone(), &resource);
+    match subject.call(async { api.list(&ListParams::default()).await }).await {
+        Ok(list) => {
+            let mut items = serde_json::to_value(list.items).unwrap_or_default();
+            for item in items.as_array_mut().into_iter().flatten() {
+                if let Some(metadata) = item.pointer_mut("/metadata").and_then(Value::as_object_mut) {
+                    metadata.remove("managedFields");
+                }
+            }
+            bundle.json(&format!("cluster/{plural}.json"), items);
+        }
+        // A cluster of the other payload does not have it.
+        Err(why) if why.contains("404") || why.contains("NotFound") || why.contains("not found") => {}
+        Err(why) => bundle.missing(plural, &why),
+    }
+}
+
+/// The last lines of every container of the system.
+async fn logs(subject: &Subject, client: &Client, bundle: &mut Bundle) {
+    for namespace in ["kube-system", slipway_assets::kubernetes::NAMESPACE] {
+        let api: Api<Pod> = Api::namespaced(client.clone(), namespace);
+        let Ok(pods) = subject.call(api.list(&ListParams::default())).await else { continue };
+        for pod in pods.items.iter().take(PODS) {
+            let containers = pod.spec.iter().flat_map(|spec| &spec.containers);
+            for container in containers.map(|container| container.name.clone()) {
+                let name = pod.name_any();
+                let parameters = LogParams {
+                    container: Some(container.clone()),
+                    tail_lines: Some(LINES),
+                    timestamps: true,
+                    ..LogParams::default()
+                };
+                match subject.call(api.logs(&name, &parameters)).await {
+                    Ok(text) => bundle.text(&format!("logs/{namespace}/{name}/{container}.log"), &text),
+                    Err(why) => bundle.missing(&format!("the log of {namespace}/{name}/{container}"), &why),
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! What the asset directory has.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use secrecy::ExposeSecret;
+use slipway_assets::Credentials;
+
+use super::Bundle;
+use crate::create::{self, Loaded, Request};
+use crate::store;
+
+/// More of a journal than this is cut, from its beginning.
+const LONGEST: usize = 16 << 20;
+
+/// Adds the secrets that are known, and then the files. A directory that is broken is gathered as far as it goes.
+pub fn of_directory(request: &Request<'_>, bundle: &mut Bundle) {
+    let directory = request.directory;
+    match store::peek(directory) {
+        Ok(Some(state)) => {
+            bundle.redactor().add(state.identity.kubeadmin_password.expose());
+            bundle.redactor().add(state.identity.kubeadmin_hash.expose());
+            for (name, contents) in state.pki.files() {
+                // What others may know is what certificates are there for.
+                if !name.ends_with(".crt") && !name.ends_with(".pub") {
+                    bundle.redactor().add(contents);
+                }
+            }
+        }
+        Ok(None) => {
+            bundle.missing(".slipway/state.json", "there is none: nothing was made in this directory")
+        }
+        Err(error) => bundle.missing(".slipway/state.json", &error.to_string()),
+    }
+    match create::load(request) {
+        Ok(Loaded { config, credentials, .. }) => {
+            add_credentials(&credentials, bundle);
+            if let Some(secret) = &config.pull_secret {
+                bundle.redactor().add(secret.expose_secret());
+            }
+            match create::read_install_config(directory) {
+                Ok(text) => add_install_config(&text, bundle),
+                Err(error) => bundle.missing(store::INSTALL_CONFIG, &error.to_string()),
+            }
+        }
+        // Without knowing what is secret in it, it stays out.
+        Err(error) => bundle.missing(store::INSTALL_CONFIG, &error.to_string()),
+    }
+    let journal = directory.join(".slipway/journal.jsonl");
+    match fs_err::read(&journal) {
+        Ok(bytes) => {
+            let start = bytes.len().saturating_sub(LONGEST);
+            bundle.text("directory/journal.jsonl", &String::from_utf8_lossy(&bytes[start..]));
+        }
+        Err(error) => bundle.missing("the journal", &error.to_string()),
+    }
+    match fs_err::read_to_string(directory.join("metadata.json")) {
+        Ok(text) => bundle.text("directory/metadata.json", &text),
+        Err(error) => bundle.missing("metadata.json", &error.to_string()),
+    }
+    let mut listing = String::new();
+    list(directory, Path::new(""), &mut listing);
+    bundle.text("directory/files.txt", &listing);
+}
+
+fn add_credentials(credentials: &Credentials, bundle: &mut Bundle) {
+    match credentials {
+        Credentials::VSphere(logins) => {
+            for login in logins {
+                bundle.redactor().add(login.password.expose_secret());
+            }
+        }
+        Credentials::Ovirt(engine) => bundle.redactor().add(engine.login.password.expose_secret()),
+        Credentials::KubeVirt(infra) => bundle.redactor().add(infra.kubeconfig.expose_secret()),
+        Credentials::None => {}
+    }
+}
+
+/// As JSON, where fields have names.
+fn add_install_config(text: &str, bundle: &mut Bundle) {
+    match slipway_config::yaml::from_yaml(text) {
+        Ok(value) => bundle.json("directory/install-config.json", value),
+        Err(_) => bundle.missing(store::INSTALL_CONFIG, "it is not YAML"),
+    }
+}
+
+/// Names, sizes and modes; never contents.
+fn list(root: &Path, below: &Path, listing: &mut String) {
+    use std::os::unix::fs::MetadataExt;
+    let Ok(entries) = fs_err::read_dir(root.join(below)) else { return };
+    let mut names: Vec<_> = entries.flatten().map(|entry| entry.file_name()).collect();
+    names.sort();
+    for name in names {
+        let path = below.join(name);
+        let Ok(found) = fs_err::symlink_metadata(root.join(&path)) else { continue };
+        let _ = writeln!(listing, "{:o} {:>9} {}", found.mode() & 0o7777, found.len(), path.display());
+        if found.is_dir() && path.components().count() < 4 {
+            list(root, &path, listing);
+        }
+    }
+}

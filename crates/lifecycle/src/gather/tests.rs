@@ -1,0 +1,97 @@
+//! No secret gets out, and a cluster that never came up is no obstacle.
+
+use std::io::Read;
+use std::path::Path;
+
+use flate2::read::GzDecoder;
+use jiff::Timestamp;
+use slipway_config::install_config::PayloadType;
+
+use super::{Bundle, of_cluster, of_directory};
+use crate::create::Request;
+use crate::environment::Environment;
+use crate::random::OsRandom;
+use crate::wait::Subject;
+
+const PASSWORD: &str = "hunter22-of-the-vcenter";
+const CONFIG: &str = r#"apiVersion: v1
+baseDomain: example.com
+metadata: {name: harbour}
+pullSecret: '{"auths":{"registry.example.com":{"auth":"dXNlcjpzd29yZGZpc2g="}}}'
+payload: {releaseImage: "quay.io/openshift-release-dev/ocp-release:4.20.3-x86_64"}
+platform:
+  vsphere:
+    apiVIPs: [10.0.0.10]
+    ingressVIPs: [10.0.0.11]
+    vcenters:
+    - {server: vc.example.com, user: admin@vsphere.local, password: hunter22-of-the-vcenter, datacenters: [dc]}
+    failureDomains:
+    - name: one
+      region: r
+      zone: z
+      server: vc.example.com
+      topology: {datacenter: dc, computeCluster: /dc/host/c, networks: [n], datastore: /dc/datastore/d}
+"#;
+
+fn gathered(directory: &Path) -> Bundle {
+    let request = Request {
+        directory,
+        force: false,
+        now: Timestamp::now(),
+        random: &OsRandom,
+        environment: &Environment::of_process(),
+        command: "slipway gather",
+    };
+    let mut bundle = Bundle::default();
+    of_directory(&request, &mut bundle);
+    bundle
+}
+
+#[tokio::test]
+async fn secrets_stay_and_a_dead_cluster_is_said_to_be_dead() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    write("install-config.yaml", CONFIG);
+    write(
+        ".slipway/journal.jsonl",
+        &format!("{{\"failed\": \"login with {PASSWORD}, Bearer abc123, abcdef.0123456789abcdef\"}}\n"),
+    );
+    write("auth/kubeconfig", "client-key-data: c2VjcmV0\n");
+    let mut bundle = gathered(folder.path());
+    // Nobody is there.
+    let kubeconfig = folder.path().join("dead.kubeconfig");
+    let server = "https://127.0.0.1:1";
+    write(
+        "dead.kubeconfig",
+        &format!(
+            "apiVersion: v1\nkind: Config\nclusters: [{{name: a, cluster: {{server: '{server}'}}}}]\nusers: []\n\
+             contexts: [{{name: a, context: {{cluster: a, user: ''}}}}]\ncurrent-context: a\n"
+        ),
+    );
+    let subject = Subject::of_kubeconfig(&kubeconfig, PayloadType::Kubernetes, 3);
+    of_cluster(&subject, &std::collections::BTreeMap::new(), &mut bundle).await;
+    assert!(bundle.gaps().iter().any(|gap| gap.starts_with("the API: ")), "{:?}", bundle.gaps());
+
+    let archive = folder.path().join("a.tar.gz");
+    bundle.write(&archive, "a", Timestamp::now()).unwrap();
+    assert!(bundle.write(&archive, "a", Timestamp::now()).is_err(), "what is there is not replaced");
+    let mut all = String::new();
+    let mut names = Vec::new();
+    let mut tar = tar::Archive::new(GzDecoder::new(std::fs::File::open(&archive).unwrap()));
+    for entry in tar.entries().unwrap() {
+        let mut entry = entry.unwrap();
+        names.push(entry.path().unwrap().display().to_string());
+        entry.read_to_string(&mut all).unwrap();
+    }
+    assert!(names.contains(&"a/directory/journal.jsonl".to_owned()), "{names:?}");
+    assert!(names.contains(&"a/directory/install-config.json".to_owned()), "{names:?}");
+    assert!(all.contains("What could not be had:\n"), "{all}");
+    assert!(all.contains("vc.example.com") && all.contains("<removed>"));
+    for secret in [PASSWORD, "swordfish", "dXNlcjpzd29yZGZpc2g", "abc123", "0123456789abcdef", "c2VjcmV0"] {
+        assert!(!all.contains(secret), "{secret} got out: {all}");
+    }
+}

@@ -1,0 +1,165 @@
+//! Waiting until the machines have become a cluster.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`subject`] | whom to ask, and how |
+//! | [`pace`] | when to give up |
+//! | [`bootstrap`] | until the cluster does without its bootstrap machine |
+//! | [`kubernetes`] | until nodes and system pods are well |
+//! | [`openshift`] | until the cluster's operators are stable |
+//! | [`cause`] | why somebody does not answer |
+//! | `machines` | what the platform knows about machines, told to the cluster |
+//!
+//! Every look gives a [`View`], which is judged by pure functions.
+
+pub mod bootstrap;
+pub mod cause;
+pub mod kubernetes;
+mod machines;
+pub mod openshift;
+pub mod pace;
+pub mod subject;
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::time::{Duration, Instant};
+
+use slipway_config::install_config::PayloadType;
+
+pub use self::pace::Pace;
+pub use self::subject::Subject;
+use crate::create;
+
+/// Between two looks.
+const PAUSE: Duration = Duration::from_secs(3);
+
+/// What is waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Goal {
+    /// The cluster does without its bootstrap machine.
+    Bootstrap,
+    /// The cluster is complete.
+    Install,
+    /// Its operators have come to rest.
+    Operators,
+}
+
+/// How things are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct View {
+    pub goal: Goal,
+    /// What is still waited for, the most important first; nothing if the goal is reached.
+    pub waiting: Vec<String>,
+    /// What should be known, and is not waited for.
+    pub notes: Vec<String>,
+    /// The first real cause that was found for not getting further.
+    pub cause: Option<String>,
+    /// What to do about it.
+    pub hint: Option<String>,
+}
+
+impl View {
+    fn of(goal: Goal) -> Self {
+        View { goal, waiting: Vec::new(), notes: Vec::new(), cause: None, hint: None }
+    }
+
+    pub fn is_done(&self) -> bool {
+        self.waiting.is_empty()
+    }
+}
+
+/// How long nothing may move before it is given up.
+#[derive(Debug, Clone, Copy)]
+pub struct Patience {
+    pub bootstrap: Duration,
+    pub install: Duration,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Patience { bootstrap: Duration::from_mins(30), install: Duration::from_mins(40) }
+    }
+}
+
+/// Is told how things are whenever that changes.
+pub trait Listener: Sync {
+    fn tell(&self, view: &View);
+}
+
+/// Why it was given up.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(transparent)]
+    Create(#[from] create::Error),
+    #[error(transparent)]
+    Store(#[from] crate::store::Error),
+    #[error("{0}")]
+    Directory(String),
+    #[error("nothing has moved for {} min: {}", .after.as_secs() / 60, .view.waiting.join("; "))]
+    Stuck { view: Box<View>, after: Duration },
+    #[error("waiting was interrupted")]
+    Interrupted,
+}
+
+/// Waits until the cluster does without its bootstrap machine. `addresses` are those of machines, as their platform knows them.
+pub async fn for_bootstrap(
+    subject: &Subject,
+    patience: Patience,
+    addresses: &BTreeMap<String, Vec<IpAddr>>,
+    listener: &impl Listener,
+    cancelled: impl Future<Output = ()>,
+) -> Result<View, Error> {
+    let mut told = machines::Told::new(addresses, subject);
+    let look = async || {
+        let seen = bootstrap::look(subject, addresses).await;
+        if seen.api.is_ok() {
+            told.tell(subject).await;
+        }
+        bootstrap::judge(&seen, subject)
+    };
+    until(look, patience.bootstrap, listener, cancelled).await
+}
+
+/// Waits until the cluster is complete.
+pub async fn for_install(
+    subject: &Subject,
+    patience: Patience,
+    listener: &impl Listener,
+    cancelled: impl Future<Output = ()>,
+) -> Result<View, Error> {
+    let look = async || match subject.payload {
+        PayloadType::Kubernetes => kubernetes::look(subject).await,
+        PayloadType::OpenShift => openshift::look(subject).await,
+    };
+    until(look, patience.install, listener, cancelled).await
+}
+
+async fn until(
+    mut look: impl AsyncFnMut() -> View,
+    patience: Duration,
+    listener: &impl Listener,
+    cancelled: impl Future<Output = ()>,
+) -> Result<View, Error> {
+    let work = async {
+        let mut pace = Pace::new(patience, Instant::now());
+        let mut last = None;
+        loop {
+            let view = look().await;
+            if last.as_ref() != Some(&view) {
+                listener.tell(&view);
+            }
+            if view.is_done() {
+                return Ok(view);
+            }
+            if pace.is_over(&view.waiting.join("; "), Instant::now()) {
+                return Err(Error::Stuck { view: Box::new(view), after: patience });
+            }
+            last = Some(view);
+            tokio::time::sleep(PAUSE).await;
+        }
+    };
+    tokio::select! {
+        result = work => result,
+        () = cancelled => Err(Error::Interrupted),
+    }
+}

@@ -1,0 +1,61 @@
+//! What the platform knows about machines, told to the cluster: without it nobody could say whose address is whose.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use kube::Api;
+use kube::api::{Patch, PatchParams};
+use serde_json::json;
+use slipway_api::openshift::Machine;
+use slipway_config::install_config::PayloadType;
+
+use super::Subject;
+
+const NAMESPACE: &str = "openshift-machine-api";
+
+/// Those that are still to be told.
+#[derive(Debug)]
+pub(super) struct Told {
+    left: BTreeMap<String, Vec<IpAddr>>,
+}
+
+impl Told {
+    /// On OpenShift its own controllers do it. Virtual addresses belong to no machine.
+    pub(super) fn new(addresses: &BTreeMap<String, Vec<IpAddr>>, subject: &Subject) -> Self {
+        let mut left = addresses.clone();
+        for addresses in left.values_mut() {
+            addresses.retain(|own| !subject.vips.contains(own) && !subject.ingress_vips.contains(own));
+        }
+        left.retain(|_, addresses| !addresses.is_empty() && subject.payload == PayloadType::Kubernetes);
+        Told { left }
+    }
+
+    /// Writes what can be written now; the rest another time.
+    pub(super) async fn tell(&mut self, subject: &Subject) {
+        if self.left.is_empty() {
+            return;
+        }
+        let Ok(client) = subject.client().await else { return };
+        let api: Api<Machine> = Api::namespaced(client, NAMESPACE);
+        let parameters = PatchParams::default();
+        for (name, addresses) in std::mem::take(&mut self.left) {
+            let kinds = addresses.iter().map(|address| ("InternalIP", address.to_string()));
+            let names = [("InternalDNS", name.clone()), ("Hostname", name.clone())];
+            let all: Vec<_> = names
+                .into_iter()
+                .chain(kinds)
+                .map(|(kind, address)| json!({"type": kind, "address": address}))
+                .collect();
+            let patch = json!({"status": {"addresses": all}});
+            let patch = Patch::Merge(&patch);
+            if let Err(error) = subject.call(api.patch_status(&name, &parameters, &patch)).await {
+                tracing::debug!(
+                    machine = name,
+                    error,
+                    "the addresses of a machine are not in the cluster yet"
+                );
+                self.left.insert(name, addresses);
+            }
+        }
+    }
+}

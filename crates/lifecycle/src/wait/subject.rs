@@ -1,0 +1,156 @@
+//! Whom to ask, and how.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
+use secrecy::{ExposeSecret, SecretString};
+use slipway_assets::kubernetes::RECORD_PATH;
+use slipway_assets::kubernetes::record::Record;
+use slipway_assets::names::{Role, vips};
+use slipway_assets::pki::machine_config_token;
+use slipway_config::install_config::PayloadType;
+use tokio::time::timeout;
+
+use super::Error;
+use super::cause::{chain, of_connection};
+use crate::create::{self, Request};
+use crate::store;
+
+const API_PORT: u16 = 6443;
+const MACHINE_CONFIG_PORT: u16 = 22623;
+/// For each call.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A cluster that is being made.
+#[derive(Debug)]
+pub struct Subject {
+    pub cluster: String,
+    pub infra_id: String,
+    pub payload: PayloadType,
+    pub control_plane: usize,
+    pub compute: usize,
+    /// Where the administrator's kubeconfig is.
+    pub kubeconfig: PathBuf,
+    pub(super) vips: Vec<IpAddr>,
+    pub(super) ingress_vips: Vec<IpAddr>,
+    domain: String,
+    /// Of the machine-config server.
+    authority: String,
+    token: SecretString,
+}
+
+impl Subject {
+    /// Reads what is in the directory; asks for no password, and needs no lock.
+    pub fn open(request: &Request<'_>) -> Result<Self, Error> {
+        let config = create::read(request)?;
+        let state = store::peek(request.directory)?.ok_or_else(|| no_files(request.directory))?;
+        let kubeconfig = request.directory.join("auth/kubeconfig");
+        if !kubeconfig.exists() {
+            return Err(no_files(request.directory));
+        }
+        let all = vips(&config);
+        Ok(Subject {
+            cluster: config.name.to_string(),
+            infra_id: state.identity.infra_id.to_string(),
+            payload: config.payload.kind(),
+            control_plane: config.pools.control_plane.replicas as usize,
+            compute: config.pools.compute.replicas as usize,
+            kubeconfig,
+            vips: all.api,
+            ingress_vips: all.ingress,
+            domain: config.cluster_domain(),
+            authority: state.pki.pem("root-ca.crt").to_owned(),
+            token: state.pki.pem(&machine_config_token(Role::Master)).into(),
+        })
+    }
+
+    /// A cluster of which only the kubeconfig is known.
+    pub fn of_kubeconfig(kubeconfig: &Path, payload: PayloadType, control_plane: usize) -> Self {
+        Subject {
+            cluster: String::new(),
+            infra_id: String::new(),
+            payload,
+            control_plane,
+            compute: 0,
+            kubeconfig: kubeconfig.to_owned(),
+            vips: Vec::new(),
+            ingress_vips: Vec::new(),
+            domain: String::new(),
+            authority: String::new(),
+            token: SecretString::default(),
+        }
+    }
+
+    /// The virtual addresses of the API; none where a load balancer of the user's has them.
+    pub fn api_vips(&self) -> Vec<IpAddr> {
+        self.vips.clone()
+    }
+
+    /// The API as people know it.
+    pub fn api(&self) -> String {
+        format!("api.{}:{API_PORT}", self.domain)
+    }
+
+    /// Access as the administrator: by the name in the kubeconfig, or straight to the virtual address where the name
+    /// cannot be resolved from here.
+    pub async fn client(&self) -> Result<Client, String> {
+        let broken =
+            |error: &dyn std::error::Error| format!("auth/kubeconfig cannot be used: {}", chain(error));
+        let kubeconfig = Kubeconfig::read_from(&self.kubeconfig).map_err(|error| broken(&error))?;
+        let options = KubeConfigOptions::default();
+        let mut config =
+            Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(|error| broken(&error))?;
+        if let Some(vip) = self.vips.first()
+            && let Some(host) = config.cluster_url.host().map(ToOwned::to_owned)
+            && !resolves(&host).await
+        {
+            config.cluster_url = format!("https://{}/", SocketAddr::new(*vip, API_PORT))
+                .parse()
+                .map_err(|error| broken(&error))?;
+            config.tls_server_name = Some(host);
+        }
+        config.connect_timeout = Some(PATIENCE);
+        config.read_timeout = Some(PATIENCE);
+        Client::try_from(config).map_err(|error| broken(&error))
+    }
+
+    /// A call to the API with a deadline; what went wrong is said in words.
+    pub(crate) async fn call<T>(&self, call: impl Future<Output = kube::Result<T>>) -> Result<T, String> {
+        match timeout(PATIENCE, call).await {
+            Ok(Ok(done)) => Ok(done),
+            Ok(Err(error)) => Err(of_connection(&self.api(), &chain(&error))),
+            Err(_) => Err(of_connection(&self.api(), "timed out")),
+        }
+    }
+
+    /// What the agent of the bootstrap machine says about itself, from the machine-config server at an address.
+    pub async fn ask_agent(&self, address: IpAddr) -> Result<Record, String> {
+        let name = format!("api-int.{}", self.domain);
+        let server = SocketAddr::new(address, MACHINE_CONFIG_PORT);
+        let explain = |error: reqwest::Error| of_connection(&server.to_string(), &chain(&error));
+        let authority = reqwest::Certificate::from_pem(self.authority.as_bytes()).map_err(explain)?;
+        let client = reqwest::Client::builder()
+            .tls_certs_only([authority])
+            .resolve(&name, server)
+            .no_proxy()
+            .timeout(PATIENCE)
+            .build()
+            .map_err(explain)?;
+        let url = format!("https://{name}:{MACHINE_CONFIG_PORT}{RECORD_PATH}");
+        let answer = client.get(url).bearer_auth(self.token.expose_secret()).send().await.map_err(explain)?;
+        answer.error_for_status().map_err(explain)?.json().await.map_err(explain)
+    }
+}
+
+fn no_files(directory: &Path) -> Error {
+    Error::Directory(format!("`{}` has no files of a cluster yet", directory.display()))
+}
+
+async fn resolves(host: &str) -> bool {
+    let host = host.trim_matches(['[', ']']);
+    let found = timeout(PATIENCE, tokio::net::lookup_host((host, API_PORT))).await;
+    found.is_ok_and(|found| found.is_ok_and(|found| found.count() > 0))
+}
