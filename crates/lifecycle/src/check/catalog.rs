@@ -129,8 +129,7 @@ impl Serialize for Check {
 }
 
 /// Why it matters, in the words of OpenShift's storage operator where it has one. Conditions and metrics show them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Reason {
     ExistingDriverFound,
     OpenshiftApiError,
@@ -165,6 +164,12 @@ impl Reason {
             Reason::InvalidCredentials => "InvalidCredentials",
             Reason::Other => "check_failed",
         }
+    }
+}
+
+impl Serialize for Reason {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
     }
 }
 
