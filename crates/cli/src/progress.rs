@@ -32,6 +32,7 @@ struct Bars {
 }
 
 /// How it stands with a step.
+#[derive(Clone, Copy)]
 enum Running {
     Started,
     At(u8),

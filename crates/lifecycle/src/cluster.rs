@@ -41,6 +41,9 @@ pub use self::image::ImageError;
 use crate::create::{self, Loaded, Request};
 use crate::store::{self, Store};
 
+/// Where the intents of a cluster are.
+const JOURNAL: &str = "journal.jsonl";
+
 /// What is to become of a cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {

@@ -133,7 +133,7 @@ mod tests {
 
     use super::judge;
 
-    fn node(name: &str, master: bool, ready: &str, message: &str, taints: Value) -> Node {
+    fn node(name: &str, master: bool, ready: &str, message: &str, taints: &Value) -> Node {
         let labels = if master { json!({"node-role.kubernetes.io/control-plane": ""}) } else { json!({}) };
         serde_json::from_value(json!({
             "metadata": {"name": name, "labels": labels}, "spec": {"taints": taints},
@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn only_the_network_plugin() {
-        let nodes = [node("a", true, "False", CNI, json!([])), node("b", false, "False", CNI, json!([]))];
+        let nodes = [node("a", true, "False", CNI, &json!([])), node("b", false, "False", CNI, &json!([]))];
         let pods = [pod("coredns", "False", json!({"phase": "Pending"}))];
         let view = judge(&nodes, &pods, 1, 1);
         assert_eq!(view.waiting, ["only the network plugin: without it 2 nodes are not Ready"]);
@@ -165,8 +165,8 @@ mod tests {
         let taint =
             json!([{"key": "node.cloudprovider.kubernetes.io/uninitialized", "effect": "NoSchedule"}]);
         let nodes = [
-            node("a", true, "True", "", taint),
-            node("b", false, "Unknown", "Kubelet stopped posting", json!([])),
+            node("a", true, "True", "", &taint),
+            node("b", false, "Unknown", "Kubelet stopped posting", &json!([])),
         ];
         let waiting = json!({"phase": "Pending", "containerStatuses": [
             {"name": "c", "image": "", "imageID": "", "ready": false, "restartCount": 0, "state": {"waiting": {"reason": "ImagePullBackOff"}}}
@@ -191,7 +191,7 @@ mod tests {
 
     #[test]
     fn all_is_well() {
-        let nodes = [node("a", true, "True", "", json!([]))];
+        let nodes = [node("a", true, "True", "", &json!([]))];
         let view = judge(&nodes, &[pod("proxy", "True", json!({}))], 1, 0);
         assert!(view.is_done() && view.notes.is_empty());
     }
