@@ -32,6 +32,12 @@ pub fn of_directory(request: &Request<'_>, bundle: &mut Bundle) {
         }
         Err(error) => bundle.missing(".slipway/state.json", &error.to_string()),
     }
+    // Also one that cannot be used has passwords.
+    if let Ok(text) = create::read_install_config(directory)
+        && let Ok(value) = slipway_config::yaml::from_yaml(&text)
+    {
+        bundle.redactor().add_named(&value);
+    }
     match create::load(request) {
         Ok(Loaded { config, credentials, .. }) => {
             add_credentials(&credentials, bundle);
