@@ -22,13 +22,13 @@ pub fn of_directory(request: &Request<'_>, bundle: &mut Bundle) {
             bundle.redactor().add(state.identity.kubeadmin_hash.expose());
             for (name, contents) in state.pki.files() {
                 // What others may know is what certificates are there for.
-                if !name.ends_with(".crt") && !name.ends_with(".pub") {
+                if !matches!(name.rsplit('.').next(), Some("crt" | "pub")) {
                     bundle.redactor().add(contents);
                 }
             }
         }
         Ok(None) => {
-            bundle.missing(".slipway/state.json", "there is none: nothing was made in this directory")
+            bundle.missing(".slipway/state.json", "there is none: nothing was made in this directory");
         }
         Err(error) => bundle.missing(".slipway/state.json", &error.to_string()),
     }

@@ -167,14 +167,14 @@ async fn configurations_come_from_the_cluster(plane: &ControlPlane, source: Clus
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
     };
-    tokio::time::timeout(PATIENCE, withdrawn).await.expect("the token is withdrawn");
+    tokio::time::timeout(PATIENCE, withdrawn).await.unwrap();
     patch(json!({"stringData": {"config.ign": "half a file"}}));
     let broken = async {
         while source.offer(&role("master")).await.is_ok() {
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
     };
-    tokio::time::timeout(PATIENCE, broken).await.expect("what is broken is not replaced by what was there");
+    tokio::time::timeout(PATIENCE, broken).await.unwrap();
 }
 
 async fn one_by_one(plane: &ControlPlane, client: kube::Client) {
