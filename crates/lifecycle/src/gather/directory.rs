@@ -22,8 +22,7 @@ pub fn of_directory(request: &Request<'_>, bundle: &mut Bundle) {
             bundle.redactor().add(state.identity.kubeadmin_hash.expose());
             for (name, contents) in state.pki.files() {
                 // What others may know is what certificates are there for.
-                let kind = Path::new(&name).extension().and_then(|kind| kind.to_str());
-                if !matches!(kind, Some("crt" | "pub")) {
+                if !matches!(name.rsplit('.').next(), Some("crt" | "pub")) {
                     bundle.redactor().add(contents);
                 }
             }
@@ -32,6 +31,12 @@ pub fn of_directory(request: &Request<'_>, bundle: &mut Bundle) {
             bundle.missing(".slipway/state.json", "there is none: nothing was made in this directory");
         }
         Err(error) => bundle.missing(".slipway/state.json", &error.to_string()),
+    }
+    // Also one that cannot be used has passwords.
+    if let Ok(text) = create::read_install_config(directory)
+        && let Ok(value) = slipway_config::yaml::from_yaml(&text)
+    {
+        bundle.redactor().add_named(&value);
     }
     match create::load(request) {
         Ok(Loaded { config, credentials, .. }) => {

@@ -57,6 +57,22 @@ impl Redactor {
         }
     }
 
+    /// Adds what an object says by the names of its fields to be secret.
+    pub fn add_named(&mut self, value: &Value) {
+        match value {
+            Value::Array(items) => items.iter().for_each(|item| self.add_named(item)),
+            Value::Object(members) => {
+                for (name, member) in members {
+                    match member {
+                        Value::String(text) if is_secret_name(name) => self.add(text),
+                        member => self.add_named(member),
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
     /// A text without secrets.
     pub fn text(&self, text: &str) -> String {
         let mut text = text.to_owned();
@@ -127,8 +143,8 @@ fn without_keys(text: &str) -> String {
 fn without_words(line: &str) -> String {
     let mut kept = String::new();
     let mut after_bearer = false;
-    for word in line.split_inclusive([' ', '\t', '"', '\'', ',', ';']) {
-        let bare = word.trim_end_matches([' ', '\t', '"', '\'', ',', ';']);
+    for word in line.split_inclusive([' ', '\t', '"', '\'', ',', ';', '&', '?']) {
+        let bare = word.trim_end_matches([' ', '\t', '"', '\'', ',', ';', '&', '?']);
         let end = &word[bare.len()..];
         let named = bare.split_once(['=', ':']).filter(|(name, value)| {
             is_secret_name(name.rsplit(['&', '?', '/', '-']).next().unwrap_or(name)) && !value.is_empty()

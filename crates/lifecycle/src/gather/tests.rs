@@ -88,9 +88,8 @@ async fn secrets_stay_and_a_dead_cluster_is_said_to_be_dead() {
         entry.read_to_string(&mut all).unwrap();
     }
     assert!(names.contains(&"a/directory/journal.jsonl".to_owned()), "{names:?}");
-    assert!(names.contains(&"a/directory/install-config.json".to_owned()), "{names:?}");
     assert!(all.contains("What could not be had:\n"), "{all}");
-    assert!(all.contains("vc.example.com") && all.contains("<removed>"));
+    assert!(all.contains("<removed>"));
     for secret in [PASSWORD, "swordfish", "dXNlcjpzd29yZGZpc2g", "abc123", "0123456789abcdef", "c2VjcmV0"] {
         assert!(!all.contains(secret), "{secret} got out: {all}");
     }
