@@ -30,7 +30,7 @@ platform:
       region: r
       zone: z
       server: vc.example.com
-      topology: {datacenter: dc, computeCluster: /dc/host/c, networks: [n], datastore: /dc/datastore/d}
+      topology: {datacenter: dc, computeCluster: /dc/host/c, networks: [net], datastore: /dc/datastore/d}
 "#;
 
 fn gathered(directory: &Path) -> Bundle {
@@ -62,6 +62,9 @@ async fn secrets_stay_and_a_dead_cluster_is_said_to_be_dead() {
     );
     write("auth/kubeconfig", "client-key-data: c2VjcmV0\n");
     let mut bundle = gathered(folder.path());
+    let findings = slipway_config::install_config::load(CONFIG).report.findings;
+    let unread = bundle.gaps().iter().find(|gap| gap.starts_with("install-config"));
+    assert_eq!(unread, None, "{findings:?}");
     // Nobody is there.
     let kubeconfig = folder.path().join("dead.kubeconfig");
     let server = "https://127.0.0.1:1";
@@ -88,6 +91,8 @@ async fn secrets_stay_and_a_dead_cluster_is_said_to_be_dead() {
         entry.read_to_string(&mut all).unwrap();
     }
     assert!(names.contains(&"a/directory/journal.jsonl".to_owned()), "{names:?}");
+    assert!(names.contains(&"a/directory/install-config.json".to_owned()), "{names:?}");
+    assert!(all.contains("vc.example.com"), "what is no secret is there: {all}");
     assert!(all.contains("What could not be had:\n"), "{all}");
     assert!(all.contains("<removed>"));
     for secret in [PASSWORD, "swordfish", "dXNlcjpzd29yZGZpc2g", "abc123", "0123456789abcdef", "c2VjcmV0"] {
