@@ -341,7 +341,7 @@ mod tests {
     use super::{SMALL, play};
 
     #[test]
-    #[ignore = "in one run of three, services have no rules on the node and CoreDNS never gets ready; `cargo xtask lab` does the same"]
+    #[ignore = "services had no rules on the node in a run, so CoreDNS never got ready; `cargo xtask lab` boots the same"]
     fn machines_become_a_cluster() {
         assert_eq!(Lab::missing(), None);
         if let Err(error) = play(SMALL) {
