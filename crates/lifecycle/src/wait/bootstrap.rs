@@ -129,7 +129,7 @@ fn stage(record: &Record) -> String {
         _ => stage.sentence().to_owned(),
     };
     let what = record.next().map_or("the end".to_owned(), running);
-    format!("the bootstrap machine is {what}")
+    format!("the bootstrap machine, which is {what}")
 }
 
 /// The first real cause: what the agent says, then certificates nobody approves, then the way to the API.
@@ -216,7 +216,7 @@ mod tests {
         let view = judge(&seen(Ok(record(Some(Stage::LeaveEtcd)))), &kubernetes);
         assert_eq!(
             view.waiting,
-            ["the bootstrap machine is leaving etcd"],
+            ["the bootstrap machine, which is leaving etcd"],
             "it must not be removed while it votes"
         );
         assert!(judge(&seen(Ok(record(None))), &kubernetes).is_done());
@@ -244,7 +244,7 @@ mod tests {
         );
         assert_eq!(
             view.waiting[0],
-            "the bootstrap machine is starting the first control plane with kubeadm: `kubeadm` failed: no image"
+            "the bootstrap machine, which is starting the first control plane with kubeadm: `kubeadm` failed: no image"
         );
 
         let mut behind = record(Some(Stage::Machines));
