@@ -62,25 +62,23 @@ fn five_lines_are_enough() {
         .unwrap();
     }
 
-    let config = estate.wait_for("Available", "True");
-    let config = if condition_of(&config["status"], "Progressing")["status"] == "True" {
-        estate.wait_for("Progressing", "False")
-    } else {
-        config
-    };
+    // The status follows the nodes, and not at once.
+    let config = estate.wait_until("both drivers run on both nodes", |config| {
+        let status = &config["status"];
+        let is = |about: &str, wanted: &str| condition_of(status, about)["status"] == wanted;
+        let counts = ["ready", "pending", "skipped"].map(|name| status["nodes"][name].as_u64());
+        is("Available", "True") && is("Progressing", "False") && counts == [Some(2), Some(0), Some(1)]
+    });
     let status = &config["status"];
     assert_eq!(condition_of(status, "Degraded")["status"], "False", "{status:#}");
     assert_eq!(status["cloudProvider"]["deployedVersion"], "1.34.0", "{status:#}");
     assert_eq!(status["storageProvider"]["deployedVersion"], "3.7.0", "{status:#}");
-    let counts = &status["nodes"];
-    assert_eq!(
-        (counts["ready"].as_u64(), counts["pending"].as_u64(), counts["skipped"].as_u64()),
-        (Some(2), Some(0), Some(1)),
-        "{counts:#}"
-    );
-    assert_eq!(counts["skippedNames"], json!(["metal"]));
+    assert_eq!(status["nodes"]["skippedNames"], json!(["metal"]));
     assert_eq!(pods_on(&estate, "metal"), Vec::<String>::new());
-    assert!(pods_on(&estate, "north").contains(&"vsphere-csi-node".to_owned()));
+    eventually("a pod of the storage driver on north", PATIENCE, || {
+        Ok(pods_on(&estate, "north").contains(&"vsphere-csi-node".to_owned()).then_some(()))
+    })
+    .unwrap();
 
     let secret = estate.get("secret", "vmware-system-csi", "vsphere-config-secret");
     let text = STANDARD.decode(secret["data"]["csi-vsphere.conf"].as_str().unwrap()).unwrap();
