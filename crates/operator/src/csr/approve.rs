@@ -36,8 +36,10 @@ pub enum AccessError {
     TooSlow { doing: String },
     #[error("reading the kubeconfig")]
     Kubeconfig(#[source] Box<kube::config::KubeconfigError>),
-    #[error("there is neither a kubeconfig nor a pod's own access")]
-    NoAccess(#[source] Box<kube::config::InferConfigError>),
+    #[error(
+        "there is neither a kubeconfig nor a pod's own access ({0}); name a file with `--kubeconfig`, or set KUBECONFIG"
+    )]
+    NoAccess(String),
 }
 
 /// Connects as kubectl does: a file, or those of KUBECONFIG, or `~/.kube/config`; inside of a pod its own access.
@@ -51,7 +53,11 @@ pub async fn connect(kubeconfig: Option<&Path>, context: Option<&str>) -> Result
             Config::from_custom_kubeconfig(file, &options).await.map_err(broken)?
         }
         (None, Some(_)) => Config::from_kubeconfig(&options).await.map_err(broken)?,
-        (None, None) => Config::infer().await.map_err(|error| AccessError::NoAccess(Box::new(error)))?,
+        (None, None) => Config::infer().await.map_err(|error| {
+            // Who runs a command is hardly in a pod: what is wrong with the file is what they can do something about.
+            let about_file = std::error::Error::source(&error).map(ToString::to_string);
+            AccessError::NoAccess(about_file.unwrap_or_else(|| error.to_string()))
+        })?,
     };
     config.connect_timeout = Some(PATIENCE);
     let failed = |source| AccessError::Api { doing: "connecting".to_owned(), source: Box::new(source) };

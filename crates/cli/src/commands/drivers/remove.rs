@@ -32,6 +32,8 @@ pub(crate) fn run(args: &RemoveDrivers, printer: &Printer) -> anyhow::Result<Exi
 fn confirmed(printer: &Printer) -> bool {
     if !std::io::stdin().is_terminal() {
         printer.error(&anyhow::anyhow!("nobody is there to ask, and `--yes` was not given"));
+        printer
+            .hint("nothing was done. Look at what would go with `slipway drivers status`, then add `--yes`");
         return false;
     }
     printer.say(&format!(

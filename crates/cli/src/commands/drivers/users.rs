@@ -196,6 +196,7 @@ fn show(planned: &[User], printer: &Printer) -> anyhow::Result<()> {
 fn confirmed(printer: &Printer) -> bool {
     if !std::io::stdin().is_terminal() {
         printer.error(&anyhow::anyhow!("nobody is there to ask, and `--yes` was not given"));
+        printer.hint("nothing was done. `--plan` shows what would be; then add `--yes`");
         return false;
     }
     printer.say(&format!("Type {GOOD}yes{GOOD:#} to make what is missing: "));
