@@ -2,6 +2,7 @@
 //!
 //! | module | what it holds |
 //! |---|---|
+//! | [`connection`] | a vCenter, and the objects that say how it is reached |
 //! | [`settings`] | what the objects are made from |
 //! | [`cloud`](mod@cloud), [`storage`] | the objects of each driver, in the order they are to be applied |
 //! | [`operator`] | who the operator is, and what it may do |
@@ -11,6 +12,7 @@
 //! | `pods` | what pods, roles and bindings are made of |
 
 pub mod cloud;
+pub mod connection;
 pub mod object;
 pub mod operator;
 mod pods;
@@ -24,8 +26,9 @@ use slipway_config::driver_config::{ServerPort, csi};
 use slipway_config::install_config::Platform;
 use slipway_config::install_config::vsphere::{self, Tls};
 
+pub use connection::Connection;
 pub use object::Object;
-pub use settings::{Connection, DriverError, DriverSettings, NodeMark, WebhookCertificate};
+pub use settings::{DriverError, DriverSettings, NodeMark, WebhookCertificate};
 pub use storage::StorageSettings;
 
 use crate::vsphere::{REGION_CATEGORY, ZONE_CATEGORY};

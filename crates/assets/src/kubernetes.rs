@@ -9,6 +9,7 @@
 //! | `node` | what the machine-config server hands out |
 //! | `kubeconfig` | the administrator's, and what a new machine trusts |
 //! | `objects` | `manifests/` |
+//! | `drivers` | the operator of the vSphere drivers, and what it is told |
 //! | `operator` | what keeps the cluster going once the bootstrap machine has left |
 //! | [`record`] | how far the agent of the bootstrap machine is |
 //!
@@ -17,6 +18,7 @@
 
 mod bootstrap;
 mod check;
+mod drivers;
 mod kubeadm;
 mod kubeconfig;
 mod machine;

@@ -17,8 +17,8 @@ pub use check::Check;
 pub use cluster::{CreateCluster, Destroy, DestroyBootstrap, DestroyCluster, Plan, Planned, Reach};
 pub use create::{Assets, Create, InstallConfig, Platform};
 pub use drivers::{
-    Access, BundleDrivers, ConfigureDrivers, CreateUsers, DeployDrivers, Driver, Drivers, ImportVdo, Matrix,
-    Policy, RemoveDrivers, ShowMatrix, UpgradeDrivers, Users, VCenterUsers, Waiting,
+    Access, BundleDrivers, Certificate, ConfigureDrivers, CreateUsers, DeployDrivers, Driver, Drivers,
+    ImportVdo, Matrix, Policy, RemoveDrivers, ShowMatrix, UpgradeDrivers, Users, VCenterUsers, Waiting,
 };
 pub use node::{Add, Approve, Node};
 pub use preflight::Preflight;

@@ -37,7 +37,7 @@ pub fn objects(settings: &DriverSettings<'_>, spec: &CloudProvider) -> Result<Ve
     settings.check_servers()?;
     let config = config(settings, spec).to_yaml();
     let mut files = map([(CONFIG_KEY, config.as_str())]);
-    let authorities = settings.connections.iter().filter_map(super::settings::Connection::ca_key);
+    let authorities = settings.connections.iter().filter_map(super::Connection::ca_key);
     files.extend(authorities.map(|(key, pem)| (key, pem.to_owned())));
     let logins = logins(settings)?;
     let texts = files.iter().chain(&logins).map(|(key, text)| (key.as_str(), text.as_str()));

@@ -29,15 +29,17 @@ const READ: &[&str] = &["get", "list", "watch"];
 /// Server-side apply makes and changes with these; what is no longer wanted is deleted.
 const MANAGE: &[&str] = &["get", "list", "watch", "create", "patch", "delete"];
 
+/// Its own namespace, where no pod has more rights than it needs.
+pub(crate) fn own_namespace() -> Namespace {
+    namespace(NAMESPACE, map([("pod-security.kubernetes.io/enforce", "restricted")]))
+}
+
 /// The operator's account and its rights, in the order they are to be applied. The namespace of the storage driver is
 /// among them, since a role in it needs it to be there.
 pub fn objects() -> Result<Vec<Value>, DriverError> {
     let privileged = map([("pod-security.kubernetes.io/enforce", "privileged")]);
     let mut objects = vec![
-        value::<Namespace>(&namespace(
-            NAMESPACE,
-            map([("pod-security.kubernetes.io/enforce", "restricted")]),
-        ))?,
+        value::<Namespace>(&own_namespace())?,
         value::<Namespace>(&namespace(storage::NAMESPACE, privileged))?,
         value::<ServiceAccount>(&service_account(NAMESPACE, NAME))?,
         value::<ClusterRole>(&cluster_role(NAME, cluster_rules()))?,
@@ -52,7 +54,7 @@ pub fn objects() -> Result<Vec<Value>, DriverError> {
     Ok(objects)
 }
 
-fn value<K: Resource + Serialize>(object: &K) -> Result<Value, DriverError> {
+pub(super) fn value<K: Resource + Serialize>(object: &K) -> Result<Value, DriverError> {
     Ok(serde_json::to_value(object)?)
 }
 

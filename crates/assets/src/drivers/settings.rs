@@ -1,7 +1,6 @@
 //! What the objects of the drivers are made from.
 
 use aws_lc_rs::hmac;
-use slipway_api::slipway::connection::{self, VSphereConnectionSpec};
 use slipway_api::slipway::vdo_config::UpdatePolicy;
 use slipway_config::driver_config::{cloud, csi};
 use slipway_config::gcfg::WriteError;
@@ -10,61 +9,7 @@ use slipway_config::matrix::{Component, Line, Policy, Row, Source};
 use slipway_config::secret::Secret;
 use thiserror::Error;
 
-/// A vCenter as the drivers use it.
-#[derive(Debug, Clone)]
-pub struct Connection {
-    /// Name of the VSphereConnection.
-    pub name: String,
-    pub server: String,
-    pub port: u16,
-    pub datacenters: Vec<String>,
-    pub tls: Tls,
-    pub user: String,
-    pub password: Secret,
-}
-
-impl Connection {
-    /// From what a VSphereConnection says, and what was read from the objects it names.
-    pub fn new(
-        name: &str,
-        spec: &VSphereConnectionSpec,
-        authorities: Option<String>,
-        user: &str,
-        password: &Secret,
-    ) -> Result<Self, DriverError> {
-        let bad = |problem: &'static str| DriverError::Connection { name: name.to_owned(), problem };
-        let tls = match &spec.tls {
-            None => Tls::System,
-            Some(tls) if tls.insecure == Some(true) => Tls::Insecure,
-            Some(connection::Tls { thumbprint: Some(text), .. }) => {
-                let bytes: Option<Vec<u8>> =
-                    text.split(':').map(|byte| u8::from_str_radix(byte, 16).ok()).collect();
-                let bytes = bytes.filter(|bytes| matches!(bytes.len(), 20 | 32));
-                Tls::Thumbprint(bytes.ok_or_else(|| bad("its thumbprint is not 20 or 32 bytes"))?)
-            }
-            // Whatever cannot be understood must not mean that anything is trusted.
-            Some(_) => Tls::CaBundle(authorities.ok_or_else(|| bad("its authorities have not been read"))?),
-        };
-        Ok(Connection {
-            name: name.to_owned(),
-            server: spec.server.clone(),
-            port: spec.port,
-            datacenters: spec.datacenters.clone(),
-            tls,
-            // Tools that make Secrets from files leave a line break at the end.
-            user: user.trim_end_matches(['\r', '\n']).to_owned(),
-            password: password.expose().trim_end_matches(['\r', '\n']).into(),
-        })
-    }
-
-    /// The key of its authorities in a ConfigMap or Secret, and the name of the file they are in.
-    pub(super) fn ca_key(&self) -> Option<(String, &str)> {
-        match &self.tls {
-            Tls::CaBundle(pem) => Some((format!("ca-{}.crt", self.name), pem)),
-            Tls::System | Tls::Thumbprint(_) | Tls::Insecure => None,
-        }
-    }
-}
+use super::connection::Connection;
 
 /// How a node of a vCenter is told from others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -242,7 +187,6 @@ fn ca_file(connection: &Connection, directory: &str) -> String {
 mod tests {
     use rstest::rstest;
     use serde_json::{Value, json};
-    use slipway_config::install_config::vsphere::Tls;
 
     use super::{Connection, relocate};
 

@@ -16,9 +16,10 @@ use slipway_api::slipway::vdo_config::{Access, StorageClassSettings, StorageProv
 use slipway_config::driver_config::csi;
 use slipway_config::matrix::{Line, Source};
 
+use super::connection::Connection;
 use super::object::{Object, Objects};
 use super::pods::selector;
-use super::settings::{Connection, DriverError, DriverSettings, NodeMark, WebhookCertificate, csi_vcenter};
+use super::settings::{DriverError, DriverSettings, NodeMark, WebhookCertificate, csi_vcenter};
 use crate::objects::{config_map, map, named, namespace, secret, within};
 
 /// The name the driver registers under.

@@ -1,11 +1,9 @@
 //! `manifests/`: what the cluster is given once its API answers.
-//!
-//! Not made here yet: the operator's own Deployment with its roles, VDOConfig, and a VSphereConnection with its Secret for
-//! each vCenter.
 
 use k8s_openapi::api::rbac::v1::{ClusterRoleBinding, RoleBinding, RoleRef, Subject};
 
-use super::{BOOTSTRAPPERS, NAMESPACE};
+use super::BOOTSTRAPPERS;
+use crate::drivers::operator::own_namespace;
 use crate::objects::{map, named, namespace, within};
 use crate::{Access, Cluster, Error, Tree};
 
@@ -23,8 +21,7 @@ const ROLES: [(&str, &str); 4] = [
 ];
 
 pub(super) fn add(cluster: &Cluster, tree: &mut Tree) -> Result<(), Error> {
-    let own = namespace(NAMESPACE, map([("app.kubernetes.io/part-of", "slipway")]));
-    tree.yaml("manifests/00_slipway-namespace.yaml", &own, Access::Group)?;
+    tree.yaml("manifests/00_slipway-namespace.yaml", &own_namespace(), Access::Group)?;
     if cluster.makes_machines() {
         let machines = namespace("openshift-machine-api", map([("app.kubernetes.io/part-of", "slipway")]));
         tree.yaml("manifests/00_machine-api-namespace.yaml", &machines, Access::Group)?;
@@ -56,5 +53,6 @@ pub(super) fn add(cluster: &Cluster, tree: &mut Tree) -> Result<(), Error> {
         };
         tree.yaml(format!("manifests/10_{name}.yaml"), &binding, Access::Group)?;
     }
-    super::operator::add(cluster, tree)
+    super::operator::add(cluster, tree)?;
+    super::drivers::add(cluster, tree)
 }

@@ -125,17 +125,8 @@ pub struct VCenterUsers {
     #[arg(long, value_name = "PORT", default_value_t = 443)]
     pub port: u16,
 
-    /// Authorities that the vCenter's certificate is verified by, in PEM
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["thumbprint", "insecure"])]
-    pub ca_file: Option<PathBuf>,
-
-    /// Fingerprint of the vCenter's certificate
-    #[arg(long, value_name = "BYTES", conflicts_with = "insecure")]
-    pub thumbprint: Option<String>,
-
-    /// Do not verify the vCenter's certificate: whoever is on the way reads the password
-    #[arg(long)]
-    pub insecure: bool,
+    #[command(flatten)]
+    pub certificate: Certificate,
 
     /// An administrator of the vCenter
     #[arg(long, value_name = "USER", default_value = "administrator@vsphere.local")]
@@ -260,17 +251,8 @@ pub struct ConfigureDrivers {
     #[arg(long, value_name = "NAME")]
     pub datacenter: Vec<String>,
 
-    /// Authorities that the vCenter's certificate is verified by, in PEM
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["thumbprint", "insecure"])]
-    pub ca_file: Option<PathBuf>,
-
-    /// Fingerprint of the vCenter's certificate
-    #[arg(long, value_name = "BYTES", conflicts_with = "insecure")]
-    pub thumbprint: Option<String>,
-
-    /// Do not verify the vCenter's certificate: whoever is on the way reads the password
-    #[arg(long)]
-    pub insecure: bool,
+    #[command(flatten)]
+    pub certificate: Certificate,
 
     /// Install no cloud provider
     #[arg(long)]
@@ -447,4 +429,20 @@ pub enum Policy {
     Lts,
     /// Never
     Disabled,
+}
+
+/// How a vCenter's certificate is verified.
+#[derive(Debug, Args)]
+pub struct Certificate {
+    /// Authorities that the vCenter's certificate is verified by, in PEM
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["thumbprint", "insecure"])]
+    pub ca_file: Option<PathBuf>,
+
+    /// Fingerprint of the vCenter's certificate
+    #[arg(long, value_name = "BYTES", conflicts_with = "insecure")]
+    pub thumbprint: Option<String>,
+
+    /// Do not verify the vCenter's certificate: whoever is on the way reads the password
+    #[arg(long)]
+    pub insecure: bool,
 }

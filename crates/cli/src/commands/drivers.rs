@@ -4,6 +4,7 @@ mod bundle;
 mod configure;
 mod deploy;
 mod import_vdo;
+mod login;
 mod matrix;
 mod remove;
 mod status;

@@ -2,10 +2,9 @@
 
 use kube::api::{Patch, PatchParams};
 use kube::{Api, Client};
-use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Value, json};
 use slipway_api::slipway::{VDO_CONFIG_NAME, VDOConfig, VDOConfigSpec};
-use slipway_assets::drivers::operator::NAMESPACE;
+use slipway_assets::drivers::{Connection, DriverError};
 use thiserror::Error;
 
 use super::access::{AccessError, apply, call, or_absent};
@@ -19,63 +18,8 @@ pub enum ConfigureError {
     User(String),
     #[error("no driver is wanted")]
     NoDriver,
-}
-
-/// How a vCenter's certificate is verified.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Trust {
-    System,
-    Authorities(String),
-    Thumbprint(String),
-    Insecure,
-}
-
-/// A vCenter, and who logs in.
-#[derive(Debug, Clone)]
-pub struct Login {
-    pub name: String,
-    pub server: String,
-    pub port: u16,
-    pub datacenters: Vec<String>,
-    pub trust: Trust,
-    pub user: String,
-    pub password: SecretString,
-}
-
-impl Login {
-    /// The objects of a connection: authorities, Secret, and the connection itself.
-    fn objects(&self) -> Vec<Value> {
-        let metadata = json!({"name": self.name, "namespace": NAMESPACE});
-        let mut objects = Vec::new();
-        let tls = match &self.trust {
-            Trust::System => None,
-            Trust::Authorities(pem) => {
-                objects.push(json!({
-                    "apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"ca.crt": pem},
-                }));
-                Some(json!({"caBundle": {"name": self.name, "key": "ca.crt"}}))
-            }
-            Trust::Thumbprint(thumbprint) => Some(json!({"thumbprint": thumbprint})),
-            Trust::Insecure => Some(json!({"insecure": true})),
-        };
-        objects.push(json!({
-            "apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/basic-auth", "metadata": metadata,
-            "stringData": {"username": self.user, "password": self.password.expose_secret()},
-        }));
-        let mut spec = json!({
-            "server": self.server.to_lowercase(), "port": self.port, "credentialsSecret": {"name": self.name},
-        });
-        if !self.datacenters.is_empty() {
-            spec["datacenters"] = json!(self.datacenters);
-        }
-        if let Some(tls) = tls {
-            spec["tls"] = tls;
-        }
-        objects.push(json!({
-            "apiVersion": "slipway.dev/v1alpha1", "kind": "VSphereConnection", "metadata": metadata, "spec": spec,
-        }));
-        objects
-    }
+    #[error("the objects of a connection cannot be made")]
+    Objects(#[from] DriverError),
 }
 
 /// What the VDOConfig is to say, where it does not say anything yet.
@@ -148,15 +92,15 @@ impl Wanted {
 /// Applies a connection, and the VDOConfig if there is none yet. In a VDOConfig that is there only what is given changes.
 pub async fn configure(
     client: &Client,
-    login: Option<&Login>,
+    connection: Option<&Connection>,
     wanted: &Wanted,
     told: impl Fn(&str),
 ) -> Result<(), ConfigureError> {
-    if let Some(login) = login {
-        if !login.user.contains('@') && !login.user.contains('\\') {
-            return Err(ConfigureError::User(login.user.clone()));
+    if let Some(connection) = connection {
+        if !connection.user.contains('@') && !connection.user.contains('\\') {
+            return Err(ConfigureError::User(connection.user.clone()));
         }
-        for object in login.objects() {
+        for object in connection.objects()? {
             told(&apply(client, &object).await?);
         }
     }

@@ -134,6 +134,8 @@ fn pod(placed: &Placed<'_>, labels: &std::collections::BTreeMap<String, String>)
         containers: vec![container],
         service_account_name: Some(NAME.to_owned()),
         priority_class_name: Some(NAME.to_owned()),
+        // vCenters are names of the site, and the cluster's own DNS waits for nodes that wait for the cloud provider.
+        dns_policy: Some("Default".to_owned()),
         tolerations: Some(tolerations),
         affinity: Some(Affinity {
             pod_anti_affinity: Some(PodAntiAffinity {

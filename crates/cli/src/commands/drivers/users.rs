@@ -2,14 +2,15 @@
 
 use std::io::{BufRead, IsTerminal};
 
-use anyhow::{Context, bail};
-use secrecy::SecretString;
-use slipway_config::install_config::vsphere::Tls;
-use slipway_lifecycle::drivers::configure::{Login, Trust, Wanted, configure};
+use anyhow::Context;
+use secrecy::ExposeSecret;
+use slipway_assets::drivers::Connection;
+use slipway_lifecycle::drivers::configure::{Wanted, configure};
 use slipway_lifecycle::drivers::users::{self, Change, Component, Request, User};
 use slipway_operator::csr::approve::connect;
-use slipway_providers::vsphere::{self, Client, Endpoint};
+use slipway_providers::vsphere::{Client, Endpoint, Login};
 
+use super::login::{Given, tls};
 use crate::args::{CreateUsers, Driver, Output, VCenterUsers};
 use crate::exit::Exit;
 use crate::output::{ERROR, FAINT, GOOD, HEADING, Printer, WARNING};
@@ -29,7 +30,7 @@ pub(crate) fn verify(args: &VCenterUsers, printer: &Printer) -> anyhow::Result<E
 pub(crate) fn create(args: &CreateUsers, printer: &Printer) -> anyhow::Result<Exit> {
     let CreateUsers { access, users: vcenter, name, plan, yes } = args;
     let client = client(vcenter)?;
-    let trust = trust(vcenter)?;
+    let tls = tls(&vcenter.certificate)?;
     runtime()?.block_on(async {
         // Before anything is made: a password that cannot be kept is lost.
         let cluster = if *plan {
@@ -46,7 +47,7 @@ pub(crate) fn create(args: &CreateUsers, printer: &Printer) -> anyhow::Result<Ex
             }
             let told = |what: &str| printer.say(&format!("{GOOD}made{GOOD:#} {what}\n"));
             let made = users::create(&client, &planned, told).await?;
-            let base = name.clone().unwrap_or_else(|| vcenter.server.to_lowercase().replace(':', "-"));
+            let base = name.clone().unwrap_or_else(|| Connection::name_for(&vcenter.server));
             for one in made {
                 let name = format!("{base}-{}", one.component.word());
                 let mut wanted = Wanted::default();
@@ -58,7 +59,7 @@ pub(crate) fn create(args: &CreateUsers, printer: &Printer) -> anyhow::Result<Ex
                         (wanted.storage_provider, wanted.storage_connections) = (true, vec![name.clone()]);
                     }
                 }
-                let login = Login {
+                let connection = Connection {
                     name,
                     server: vcenter.server.clone(),
                     port: vcenter.port,
@@ -67,12 +68,12 @@ pub(crate) fn create(args: &CreateUsers, printer: &Printer) -> anyhow::Result<Ex
                         .iter()
                         .map(|path| path.trim_start_matches('/').to_owned())
                         .collect(),
-                    trust: trust.clone(),
+                    tls: tls.clone(),
                     user: one.login,
-                    password: one.password,
+                    password: one.password.expose_secret().into(),
                 };
                 let told = |what: &str| printer.say(&format!("{GOOD}applied{GOOD:#} {what}\n"));
-                configure(&cluster, Some(&login), &wanted, told).await?;
+                configure(&cluster, Some(&connection), &wanted, told).await?;
             }
             anyhow::Ok(Exit::Ok)
         };
@@ -113,49 +114,18 @@ fn request(args: &VCenterUsers) -> Request {
     }
 }
 
-fn trust(args: &VCenterUsers) -> anyhow::Result<Trust> {
-    Ok(match (&args.ca_file, &args.thumbprint, args.insecure) {
-        (Some(file), _, _) => Trust::Authorities(fs_err::read_to_string(file)?),
-        (None, Some(thumbprint), _) => Trust::Thumbprint(thumbprint.clone()),
-        (None, None, true) => Trust::Insecure,
-        (None, None, false) => Trust::System,
-    })
-}
-
 /// A client of the vCenter, as its administrator.
 fn client(args: &VCenterUsers) -> anyhow::Result<Client> {
-    let tls = match trust(args)? {
-        Trust::System => Tls::System,
-        Trust::Authorities(pem) => Tls::CaBundle(pem),
-        Trust::Insecure => Tls::Insecure,
-        Trust::Thumbprint(text) => {
-            let bytes: Option<Vec<u8>> =
-                text.split(':').map(|byte| u8::from_str_radix(byte, 16).ok()).collect();
-            let bytes = bytes.filter(|bytes| matches!(bytes.len(), 20 | 32));
-            Tls::Thumbprint(bytes.context("`--thumbprint` is not 20 or 32 bytes with colons between them")?)
-        }
-    };
+    let tls = tls(&args.certificate)?;
     let endpoint = Endpoint::new(&args.server, args.port, &tls);
-    let login = vsphere::Login { user: args.admin_user.clone(), password: password(args)? };
+    let given = Given {
+        variable: args.admin_password_env.as_deref(),
+        file: args.admin_password_file.as_deref(),
+        flags: "`--admin-password-env` or `--admin-password-file`",
+    };
+    let password = given.password_of(&args.admin_user)?;
+    let login = Login { user: args.admin_user.clone(), password };
     Ok(Client::new(endpoint, login)?)
-}
-
-fn password(args: &VCenterUsers) -> anyhow::Result<SecretString> {
-    if let Some(variable) = &args.admin_password_env {
-        let password =
-            std::env::var(variable).with_context(|| format!("reading the variable `{variable}`"))?;
-        return Ok(password.into());
-    }
-    if let Some(file) = &args.admin_password_file {
-        return Ok(fs_err::read_to_string(file)?.trim_end_matches(['\r', '\n']).into());
-    }
-    if !std::io::stdin().is_terminal() {
-        bail!(
-            "nobody is there to ask for the password; give `--admin-password-env` or `--admin-password-file`"
-        );
-    }
-    let question = format!("Password of {}:", args.admin_user);
-    Ok(inquire::Password::new(&question).without_confirmation().prompt()?.into())
 }
 
 fn show(planned: &[User], printer: &Printer) -> anyhow::Result<()> {

@@ -44,6 +44,19 @@ pub enum Tls {
     Insecure,
 }
 
+impl Tls {
+    /// By a fingerprint: 20 or 32 bytes in hexadecimal, with or without colons.
+    pub fn by_thumbprint(text: &str) -> Option<Self> {
+        let digits: String = text.chars().filter(|c| *c != ':').collect();
+        let hex = digits.bytes().all(|byte| byte.is_ascii_hexdigit()) && matches!(digits.len(), 40 | 64);
+        if !hex {
+            return None;
+        }
+        let byte = |at| u8::from_str_radix(&digits[at..at + 2], 16).ok();
+        (0..digits.len()).step_by(2).map(byte).collect::<Option<_>>().map(Tls::Thumbprint)
+    }
+}
+
 /// Checks each vCenter and the list as a whole. `None` if any of them cannot be used.
 pub(super) fn resolve(
     written: &Field<Entries<WrittenVCenter>>,
@@ -234,23 +247,14 @@ fn resolve_tls(tls: &Field<WrittenTls>, check: &mut Check<'_>) -> Option<Tls> {
         return pem::check_certificates(bundle, check).then(|| Tls::CaBundle(bundle.value.clone()));
     }
     if let Some(written) = thumbprint.located() {
-        let Some(bytes) = parse_thumbprint(&written.value) else {
+        let Some(tls) = Tls::by_thumbprint(&written.value) else {
             check
                 .findings
                 .error(Rule::Thumbprint, written.at, "not a SHA-1 or SHA-256 fingerprint")
                 .hint("write 20 or 32 bytes in hexadecimal, with or without colons");
             return None;
         };
-        return Some(Tls::Thumbprint(bytes));
+        return Some(tls);
     }
     Some(Tls::System)
-}
-
-fn parse_thumbprint(text: &str) -> Option<Vec<u8>> {
-    let digits: String = text.chars().filter(|c| *c != ':').collect();
-    let hex = digits.bytes().all(|byte| byte.is_ascii_hexdigit()) && matches!(digits.len(), 40 | 64);
-    if !hex {
-        return None;
-    }
-    (0..digits.len()).step_by(2).map(|at| u8::from_str_radix(&digits[at..at + 2], 16).ok()).collect()
 }

@@ -1,0 +1,101 @@
+//! A vCenter as the drivers use it, and the objects that say so.
+
+use serde_json::Value;
+use slipway_api::slipway::VSphereConnection;
+use slipway_api::slipway::connection::{self, ConfigMapKey, SecretName, VSphereConnectionSpec};
+use slipway_config::install_config::vsphere::Tls;
+use slipway_config::secret::Secret;
+
+use super::settings::DriverError;
+use super::{operator, thumbprint};
+use crate::objects::{config_map, map, secret, within};
+
+/// A vCenter as the drivers use it.
+#[derive(Debug, Clone)]
+pub struct Connection {
+    /// Name of the VSphereConnection.
+    pub name: String,
+    pub server: String,
+    pub port: u16,
+    pub datacenters: Vec<String>,
+    pub tls: Tls,
+    pub user: String,
+    pub password: Secret,
+}
+
+/// The key of authorities in the ConfigMap of a connection.
+const CA_KEY: &str = "ca.crt";
+
+impl Connection {
+    /// From what a VSphereConnection says, and what was read from the objects it names.
+    pub fn new(
+        name: &str,
+        spec: &VSphereConnectionSpec,
+        authorities: Option<String>,
+        user: &str,
+        password: &Secret,
+    ) -> Result<Self, DriverError> {
+        let bad = |problem: &'static str| DriverError::Connection { name: name.to_owned(), problem };
+        let tls = match &spec.tls {
+            None => Tls::System,
+            Some(tls) if tls.insecure == Some(true) => Tls::Insecure,
+            Some(connection::Tls { thumbprint: Some(text), .. }) => {
+                Tls::by_thumbprint(text).ok_or_else(|| bad("its thumbprint is not 20 or 32 bytes"))?
+            }
+            // Whatever cannot be understood must not mean that anything is trusted.
+            Some(_) => Tls::CaBundle(authorities.ok_or_else(|| bad("its authorities have not been read"))?),
+        };
+        Ok(Connection {
+            name: name.to_owned(),
+            server: spec.server.clone(),
+            port: spec.port,
+            datacenters: spec.datacenters.clone(),
+            tls,
+            // Tools that make Secrets from files leave a line break at the end.
+            user: user.trim_end_matches(['\r', '\n']).to_owned(),
+            password: password.expose().trim_end_matches(['\r', '\n']).into(),
+        })
+    }
+
+    /// What the connection to a server is called unless somebody says so.
+    pub fn name_for(server: &str) -> String {
+        server.to_lowercase().replace(':', "-").trim_matches('-').to_owned()
+    }
+
+    /// Its VSphereConnection in the operator's namespace, after what that names: authorities, and the Secret.
+    pub fn objects(&self) -> Result<Vec<Value>, DriverError> {
+        let metadata = || within(operator::NAMESPACE, self.name.clone());
+        let mut objects = Vec::new();
+        let mut tls = connection::Tls::default();
+        match &self.tls {
+            Tls::System => {}
+            Tls::CaBundle(pem) => {
+                objects.push(operator::value(&config_map(metadata(), map([(CA_KEY, pem.as_str())])))?);
+                tls.ca_bundle = Some(ConfigMapKey { name: self.name.clone(), key: CA_KEY.to_owned() });
+            }
+            Tls::Thumbprint(_) => tls.thumbprint = Some(thumbprint(&self.tls)),
+            Tls::Insecure => tls.insecure = Some(true),
+        }
+        let login = map([("username", self.user.as_str()), ("password", self.password.expose())]);
+        objects.push(operator::value(&secret(metadata(), "kubernetes.io/basic-auth", login))?);
+        let spec = VSphereConnectionSpec {
+            server: self.server.to_lowercase(),
+            port: self.port,
+            datacenters: self.datacenters.clone(),
+            resources: Vec::new(),
+            credentials_secret: SecretName { name: self.name.clone() },
+            tls: (self.tls != Tls::System).then_some(tls),
+        };
+        let connection = VSphereConnection { metadata: metadata(), spec, status: None };
+        objects.push(serde_json::to_value(connection)?);
+        Ok(objects)
+    }
+
+    /// The key of its authorities in a ConfigMap or Secret, and the name of the file they are in.
+    pub(super) fn ca_key(&self) -> Option<(String, &str)> {
+        match &self.tls {
+            Tls::CaBundle(pem) => Some((format!("ca-{}.crt", self.name), pem)),
+            Tls::System | Tls::Thumbprint(_) | Tls::Insecure => None,
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! The operator of the vSphere drivers, and what it is told: the vCenters, and which drivers the cluster has.
+
+use secrecy::ExposeSecret;
+use serde_json::Value;
+use slipway_api::slipway::vdo_config::{
+    CloudProvider, CloudTopology, IpFamily, NodeAddresses, StorageProvider,
+};
+use slipway_api::slipway::{VDO_CONFIG_NAME, VDOConfig, VDOConfigSpec};
+use slipway_config::install_config::Platform;
+use slipway_config::install_config::vsphere;
+use slipway_config::net::{Cidr, Family};
+
+use super::payload;
+use crate::drivers::operator::{self, Placed};
+use crate::drivers::{Connection, DriverError};
+use crate::objects::named;
+use crate::vsphere::{REGION_CATEGORY, ZONE_CATEGORY};
+use crate::{Access, Cluster, Credentials, Error, Tree, names};
+
+pub(super) fn add(cluster: &Cluster, tree: &mut Tree) -> Result<(), Error> {
+    let (Platform::VSphere(platform), Credentials::VSphere(logins)) =
+        (&cluster.config.platform, &cluster.credentials)
+    else {
+        return Ok(());
+    };
+    let placed = Placed { image: Some(payload(cluster)?.image), ..Placed::default() };
+    let objects =
+        [operator::objects().map_err(unmade)?, operator::deployment(&placed).map_err(unmade)?].concat();
+    // Its namespace is there on every platform.
+    let is_there =
+        |object: &Value| object["kind"] == "Namespace" && object["metadata"]["name"] == operator::NAMESPACE;
+    for object in objects.iter().filter(|object| !is_there(object)) {
+        write(tree, 30, object, Access::Group)?;
+    }
+    for (vcenter, login) in platform.vcenters.iter().zip(logins) {
+        let server = vcenter.server.to_string();
+        let connection = Connection {
+            name: Connection::name_for(&server),
+            server,
+            port: vcenter.port.get(),
+            datacenters: vcenter.datacenters.clone(),
+            tls: vcenter.tls.clone(),
+            user: login.user.clone(),
+            password: login.password.expose_secret().into(),
+        };
+        for object in connection.objects().map_err(unmade)? {
+            let access = if object["kind"] == "Secret" { Access::Owner } else { Access::Group };
+            write(tree, 40, &object, access)?;
+        }
+    }
+    let config =
+        VDOConfig { metadata: named(VDO_CONFIG_NAME), spec: wanted(cluster, platform), status: None };
+    tree.yaml("manifests/41_vdoconfig-cluster.yaml", &config, Access::Group)
+}
+
+/// Both drivers. With a single failure domain nobody is expected to have tags, and the drivers would wait for them.
+fn wanted(cluster: &Cluster, platform: &vsphere::Platform) -> VDOConfigSpec {
+    let is_tagged = platform.failure_domains.len() > 1;
+    let topology = is_tagged.then(|| CloudTopology {
+        region_category: REGION_CATEGORY.to_owned(),
+        zone_category: ZONE_CATEGORY.to_owned(),
+    });
+    let categories = if is_tagged { vec![REGION_CATEGORY, ZONE_CATEGORY] } else { Vec::new() };
+    VDOConfigSpec {
+        cloud_provider: Some(CloudProvider {
+            topology,
+            node_addresses: node_addresses(cluster, &platform.node_networking),
+            ..CloudProvider::default()
+        }),
+        storage_provider: Some(StorageProvider {
+            cluster_id: Some(cluster.identity.infra_id.to_string()),
+            topology_categories: categories.into_iter().map(str::to_owned).collect(),
+            ..StorageProvider::default()
+        }),
+        ..VDOConfigSpec::default()
+    }
+}
+
+/// What the user said, without the virtual addresses: they are on a machine and are not its own.
+fn node_addresses(cluster: &Cluster, networking: &vsphere::NodeNetworking) -> Option<NodeAddresses> {
+    let texts = |cidrs: &[Cidr]| cidrs.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let vsphere::NodeNetworking { external, internal } = networking;
+    let vips = names::vips(&cluster.config);
+    let shared = vips
+        .api
+        .iter()
+        .chain(&vips.ingress)
+        .map(|vip| format!("{vip}/{}", if vip.is_ipv4() { 32 } else { 128 }));
+    let shared: Vec<String> = shared.collect();
+    let has =
+        |family: Family| cluster.config.networking.machine.iter().any(|network| network.family() == family);
+    let families = match (has(Family::V4), has(Family::V6)) {
+        (true, true) => vec![IpFamily::Ipv4, IpFamily::Ipv6],
+        (false, true) => vec![IpFamily::Ipv6],
+        // The driver's own default.
+        _ => Vec::new(),
+    };
+    let addresses = NodeAddresses {
+        families,
+        internal_subnets: texts(&internal.subnets),
+        external_subnets: texts(&external.subnets),
+        excluded_internal_subnets: [texts(&internal.excluded), shared.clone()].concat(),
+        excluded_external_subnets: [texts(&external.excluded), shared].concat(),
+        internal_network: internal.network.clone(),
+        external_network: external.network.clone(),
+    };
+    (addresses != NodeAddresses::default()).then_some(addresses)
+}
+
+/// Into a file that is named after what it is.
+fn write(tree: &mut Tree, number: u8, object: &Value, access: Access) -> Result<(), Error> {
+    let text = |path: &str| object.pointer(path).and_then(Value::as_str).unwrap_or_default();
+    let kind = text("/kind").to_lowercase();
+    // Of some there is one in several namespaces.
+    let place = match text("/metadata/namespace") {
+        "" | operator::NAMESPACE => String::new(),
+        namespace => format!("-{namespace}"),
+    };
+    let path = format!("manifests/{number}_{kind}-{}{place}.yaml", text("/metadata/name"));
+    tree.yaml(path, object, access)
+}
+
+fn unmade(error: DriverError) -> Error {
+    Error::Manifest { path: "manifests/".to_owned(), reason: error.to_string() }
+}
