@@ -117,6 +117,9 @@ enum Bench {
 }
 
 fn main() -> anyhow::Result<()> {
+    if test::compiler::is_asked() {
+        return test::compiler::run();
+    }
     match Task::parse() {
         Task::Test => test::run(),
         Task::Demo { boot: true, .. } => boot::run(boot::LARGE),

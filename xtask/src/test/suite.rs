@@ -10,7 +10,7 @@ use std::time::Instant;
 use anyhow::{Context, bail};
 use serde::Deserialize;
 
-use super::Tally;
+use super::{Tally, compiler};
 use crate::command::{cargo, root};
 
 /// Modules of this name hold what looks at the clock: nothing runs beside it.
@@ -29,7 +29,7 @@ struct Program {
 pub(super) fn run() -> anyhow::Result<Tally> {
     let begin = Instant::now();
     let mut programs = build()?;
-    println!("tests: built in {:.1} s", begin.elapsed().as_secs_f64());
+    println!("tests: built, linted and documented in {:.1} s", begin.elapsed().as_secs_f64());
     // The long ones first. Unit tests take next to no time.
     programs.sort_by_key(|program| !program.of_a_crate);
     let tally = Mutex::new(Tally::default());
@@ -61,6 +61,7 @@ fn build() -> anyhow::Result<Vec<Program>> {
     let arguments = ["test", "--workspace", "--locked", "--no-run", "--quiet"];
     let mut command = cargo(&arguments);
     command.arg("--message-format=json-render-diagnostics").stdout(Stdio::piped());
+    compiler::wrap(&mut command)?;
     let mut child = command.spawn().context("starting cargo")?;
     let mut messages = String::new();
     child.stdout.take().context("cargo says nothing")?.read_to_string(&mut messages)?;
