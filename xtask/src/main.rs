@@ -38,6 +38,9 @@ enum Task {
         /// Workers
         #[arg(long, default_value_t = boot::LARGE.compute)]
         compute: u32,
+        /// When something goes wrong, leave the machines running until this is ended
+        #[arg(long)]
+        keep: bool,
     },
     /// Write the generated reference documentation and manual pages
     Docs {
@@ -122,10 +125,11 @@ fn main() -> anyhow::Result<()> {
     }
     match Task::parse() {
         Task::Test => test::run(),
-        Task::Demo { boot: true, .. } => boot::run(boot::LARGE),
+        Task::Demo { boot: true, .. } => boot::run(boot::LARGE, boot::AfterFailure::Remove),
         Task::Demo { picture, .. } => demo::run(picture.as_deref()),
-        Task::Lab { control_plane, compute } => {
-            boot::run(boot::Size { control_plane, compute, ..boot::LARGE })
+        Task::Lab { control_plane, compute, keep } => {
+            let after = if keep { boot::AfterFailure::Keep } else { boot::AfterFailure::Remove };
+            boot::run(boot::Size { control_plane, compute, ..boot::LARGE }, after)
         }
         Task::Docs { check } => test::generated("reference", check),
         Task::Crds { check } => test::generated("definitions", check),

@@ -18,5 +18,5 @@ mod tests;
 
 pub use self::bundle::Bundle;
 pub use self::cluster::of_cluster;
-pub use self::directory::of_directory;
+pub use self::directory::{has_cluster, of_directory};
 pub use self::redact::Redactor;

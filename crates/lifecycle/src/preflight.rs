@@ -103,6 +103,8 @@ pub struct Options {
     pub whole: Duration,
     pub proxy: Proxy,
     pub clock: Clock,
+    /// Machines of this very cluster run already, of an earlier run: it is theirs to answer on its addresses.
+    pub machines_run: bool,
 }
 
 impl Default for Options {
@@ -112,6 +114,7 @@ impl Default for Options {
             whole: Duration::from_mins(2),
             proxy: Proxy::FromEnvironment,
             clock: Arc::new(Timestamp::now),
+            machines_run: false,
         }
     }
 }
@@ -165,7 +168,8 @@ pub async fn examine<P: Probe>(subject: Subject, options: Options, probe: P) -> 
     let cluster = subject.config.name.to_string();
     let subject = Arc::new(subject);
     let mut tasks = JoinSet::new();
-    let network = network::examine(WantedNetwork::of(&subject.config), Arc::new(probe));
+    let wanted = WantedNetwork { begun: options.machines_run, ..WantedNetwork::of(&subject.config) };
+    let network = network::examine(wanted, Arc::new(probe));
     let whole = options.whole;
     tasks.spawn(async move {
         let late = |_| vec![Finding::unknown(Check::Dns, "network", format!("no answer within {whole:?}"))];

@@ -19,6 +19,8 @@ mod machines;
 pub mod openshift;
 pub mod pace;
 pub mod subject;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;

@@ -17,6 +17,7 @@ use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use ipnet::IpNet;
+use rustls::AlertDescription;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
@@ -72,6 +73,8 @@ pub enum End {
     ForeignNetwork,
     TooManyConnections,
     NoHandshake,
+    /// The other side does not accept our certificate: it trusts another authority, or its clock is off.
+    Distrusted,
     TooSlow,
     TooLarge,
     Malformed,
@@ -161,6 +164,19 @@ async fn next(
     }
 }
 
+/// Whether a handshake ended because our certificate was refused. Which alert says so depends on the client.
+fn is_distrust(error: &std::io::Error) -> bool {
+    let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
+    let Some(rustls::Error::AlertReceived(alert)) = inner else { return false };
+    matches!(
+        alert,
+        AlertDescription::BadCertificate
+            | AlertDescription::CertificateExpired
+            | AlertDescription::CertificateUnknown
+            | AlertDescription::UnknownCA
+    )
+}
+
 /// What all connections share.
 struct Hall<W> {
     transport: Transport,
@@ -192,6 +208,7 @@ impl<W: Watch> Hall<W> {
             Transport::Plain => self.answer(stream, peer).await,
             Transport::Tls(acceptor) => match timeout(self.limits.handshake, acceptor.accept(stream)).await {
                 Ok(Ok(stream)) => self.answer(stream, peer).await,
+                Ok(Err(error)) if is_distrust(&error) => Err(End::Distrusted),
                 Ok(Err(_)) => Err(End::NoHandshake),
                 Err(_) => Err(End::TooSlow),
             },

@@ -146,10 +146,12 @@ async fn bootstrap(args: Bootstrap) -> anyhow::Result<()> {
     let listener = bind(listen).await?;
     tracing::info!(address = %listener.local_addr()?, "machines are served");
     let (ended, end) = watch::channel(false);
+    let seen = requests.clone();
     let server =
         tokio::spawn(net::serve(listener, transport, routes, Limits::default(), requests, end.clone()));
     let publisher = tokio::spawn(bootstrap::told::keep_published(Arc::clone(&ledger), files.clone(), end));
-    let agent = Agent::new(dir, files.clone(), Processes, facts, Arc::clone(&ledger), verdicts);
+    let agent =
+        Agent::new(dir, files.clone(), Processes, facts, Arc::clone(&ledger), verdicts).beside_server(seen);
     let done = drive(&agent, &ledger, stop).await.context("writing the record");
     agent.end_beside().await;
     let _ = ended.send(true);

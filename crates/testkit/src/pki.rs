@@ -41,8 +41,21 @@ impl Authority {
 
     /// A certificate for a server and client of that name, in a group if one is given.
     pub fn issue(&self, name: &str, group: Option<&str>, addresses: &[&str]) -> anyhow::Result<Identity> {
+        self.issue_within(name, group, addresses, [1975, 4096])
+    }
+
+    /// The same, valid from the beginning of a year until the beginning of another.
+    pub fn issue_within(
+        &self,
+        name: &str,
+        group: Option<&str>,
+        addresses: &[&str],
+        [from, until]: [i32; 2],
+    ) -> anyhow::Result<Identity> {
         let names: Vec<String> = addresses.iter().map(|address| (*address).to_owned()).collect();
         let mut params = CertificateParams::new(names)?;
+        params.not_before = rcgen::date_time_ymd(from, 1, 1);
+        params.not_after = rcgen::date_time_ymd(until, 1, 1);
         params.distinguished_name.push(DnType::CommonName, name);
         if let Some(group) = group {
             params.distinguished_name.push(DnType::OrganizationName, group);

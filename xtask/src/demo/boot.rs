@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 use serde_json::{Value, json};
 use slipway_testkit::kubectl::Kubectl;
-use slipway_testkit::lab::harbour::{API_VIP, Harbour, Programs, REGION, Wish, server};
+use slipway_testkit::lab::harbour::{Harbour, Programs, REGION, Wish, server};
 use slipway_testkit::lab::root::{GREETING, WEB};
 use slipway_testkit::lab::{Lab, Machine, root as lab_root};
 use slipway_testkit::peers::Peer;
@@ -36,8 +36,22 @@ const NAME: &str = "harbour";
 /// How long one step of a cluster may take on a busy machine.
 const LIMIT: Duration = Duration::from_mins(5);
 
+/// What becomes of the machines when something goes wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AfterFailure {
+    Remove,
+    /// They run until this program is ended.
+    Keep,
+}
+
 /// Builds what is needed, then plays.
-pub(crate) fn run(size: Size) -> anyhow::Result<()> {
+pub(crate) fn run(size: Size, after: AfterFailure) -> anyhow::Result<()> {
+    build()?;
+    play(size, after)
+}
+
+/// Builds the lab and the programs of this clone.
+pub(super) fn build() -> anyhow::Result<()> {
     if let Some(missing) = Lab::missing() {
         bail!("{missing}");
     }
@@ -46,15 +60,14 @@ pub(crate) fn run(size: Size) -> anyhow::Result<()> {
     lab_root::build()?;
     // Together: each alone would be built with other features of what they share.
     let packages = ["slipway-cli", "slipway-operator", "slipway-assets"].map(|name| ["--package", name]);
-    run_command(cargo(&["build", "--quiet", "--bins", "--examples"]).args(packages.as_flattened()))?;
-    play(size)
+    run_command(cargo(&["build", "--quiet", "--bins", "--examples"]).args(packages.as_flattened()))
 }
 
 fn program(name: &str) -> PathBuf {
     root().join("target/debug").join(name)
 }
 
-fn programs() -> Programs {
+pub(super) fn programs() -> Programs {
     Programs { slipway: program("slipway"), operator: program("slipway-operator") }
 }
 
@@ -75,14 +88,23 @@ impl Play {
     }
 }
 
-fn play(size: Size) -> anyhow::Result<()> {
+fn play(size: Size, after: AfterFailure) -> anyhow::Result<()> {
     let began = Instant::now();
     let wish =
         Wish { name: NAME, sites: size.sites, control_plane: size.control_plane, compute: size.compute };
     let play = Play { harbour: Harbour::build(&wish, programs())?, began };
     let outcome = acts(&play, size);
-    if outcome.is_err() {
+    if let Err(error) = &outcome {
         explain(&play.harbour);
+        if after == AfterFailure::Keep {
+            println!(
+                "{error:#}\nthe machines stay until this program is ended; process {}",
+                std::process::id()
+            );
+            loop {
+                std::thread::park();
+            }
+        }
     }
     outcome?;
     play.harbour.lab().scratch().settle();
@@ -130,7 +152,7 @@ fn acts(play: &Play, size: Size) -> anyhow::Result<()> {
         let cut = Instant::now();
         harbour.power_off(&holder)?;
         eventually("the API answers on its virtual address", LIMIT, || Ok(answers(harbour).then_some(())))?;
-        println!("the API answers on {API_VIP} again after {:.1} s", cut.elapsed().as_secs_f32());
+        println!("the API answers on {} again after {:.1} s", harbour.vip(), cut.elapsed().as_secs_f32());
     }
     play.say("And away with it.");
     for worker in &workers {
@@ -149,12 +171,12 @@ fn acts(play: &Play, size: Size) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn vcenters(harbour: &Harbour) -> anyhow::Result<Vec<Vec<Value>>> {
+pub(super) fn vcenters(harbour: &Harbour) -> anyhow::Result<Vec<Vec<Value>>> {
     inventories(harbour.vcenters().iter().map(AsRef::as_ref))
 }
 
 /// As an administrator would add manifests of their own: the driver's objects as the operator makes them.
-fn add_cloud_provider(harbour: &Harbour, size: Size) -> anyhow::Result<()> {
+pub(super) fn add_cloud_provider(harbour: &Harbour, size: Size) -> anyhow::Result<()> {
     let vcenter = |(site, vcenter): (&&str, &std::sync::Arc<VCenter>)| {
         json!({
             "name": site, "server": server(site), "thumbprint": vcenter.thumbprint_sha1(),
@@ -179,7 +201,7 @@ fn add_cloud_provider(harbour: &Harbour, size: Size) -> anyhow::Result<()> {
 }
 
 /// Nodes, once there are as many as wanted and all are Ready and initialised.
-fn wait_for_nodes(kubectl: &Kubectl, count: usize) -> anyhow::Result<Vec<Value>> {
+pub(super) fn wait_for_nodes(kubectl: &Kubectl, count: usize) -> anyhow::Result<Vec<Value>> {
     eventually("all nodes are Ready", LIMIT, || {
         let mut list = kubectl.json(&["get", "nodes", "--request-timeout=5s"])?;
         let nodes: Vec<Value> = serde_json::from_value(list["items"].take())?;
@@ -200,7 +222,7 @@ fn has_machine(node: &Value) -> bool {
 const INSTANCE_TYPE: &str = "node.kubernetes.io/instance-type";
 const ZONE: &str = "topology.kubernetes.io/zone";
 
-fn show(nodes: &[Value]) {
+pub(super) fn show(nodes: &[Value]) {
     for node in nodes {
         let text = |value: &Value| value.as_str().unwrap_or("-").to_owned();
         let labels = &node["metadata"]["labels"];
@@ -291,7 +313,7 @@ fn holder(harbour: &Harbour) -> anyhow::Result<String> {
     let has = |machine: &Machine| {
         let addresses =
             machine.run(&["ip", "-oneline", "address", "show", "dev", "eth0"]).unwrap_or_default();
-        addresses.contains(&format!(" {API_VIP}/"))
+        addresses.contains(&format!(" {}/", harbour.vip()))
     };
     let machine =
         harbour.lab().machines().into_iter().find(has).context("nobody holds the address of the API")?;
@@ -299,8 +321,8 @@ fn holder(harbour: &Harbour) -> anyhow::Result<String> {
 }
 
 /// Whether the API server behind the virtual address is ready.
-fn answers(harbour: &Harbour) -> bool {
-    let url = format!("https://{API_VIP}:6443/readyz");
+pub(super) fn answers(harbour: &Harbour) -> bool {
+    let url = format!("https://{}:6443/readyz", harbour.vip());
     let curl = harbour
         .lab()
         .command(Path::new("curl"))
@@ -310,7 +332,7 @@ fn answers(harbour: &Harbour) -> bool {
 }
 
 /// What may help when it goes wrong: the last words of every machine.
-fn explain(harbour: &Harbour) {
+pub(super) fn explain(harbour: &Harbour) {
     for failure in harbour.failures() {
         println!("between vCenter and machine: {failure}");
     }
@@ -338,13 +360,13 @@ fn explain(harbour: &Harbour) {
 mod tests {
     use slipway_testkit::lab::Lab;
 
-    use super::{SMALL, play};
+    use super::{AfterFailure, SMALL, play};
 
     #[test]
     #[ignore = "services had no rules on the node in a run, so CoreDNS never got ready; `cargo xtask lab` boots the same"]
     fn machines_become_a_cluster() {
         assert_eq!(Lab::missing(), None);
-        if let Err(error) = play(SMALL) {
+        if let Err(error) = play(SMALL, AfterFailure::Remove) {
             panic!("{error:#}");
         }
     }

@@ -151,6 +151,14 @@ fn no_install_config() {
     assert_transcript!(Directory::empty().transcript(&["create", "manifests"]));
 }
 
+/// An archive about nothing would only look like an answer.
+#[test]
+fn nothing_to_gather() {
+    let directory = Directory::empty();
+    assert_transcript!(directory.transcript(&["gather"]));
+    assert_eq!(fs::read_dir(directory.folder.path()).expect("a directory").count(), 0);
+}
+
 #[test]
 fn passwords_that_are_not_there() {
     let edits = [("/run/secrets/vcenter-south", "south.password")];

@@ -13,6 +13,14 @@ use crate::store;
 /// More of a journal than this is cut, from its beginning.
 const LONGEST: usize = 16 << 20;
 
+/// The machines as they are asked for. Beside them are credentials, which nobody needs for this.
+const MACHINES: &str = "cluster-api/machines";
+
+/// Whether there is anything of a cluster in a directory: what the user wrote, or what was made of it.
+pub fn has_cluster(directory: &Path) -> bool {
+    [store::INSTALL_CONFIG, ".slipway", "metadata.json"].iter().any(|name| directory.join(name).exists())
+}
+
 /// Adds the secrets that are known, and then the files. A directory that is broken is gathered as far as it goes.
 pub fn of_directory(request: &Request<'_>, bundle: &mut Bundle) {
     let directory = request.directory;
@@ -64,6 +72,7 @@ pub fn of_directory(request: &Request<'_>, bundle: &mut Bundle) {
         Ok(text) => bundle.text("directory/metadata.json", &text),
         Err(error) => bundle.missing("metadata.json", &error.to_string()),
     }
+    add_machines(directory, bundle);
     let mut listing = String::new();
     list(directory, Path::new(""), &mut listing);
     bundle.text("directory/files.txt", &listing);
@@ -87,6 +96,23 @@ fn add_install_config(text: &str, bundle: &mut Bundle) {
     match slipway_config::yaml::from_yaml(text) {
         Ok(value) => bundle.json("directory/install-config.json", value),
         Err(_) => bundle.missing(store::INSTALL_CONFIG, "it is not YAML"),
+    }
+}
+
+/// The files of the machines, as JSON, where fields have names.
+fn add_machines(directory: &Path, bundle: &mut Bundle) {
+    let entries = match fs_err::read_dir(directory.join(MACHINES)) {
+        Ok(entries) => entries,
+        Err(error) => return bundle.missing(MACHINES, &error.to_string()),
+    };
+    for path in entries.flatten().map(|entry| entry.path()) {
+        let Some(name) = path.file_stem().and_then(|name| name.to_str()) else { continue };
+        let text = crate::regular::open(&path).and_then(std::io::read_to_string);
+        match text.map(|text| slipway_config::yaml::from_yaml(&text)) {
+            Ok(Ok(value)) => bundle.json(&format!("directory/{MACHINES}/{name}.json"), value),
+            Ok(Err(_)) => bundle.missing(&format!("{MACHINES}/{name}"), "it is not YAML"),
+            Err(error) => bundle.missing(&format!("{MACHINES}/{name}"), &error.to_string()),
+        }
     }
 }
 

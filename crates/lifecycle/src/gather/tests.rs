@@ -7,7 +7,7 @@ use flate2::read::GzDecoder;
 use jiff::Timestamp;
 use slipway_config::install_config::PayloadType;
 
-use super::{Bundle, of_cluster, of_directory};
+use super::{Bundle, has_cluster, of_cluster, of_directory};
 use crate::create::Request;
 use crate::environment::Environment;
 use crate::random::OsRandom;
@@ -61,6 +61,11 @@ async fn secrets_stay_and_a_dead_cluster_is_said_to_be_dead() {
         &format!("{{\"failed\": \"login with {PASSWORD}, Bearer abc123, abcdef.0123456789abcdef\"}}\n"),
     );
     write("auth/kubeconfig", "client-key-data: c2VjcmV0\n");
+    write(
+        "cluster-api/machines/10_machine_a.yaml",
+        &format!("kind: Machine\nmetadata: {{name: a-master-0, note: {PASSWORD}}}\n"),
+    );
+    write("cluster-api/01_vsphere-creds-0.yaml", &format!("stringData: {{password: {PASSWORD}}}\n"));
     let mut bundle = gathered(folder.path());
     let findings = slipway_config::install_config::load(CONFIG).report.findings;
     let unread = bundle.gaps().iter().find(|gap| gap.starts_with("install-config"));
@@ -92,10 +97,22 @@ async fn secrets_stay_and_a_dead_cluster_is_said_to_be_dead() {
     }
     assert!(names.contains(&"a/directory/journal.jsonl".to_owned()), "{names:?}");
     assert!(names.contains(&"a/directory/install-config.json".to_owned()), "{names:?}");
+    assert!(names.contains(&"a/directory/cluster-api/machines/10_machine_a.json".to_owned()), "{names:?}");
+    assert!(!names.iter().any(|name| name.contains("creds")), "{names:?}");
+    assert!(all.contains("a-master-0"), "{all}");
     assert!(all.contains("vc.example.com"), "what is no secret is there: {all}");
     assert!(all.contains("What could not be had:\n"), "{all}");
     assert!(all.contains("<removed>"));
     for secret in [PASSWORD, "swordfish", "dXNlcjpzd29yZGZpc2g", "abc123", "0123456789abcdef", "c2VjcmV0"] {
         assert!(!all.contains(secret), "{secret} got out: {all}");
     }
+}
+
+#[test]
+fn a_directory_without_a_cluster_is_known() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("notes.txt"), "").unwrap();
+    assert!(!has_cluster(folder.path()));
+    std::fs::write(folder.path().join("install-config.yaml"), "").unwrap();
+    assert!(has_cluster(folder.path()));
 }

@@ -57,8 +57,8 @@ pub(super) async fn examine<P: Probe>(wanted: WantedNetwork, probe: Arc<P>) -> V
     let api = wanted.api.iter().map(|vip| ("API", SocketAddr::new(*vip, API_PORT)));
     let ingress = wanted.ingress.iter().map(|vip| ("ingress", SocketAddr::new(*vip, INGRESS_PORT)));
     for (what, address) in api.chain(ingress) {
-        let probe = probe.clone();
-        tasks.spawn(async move { free(what, address, probe.answers(address).await) });
+        let (probe, begun) = (probe.clone(), wanted.begun);
+        tasks.spawn(async move { free(what, address, probe.answers(address).await, begun) });
     }
     while let Some(done) = tasks.join_next().await {
         findings.extend(done.ok());
@@ -104,8 +104,13 @@ fn resolves(name: &str, addresses: &Result<Vec<IpAddr>, String>) -> Finding {
     }
 }
 
-fn free(what: &str, address: SocketAddr, answers: bool) -> Finding {
+fn free(what: &str, address: SocketAddr, answers: bool, begun: bool) -> Finding {
     let object = address.ip().to_string();
+    if answers && begun {
+        // Whether it is the cluster's own API is seen when it is waited for, by its certificate.
+        let message = format!("{address} accepts connections: machines of this cluster run already");
+        return Finding::pass(Check::VipFree, object, message);
+    }
     if answers {
         let message =
             format!("somebody accepts connections at {address} already, the virtual address of the {what}");
@@ -170,6 +175,7 @@ mod tests {
             managed: true,
             machine_networks: vec!["10.20.0.0/16".parse::<IpNet>().unwrap().into()],
             by_name: false,
+            begun: false,
         }
     }
 
@@ -210,6 +216,9 @@ mod tests {
         let own = WantedNetwork { managed: false, ..with_vips() };
         let probe = Fake { answering: vec![answering], ..Fake::default() };
         assert!(problems(own, probe).await.is_empty(), "a load balancer of the user answers");
+        let again = WantedNetwork { begun: true, ..with_vips() };
+        let probe = Fake { answering: vec![answering], ..Fake::default() };
+        assert!(problems(again, probe).await.is_empty(), "a run that was cut off is gone on with");
     }
 
     #[tokio::test]

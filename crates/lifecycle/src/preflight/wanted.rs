@@ -209,6 +209,8 @@ pub struct WantedNetwork {
     pub machine_networks: Vec<Cidr>,
     /// Whether the cluster is reached through DNS and load balancers that somebody set up.
     pub by_name: bool,
+    /// Whether machines of the cluster run already.
+    pub begun: bool,
 }
 
 impl WantedNetwork {
@@ -222,6 +224,7 @@ impl WantedNetwork {
             ingress: vips.ingress,
             managed: names::load_balancer(config) == LoadBalancer::OpenShiftManagedDefault,
             machine_networks: config.networking.machine.clone(),
+            begun: false,
         }
     }
 }

@@ -3,6 +3,7 @@
 //! A machine's way in begins with a client certificate. All but one have to wait for theirs.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -71,11 +72,22 @@ pub fn describe(candidates: &[Candidate], now: Timestamp) -> String {
     format!("{complete} of {} control-plane machines are in; {}", candidates.len(), missing.join("; "))
 }
 
+/// What to add about machines that refuse the certificate of the machine-config server: they will never come by themselves.
+pub fn distrust(who: &[IpAddr]) -> Option<String> {
+    let who: Vec<String> = who.iter().map(ToString::to_string).collect();
+    (!who.is_empty()).then(|| {
+        format!(
+            "; {} does not trust the machine-config server: its Ignition config is of another cluster, or its clock is wrong",
+            who.join(", ")
+        )
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use rstest::rstest;
 
-    use super::{Candidate, describe, held, turn};
+    use super::{Candidate, describe, distrust, held, turn};
 
     /// `<name> <asked> <entered> <complete>`, with minutes.
     fn candidates(lines: &[&str]) -> Vec<Candidate> {
@@ -123,6 +135,10 @@ mod tests {
         assert_eq!(
             describe(&candidates, "2026-11-16T12:04:00Z".parse().unwrap()),
             "1 of 3 control-plane machines are in; a waits for its turn; b is not ready"
+        );
+        assert_eq!(distrust(&[]), None);
+        assert!(
+            distrust(&["10.0.0.7".parse().unwrap()]).is_some_and(|text| text.starts_with("; 10.0.0.7 does"))
         );
     }
 }

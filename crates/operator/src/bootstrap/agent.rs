@@ -32,6 +32,7 @@ use super::{Ledger, StageError, Steps, admission, kubeadm, pivot, told};
 use crate::csr::approve::{AccessError, call, is_absent};
 use crate::csr::{self, Bootstrapper, Roster, controller};
 use crate::host::{Files, Programs};
+use crate::machine_config;
 use crate::onprem::here::used_towards;
 use crate::onprem::{Here, Place, follow};
 
@@ -53,6 +54,8 @@ pub struct Agent<P> {
     /// What the approver of certificates knows.
     roster: watch::Sender<Roster>,
     metrics: csr::metrics::Metrics,
+    /// What the machine-config server sees of machines.
+    requests: machine_config::metrics::Metrics,
     /// What runs beside the stages.
     beside: tokio::sync::Mutex<JoinSet<()>>,
     stop: watch::Sender<bool>,
@@ -85,6 +88,7 @@ impl<P: Programs> Agent<P> {
             own: OnceCell::new(),
             roster: watch::Sender::new(Roster::default()),
             metrics,
+            requests: machine_config::metrics::Metrics::default(),
             beside: tokio::sync::Mutex::default(),
             stop: watch::Sender::new(false),
         }
@@ -94,6 +98,13 @@ impl<P: Programs> Agent<P> {
     #[must_use]
     pub fn with_client(mut self, client: Client) -> Self {
         self.own = OnceCell::new_with(Some(client));
+        self
+    }
+
+    /// Beside a machine-config server, whose view of machines helps to say what they lack.
+    #[must_use]
+    pub fn beside_server(mut self, requests: machine_config::metrics::Metrics) -> Self {
+        self.requests = requests;
         self
     }
 
@@ -205,7 +216,9 @@ impl<P: Programs> Agent<P> {
                 return Ok(());
             }
             observed.forget_silent(&client, &candidates, now).await?;
-            self.ledger.say(Stage::Machines, &admission::describe(&candidates, now));
+            let mut message = admission::describe(&candidates, now);
+            message.extend(admission::distrust(&self.requests.distrusting()));
+            self.ledger.say(Stage::Machines, &message);
             let secret = certificates.get_metadata_opt(kubeadm::CERTIFICATES_SECRET);
             if call("looking for the signers' keys", secret).await?.is_none() {
                 kubeadm::upload_certificates(&*self.programs, &self.at("kubeadm-init.yaml")).await?;

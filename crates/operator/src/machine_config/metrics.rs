@@ -1,6 +1,9 @@
 //! How often each answer was given.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
@@ -12,11 +15,15 @@ use super::answer::Outcome;
 use super::role::Role;
 use crate::net::{End, Watch};
 
+/// How many of those who do not trust us are remembered, and how long: a machine that boots tries again every few seconds.
+const DISTRUSTING: (usize, Duration) = (8, Duration::from_secs(30));
+
 /// Counters of the server.
 #[derive(Debug, Clone, Default)]
 pub struct Metrics {
     requests: Family<Labels, Counter>,
     connections: Gauge,
+    distrusting: Arc<Mutex<BTreeMap<IpAddr, Instant>>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -47,6 +54,24 @@ impl Metrics {
         self.requests.get_or_create(&Labels { role, outcome: outcome.as_str() }).inc();
     }
 
+    /// Who did not accept our certificate lately.
+    pub fn distrusting(&self) -> Vec<IpAddr> {
+        let distrusting = self.distrusting.lock().unwrap_or_else(PoisonError::into_inner);
+        distrusting
+            .iter()
+            .filter(|(_, since)| since.elapsed() < DISTRUSTING.1)
+            .map(|(peer, _)| *peer)
+            .collect()
+    }
+
+    fn note_distrust(&self, peer: IpAddr) {
+        let mut distrusting = self.distrusting.lock().unwrap_or_else(PoisonError::into_inner);
+        distrusting.retain(|_, since| since.elapsed() < DISTRUSTING.1);
+        if distrusting.len() < DISTRUSTING.0 || distrusting.contains_key(&peer) {
+            distrusting.insert(peer, Instant::now());
+        }
+    }
+
     pub fn counted(&self, role: &str, outcome: Outcome) -> u64 {
         self.requests.get_or_create(&Labels { role: role.to_owned(), outcome: outcome.as_str() }).get()
     }
@@ -66,6 +91,10 @@ impl Watch for Metrics {
             End::ForeignNetwork => Outcome::ForeignNetwork,
             End::TooManyConnections => Outcome::TooManyConnections,
             End::NoHandshake => Outcome::NoHandshake,
+            End::Distrusted => {
+                self.note_distrust(peer);
+                Outcome::Distrusted
+            }
             End::TooSlow => Outcome::TooSlow,
             End::TooLarge => Outcome::TooLarge,
             End::Malformed => Outcome::Malformed,

@@ -6,5 +6,6 @@ mod approver;
 mod attacks;
 mod bootstrap;
 mod drivers;
+mod first_boot;
 mod machine_config;
 mod served;

@@ -18,9 +18,8 @@ use crate::network::Hosts;
 use crate::peers;
 use crate::vcenter::{ADMINISTRATOR, VCenter};
 
-/// The virtual address of the API.
-pub const API_VIP: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 10);
-const INGRESS_VIP: Ipv4Addr = Ipv4Addr::new(10, 77, 0, 11);
+/// The virtual address of the first cluster's API. That of its ingress follows, and then those of the next cluster.
+const FIRST_VIP: u8 = 10;
 /// The image that machines have as `payload.slipwayImage`.
 const SLIPWAY_IMAGE: &str = "lab.example.com/slipway:clone";
 const DOMAIN: &str = "example.com";
@@ -48,39 +47,69 @@ pub struct Wish<'a> {
 /// vCenters whose machines boot, and a folder with an install-config for them.
 #[derive(Debug)]
 pub struct Harbour {
-    hypervisors: Vec<Hypervisor>,
+    hypervisors: Arc<Vec<Hypervisor>>,
     vcenters: Vec<Arc<VCenter>>,
     lab: Arc<Lab>,
     /// Names of the vCenters' datacenters.
     sites: Vec<String>,
     folder: PathBuf,
+    /// The virtual address of the API.
+    vip: Ipv4Addr,
     programs: Programs,
 }
 
 impl Harbour {
+    /// A place for one cluster.
     pub fn build(wish: &Wish<'_>, programs: Programs) -> anyhow::Result<Self> {
-        let domain = format!("{}.{DOMAIN}", wish.name);
-        let mut hosts: Hosts =
-            ["api", "api-int"].map(|name| (format!("{name}.{domain}"), API_VIP.into())).into();
+        let [only] = Self::build_all([wish.clone()], programs)?;
+        Ok(only)
+    }
+
+    /// Places for several clusters on the same switch and the same vCenters, which are those of the first.
+    pub fn build_all<const N: usize>(wishes: [Wish<'_>; N], programs: Programs) -> anyhow::Result<[Self; N]> {
+        let first = wishes.first().context("no cluster is wished for")?;
+        let mut hosts = Hosts::default();
+        for (number, wish) in (0..).zip(&wishes) {
+            for name in ["api", "api-int"] {
+                hosts.insert(format!("{name}.{}.{DOMAIN}", wish.name), vips(number)[0].into());
+            }
+        }
         let servers: Vec<(String, IpAddr)> = (2..)
-            .zip(wish.sites)
+            .zip(first.sites)
             .map(|(last, site)| (server(site), IpAddr::from([10, 77, 0, last])))
             .collect();
         hosts.extend(servers.iter().cloned());
         let image = slipway_image(&programs.operator)?;
         let lab = Arc::new(Lab::start(Settings { hosts, images: vec![image] })?);
         let mut vcenters = Vec::new();
-        for (site, (name, address)) in wish.sites.iter().zip(&servers) {
+        for (site, (name, address)) in first.sites.iter().zip(&servers) {
             lab.add_address(*address)?;
             vcenters.push(Arc::new(VCenter::start_at_name(&estate(site), lab.network(), name, 443)?));
         }
-        let hypervisors = vcenters.iter().map(|vcenter| Hypervisor::follow(&lab, vcenter)).collect();
-        let folder = lab.scratch().join(wish.name);
-        fs_err::create_dir_all(folder.join("cni"))?;
-        fs_err::write(folder.join("cni/lab.yaml"), pods::manifest_file())?;
-        fs_err::write(folder.join("install-config.yaml"), install_config(wish, &vcenters))?;
-        let sites = wish.sites.iter().map(|&site| site.to_owned()).collect();
-        Ok(Harbour { hypervisors, vcenters, lab, sites, folder, programs })
+        let hypervisors: Vec<_> = vcenters.iter().map(|vcenter| Hypervisor::follow(&lab, vcenter)).collect();
+        let hypervisors = Arc::new(hypervisors);
+        let mut harbours = Vec::new();
+        for (number, wish) in (0..).zip(&wishes) {
+            let folder = lab.scratch().join(wish.name);
+            fs_err::create_dir_all(folder.join("cni"))?;
+            fs_err::write(folder.join("cni/lab.yaml"), pods::manifest_file())?;
+            fs_err::write(folder.join("install-config.yaml"), install_config(wish, number, &vcenters))?;
+            harbours.push(Harbour {
+                hypervisors: Arc::clone(&hypervisors),
+                vcenters: vcenters.clone(),
+                lab: Arc::clone(&lab),
+                sites: wish.sites.iter().map(|&site| site.to_owned()).collect(),
+                folder,
+                vip: vips(number)[0],
+                programs: programs.clone(),
+            });
+        }
+        harbours.try_into().map_err(|_| anyhow::anyhow!("as many places as wishes"))
+    }
+
+    /// The virtual address of the cluster's API.
+    pub fn vip(&self) -> Ipv4Addr {
+        self.vip
     }
 
     pub fn lab(&self) -> &Arc<Lab> {
@@ -112,7 +141,8 @@ impl Harbour {
 
     /// The administrator's kubectl.
     pub fn kubectl(&self) -> anyhow::Result<Kubectl> {
-        let kubeconfig = self.lab.scratch().join("kubeconfig");
+        let name = self.folder.file_name().unwrap_or_default().to_string_lossy();
+        let kubeconfig = self.lab.scratch().join(&format!("kubeconfig-{name}"));
         fs_err::copy(self.folder.join("auth/kubeconfig"), &kubeconfig)?;
         Kubectl::new(&kubeconfig, Some(self.lab.network().holder()))
     }
@@ -136,6 +166,11 @@ impl Harbour {
         vcenter.control("POST", "/inventory/apply", &part)?;
         vcenter.control("POST", &format!("/vms/{datacenter}/vm/{name}/power"), &json!({"state": "on"}))?;
         Ok(())
+    }
+
+    /// Switches a virtual machine on, wherever it is.
+    pub fn power_on(&self, name: &str) -> anyhow::Result<()> {
+        self.act(name, "power", &json!({"state": "on"}))
     }
 
     /// Switches a virtual machine off, wherever it is.
@@ -163,6 +198,11 @@ impl Harbour {
     pub fn failures(&self) -> Vec<String> {
         self.hypervisors.iter().flat_map(Hypervisor::failures).collect()
     }
+}
+
+/// The virtual addresses of a cluster: API, ingress.
+fn vips(number: u8) -> [Ipv4Addr; 2] {
+    [0, 1].map(|offset| Ipv4Addr::new(10, 77, 0, FIRST_VIP + 2 * number + offset))
 }
 
 /// The name of a site's vCenter.
@@ -215,8 +255,9 @@ fn estate(site: &str) -> Value {
     })
 }
 
-fn install_config(wish: &Wish<'_>, vcenters: &[Arc<VCenter>]) -> String {
+fn install_config(wish: &Wish<'_>, number: u8, vcenters: &[Arc<VCenter>]) -> String {
     let Wish { name, sites, control_plane, compute } = wish;
+    let [api, ingress] = vips(number);
     let mut servers = Vec::new();
     let mut domains = Vec::new();
     for (site, vcenter) in sites.iter().zip(vcenters) {
@@ -242,9 +283,12 @@ fn install_config(wish: &Wish<'_>, vcenters: &[Arc<VCenter>]) -> String {
         },
         "controlPlane": {"name": "master", "replicas": control_plane},
         "compute": [{"name": "worker", "replicas": compute}],
-        "networking": {"machineNetwork": [{"cidr": NETWORK}]},
+        "networking": {
+            "machineNetwork": [{"cidr": NETWORK}],
+            "clusterNetwork": [{"cidr": pods::NETWORK, "hostPrefix": 23}],
+        },
         "platform": {"vsphere": {
-            "apiVIPs": [API_VIP], "ingressVIPs": [INGRESS_VIP], "vcenters": servers, "failureDomains": domains,
+            "apiVIPs": [api], "ingressVIPs": [ingress], "vcenters": servers, "failureDomains": domains,
         }},
     })
     .to_string()

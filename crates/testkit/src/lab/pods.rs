@@ -5,6 +5,9 @@ use serde_json::{Value, json};
 /// The image that [`manifests`] runs; it is on every disk.
 pub(super) const IMAGE: &str = "lab.example.com/pod-network:v1";
 
+/// The network of all pods.
+pub(super) const NETWORK: &str = "10.128.0.0/14";
+
 /// Every node's part of the pods' network is routed to the node: enough for a switch that all nodes are on.
 pub fn manifests() -> Vec<Value> {
     let name = "lab-pod-network";
@@ -36,7 +39,10 @@ pub fn manifests() -> Vec<Value> {
                             "name": "routes",
                             "image": IMAGE,
                             "imagePullPolicy": "Never",
-                            "env": [{"name": "THIS_NODE", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}],
+                            "env": [
+                                {"name": "THIS_NODE", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}},
+                                {"name": "POD_NETWORK", "value": NETWORK},
+                            ],
                             "securityContext": {"capabilities": {"add": ["NET_ADMIN"]}},
                             "volumeMounts": [{"name": "plugins", "mountPath": "/etc/cni/net.d"}],
                         }],

@@ -21,7 +21,7 @@ pub(super) const STORE: &str = "store";
 const COMPLETE: &str = ".complete";
 
 /// To be raised when the same files and programs are put together in another way.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 /// What the image is made of: the version of Debian, its packages, and our programs.
 const RELEASE: &str = "bookworm";
 const PACKAGES: &[&str] = &[
@@ -307,12 +307,15 @@ fn images() -> anyhow::Result<Vec<Image>> {
         .program(&peers::find("kube-proxy")?, "/usr/local/lib/kube-proxy")
         .text(&fs_err::read_to_string(scripts.join("kube-proxy"))?, "/usr/local/bin/kube-proxy")
         .of_root("/usr/sbin/nft")
-        .of_root("/usr/sbin/conntrack");
+        .of_root("/usr/sbin/conntrack")
+        // Without it nft writes `6` where kube-proxy said `tcp`: kube-proxy takes that for another service's, and removes it.
+        .of_root("/etc/protocols");
     images.push(with_shell(proxy, &root));
     let network = Image::new(pods::IMAGE, &["/usr/local/bin/pod-network"])
         .program(&peers::find("kubectl")?, "/usr/local/bin/kubectl")
         .text(&fs_err::read_to_string(scripts.join("pod-network"))?, "/usr/local/bin/pod-network")
-        .of_root("/usr/bin/ip");
+        .of_root("/usr/bin/ip")
+        .of_root("/usr/sbin/nft");
     images.push(with_shell(network, &root));
     let manager = "vsphere-cloud-controller-manager";
     let manager = Image::new(CLOUD_PROVIDER, &["/bin/vsphere-cloud-controller-manager"])

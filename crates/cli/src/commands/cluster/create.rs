@@ -55,9 +55,11 @@ pub(crate) fn run(args: &CreateCluster, printer: &Printer) -> anyhow::Result<Exi
         return Ok(Exit::Infrastructure);
     }
     let nothing = prospect.plan.is_empty();
+    let runs = |state: Option<&State>| matches!(state, Some(State::Power { on: true, .. }));
+    let machines_run = prospect.world.iter().any(|(_, sight)| runs(sight.state()));
     if !nothing
         && !skip_preflight
-        && let Some(exit) = preflight(&reach.dir, patience, &runtime, printer)?
+        && let Some(exit) = preflight(&reach.dir, patience, machines_run, &runtime, printer)?
     {
         runtime.block_on(project.close());
         return Ok(exit);
@@ -109,6 +111,7 @@ pub(crate) fn run(args: &CreateCluster, printer: &Printer) -> anyhow::Result<Exi
 fn preflight(
     dir: &Path,
     patience: Patience,
+    machines_run: bool,
     runtime: &Runtime,
     printer: &Printer,
 ) -> anyhow::Result<Option<Exit>> {
@@ -117,7 +120,7 @@ fn preflight(
         Err(error) => return files::refuse(error, printer).map(Some),
     };
     printer.say(&format!("{FAINT}looking at the vCenters{FAINT:#}\n"));
-    let options = preflight::Options { call: patience.call, ..preflight::Options::default() };
+    let options = preflight::Options { call: patience.call, machines_run, ..preflight::Options::default() };
     let report = runtime.block_on(preflight::examine(subject, options, preflight::network::ThisMachine));
     if printer.output == Output::Text {
         printer.say(&checks::text(&report, false));

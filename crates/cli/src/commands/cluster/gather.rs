@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use jiff::Timestamp;
 use slipway_lifecycle::cluster::{Project, Purpose};
-use slipway_lifecycle::gather::{Bundle, of_cluster, of_directory};
+use slipway_lifecycle::gather::{Bundle, has_cluster, of_cluster, of_directory};
 use slipway_lifecycle::wait::Subject;
 use slipway_providers::vsphere::kinds::State;
 use tokio::runtime::Runtime;
@@ -19,6 +19,16 @@ use crate::output::{GOOD, Printer, WARNING};
 pub(crate) fn run(args: &Gather, printer: &Printer) -> anyhow::Result<Exit> {
     let Gather { reach, file } = args;
     patience(reach)?;
+    if !has_cluster(&reach.dir) {
+        let message = format!("nothing of a cluster is in `{}`", reach.dir.display());
+        let hint = "name the directory it was made in with `--dir`";
+        if printer.output == Output::Json {
+            printer.json(&serde_json::json!({"error": {"message": message, "hint": hint}}))?;
+        }
+        printer.error(&anyhow::Error::msg(message));
+        printer.hint(hint);
+        return Ok(Exit::Other);
+    }
     let runtime = runtime()?;
     let now = Timestamp::now();
     let mut bundle = Bundle::default();
