@@ -20,6 +20,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::CustomResourceExt;
 
 pub use connection::{VSphereConnection, VSphereConnectionSpec, VSphereConnectionStatus};
+pub use schema::CHECK_CODES;
 pub use vdo_config::{VDOConfig, VDOConfigSpec};
 pub use vdo_status::VDOConfigStatus;
 

@@ -50,7 +50,7 @@ use self::facts::{DomainCounts, Facts, VCenterInfo};
 use self::judge::{config, nodes, server, storage, workloads};
 use self::observe::{Connection, Counter, Question};
 use self::report::{Finding, NodeState, Round, VCenterResult, Verdicts, in_order};
-use self::subject::{Subject, VCenter};
+use self::subject::{NoLogin, Subject, VCenter};
 use crate::preflight::{Clock, expiry, reason};
 
 /// How long leaving may take.
@@ -133,6 +133,9 @@ impl Context {
         for vcenter in &subject.vcenters {
             verdicts.add(Check::Credentials, server::credentials(vcenter));
             let Ok(login) = vcenter.login.clone() else {
+                if matches!(vcenter.login, Err(NoLogin::Refused(_))) {
+                    verdicts.add(Check::Connection, None);
+                }
                 unreached.insert(vcenter.server.clone());
                 continue;
             };

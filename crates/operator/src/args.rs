@@ -37,7 +37,7 @@ pub enum LogFormat {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Run the controllers of a cluster: connections to vCenters, drivers, certificates of nodes
+    /// Run the controllers of a cluster: connections to vCenters, drivers, health checks, certificates of nodes
     ///
     /// Copies wait for each other: the one that holds the lease acts.
     Run(Run),
@@ -198,7 +198,7 @@ pub struct Run {
     pub identity: Option<String>,
 
     /// Which controllers run
-    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Controller::Connections, Controller::Drivers])]
+    #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Controller::Connections, Controller::Drivers, Controller::Checks])]
     pub controllers: Vec<Controller>,
 
     /// Where the compatibility matrix comes from: `embedded`, a file, `configmap:NAME`, or an https URL
@@ -233,6 +233,8 @@ pub enum Controller {
     Connections,
     /// Installs and upgrades the drivers
     Drivers,
+    /// Looks after the health of vCenters and nodes
+    Checks,
     /// Approves certificates of nodes
     Csr,
 }

@@ -8,6 +8,7 @@
 //! | [`controller`] | the loop, and the pass |
 //! | [`fetch`](mod@fetch) | everything a pass needs to know |
 //! | [`choose`] | which version, with which connections |
+//! | [`checked`](mod@checked) | what the health checks mean for it |
 //! | [`upgrade`] | what comes next: install, hold, upgrade, roll back |
 //! | [`build`](mod@build) | objects |
 //! | [`apply`] | applying and deleting |
@@ -19,6 +20,7 @@
 
 pub mod apply;
 pub mod build;
+pub mod checked;
 pub mod choose;
 pub mod controller;
 pub mod fetch;

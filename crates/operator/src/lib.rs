@@ -6,6 +6,7 @@
 //! | [`run`] | the one place that puts everything together |
 //! | [`machine_config`] | hands machines their Ignition configurations, to those that know the word |
 //! | [`manager`] | the controllers of a cluster, under one lease |
+//! | [`checks`] | health checks of vCenters and nodes, again and again |
 //! | [`connections`] | whether vCenters can be used, and if not, why |
 //! | [`drivers`] | the cloud provider and the storage driver: installed, healthy, upgraded |
 //! | [`csr`] | which certificates nodes may have, and the controller that approves them |
@@ -20,6 +21,7 @@
 
 pub mod args;
 pub mod bootstrap;
+pub mod checks;
 pub mod conditions;
 pub mod connections;
 pub mod csr;

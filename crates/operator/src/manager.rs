@@ -9,7 +9,7 @@ use tokio::task::JoinSet;
 use crate::csr;
 use crate::lease::{self, Lock};
 use crate::metrics::Metrics;
-use crate::{connections, drivers};
+use crate::{checks, connections, drivers};
 
 /// How long controllers may take to end.
 const FAREWELL: Duration = Duration::from_secs(10);
@@ -24,6 +24,7 @@ pub struct Settings {
     pub lease: lease::Pace,
     pub connections: Option<connections::Pace>,
     pub drivers: Option<drivers::Settings>,
+    pub checks: Option<checks::Settings>,
     pub csr: Option<(csr::controller::Settings, csr::metrics::Metrics)>,
 }
 
@@ -45,7 +46,7 @@ pub async fn run(
     metrics: Metrics,
     mut stop: watch::Receiver<bool>,
 ) -> End {
-    let Settings { namespace, identity, lease, connections, drivers, csr } = settings;
+    let Settings { namespace, identity, lease, connections, drivers, checks, csr } = settings;
     let mut lock = Lock::new(client.clone(), &namespace, "slipway-operator", &identity, lease);
     tracing::info!(identity, "waiting for the lease");
     tokio::select! {
@@ -65,6 +66,13 @@ pub async fn run(
     }
     if let Some(settings) = drivers {
         controllers.spawn(drivers::run(client.clone(), settings, metrics.clone(), receiver.clone()));
+    }
+    if let Some(settings) = checks {
+        let (client, metrics, stop) = (client.clone(), metrics.clone(), receiver.clone());
+        controllers.spawn(async move {
+            checks::run(client, settings, metrics, stop).await;
+            Ok(())
+        });
     }
     if let Some((settings, counters)) = csr {
         let (client, stop) = (client.clone(), receiver.clone());

@@ -6,6 +6,8 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
+use crate::checks::Board;
+
 /// Of the controllers of connections and drivers.
 #[derive(Debug, Clone, Default)]
 pub struct Metrics {
@@ -15,6 +17,7 @@ pub struct Metrics {
     passes: Family<PassLabel, Counter>,
     drivers: Family<DriverLabels, Gauge>,
     nodes: Family<NodeLabel, Gauge>,
+    board: Board,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -63,7 +66,13 @@ impl Metrics {
         );
         registry.register("slipway_driver_condition", "Conditions of the drivers", metrics.drivers.clone());
         registry.register("slipway_nodes", "Nodes by what the drivers make of them", metrics.nodes.clone());
+        registry.register_collector(Box::new(metrics.board.clone()));
         metrics
+    }
+
+    /// The series of the health checks.
+    pub fn board(&self) -> &Board {
+        &self.board
     }
 
     pub(crate) fn leading(&self, leading: bool) {

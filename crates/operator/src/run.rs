@@ -35,7 +35,7 @@ use crate::machine_config::routes::{Demand, router};
 use crate::machine_config::source::Source;
 use crate::net::health::health_router;
 use crate::net::{self, Limits, Transport, tls};
-use crate::{connections, drivers, lease, log, manager, onprem};
+use crate::{checks, connections, drivers, lease, log, manager, onprem};
 
 /// Runs a command until it is done or told to end.
 pub fn run(args: Args) -> anyhow::Result<()> {
@@ -235,13 +235,25 @@ async fn operator(args: Run) -> anyhow::Result<()> {
         step: upgrade_patience.try_into().context("the patience with upgrades is negative")?,
         ..drivers::Pace::default()
     };
-    let drivers = drivers::Settings { namespace: namespace.clone(), matrix, keys: matrix_key, pace };
+    let drivers = drivers::Settings {
+        namespace: namespace.clone(),
+        matrix,
+        keys: matrix_key,
+        pace,
+        checked: has(Controller::Checks),
+    };
+    let checks = checks::Settings {
+        namespace: namespace.clone(),
+        options: slipway_lifecycle::check::Options::default(),
+        pace: checks::Pace::default(),
+    };
     let settings = manager::Settings {
         namespace,
         identity: identity.unwrap_or_else(own_name),
         lease: lease::Pace::default(),
         connections: has(Controller::Connections).then(connections::Pace::default),
         drivers: has(Controller::Drivers).then_some(drivers),
+        checks: has(Controller::Checks).then_some(checks),
         csr: csr.transpose()?,
     };
     let stop = on_signal()?;

@@ -18,6 +18,9 @@ pub const DEGRADED: &str = "Degraded";
 /// Of the drivers, and of each: a newer version may be installed.
 pub const UPGRADEABLE: &str = "Upgradeable";
 
+/// Of the health checks: the storage driver may be installed where it is not yet.
+pub const INSTALLABLE: &str = "Installable";
+
 /// The types of a connection, in the order they are found out.
 pub const OF_CONNECTION: [&str; 4] = [REACHABLE, AUTHENTICATED, AUTHORIZED, READY];
 /// The types of the drivers.

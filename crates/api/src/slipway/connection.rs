@@ -164,9 +164,11 @@ pub struct VSphereConnectionStatus {
     #[schemars(length(max = 100))]
     pub missing_privileges: Vec<MissingPrivileges>,
     /// When the connection was validated last.
+    #[serde(default)]
     #[schemars(schema_with = "schema::time")]
     pub last_validation: Option<Time>,
     /// When it will be validated next, if nothing changes before.
+    #[serde(default)]
     #[schemars(schema_with = "schema::time")]
     pub next_validation: Option<Time>,
 }

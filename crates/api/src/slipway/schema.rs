@@ -38,6 +38,50 @@ pub(super) fn time(_: &mut SchemaGenerator) -> Schema {
     json_schema!({"type": "string", "format": "date-time"})
 }
 
+/// The codes of the health checks. They never change; new ones are added.
+pub const CHECK_CODES: [&str; 30] = [
+    "connection",
+    "credentials",
+    "vcenter-version",
+    "certificate",
+    "clock",
+    "sessions",
+    "tasks",
+    "infra-config",
+    "datacenter-consistency",
+    "places",
+    "datastore",
+    "datastore-browse",
+    "storage-classes",
+    "storage-policy",
+    "permissions",
+    "zone-tags",
+    "host-groups",
+    "cluster-id",
+    "existing-driver",
+    "workloads",
+    "node-machine",
+    "node-provider-id",
+    "node-disk-uuid",
+    "node-hardware",
+    "node-host",
+    "node-volume-limit",
+    "node-latency",
+    "node-cluster",
+    "node-pool",
+    "node-change-tracking",
+];
+
+/// Some of the health checks.
+pub(super) fn check_codes(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({
+        "type": "array",
+        "maxItems": CHECK_CODES.len(),
+        "x-kubernetes-list-type": "set",
+        "items": {"type": "string", "enum": CHECK_CODES}
+    })
+}
+
 /// Makes a generated definition say what the API server should hear. A field that is null would count as given in
 /// rules, so null is refused. Formats of unsigned numbers are unknown to Kubernetes. Lines of
 /// doc comments become running text.

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;
 
+use super::schema;
 use super::vdo_status::VDOConfigStatus;
 
 /// Which drivers a cluster has, and how they are set up.
@@ -65,6 +66,28 @@ pub struct VDOConfigSpec {
     pub update_policy: Option<UpdatePolicy>,
     /// Where images come from, for sites without access to the public registries.
     pub images: Option<Images>,
+    /// Which health checks of vCenters and nodes are made, and count. Default: all.
+    pub checks: Option<Checks>,
+}
+
+/// Which health checks are made, and count.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Checks {
+    /// Whether checks are made: every hour, after a failure sooner, and when something they depend on changes.
+    #[serde(default = "yes")]
+    pub enabled: bool,
+    /// Codes of checks that are silent, such as `node-latency`: no condition, metric or event comes of them. `slipway check`
+    /// shows the codes. Default: none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(schema_with = "schema::check_codes")]
+    pub silenced: Vec<String>,
+}
+
+impl Default for Checks {
+    fn default() -> Self {
+        Checks { enabled: yes(), silenced: Vec::new() }
+    }
 }
 
 /// When drivers are upgraded without being asked: `latest`, to the newest version that fits; `lts`, to newer patches

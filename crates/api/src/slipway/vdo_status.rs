@@ -39,6 +39,75 @@ pub struct VDOConfigStatus {
     pub matrix: Option<MatrixStatus>,
     /// Version of Kubernetes that versions were chosen for.
     pub kubernetes_version: Option<String>,
+    /// What the health checks of vCenters and nodes found.
+    pub checks: Option<ChecksStatus>,
+}
+
+/// What the health checks found.
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ChecksStatus {
+    /// The generation that was looked at.
+    pub observed_generation: Option<i64>,
+    /// `Degraded`, `Upgradeable` and `Installable`: what the findings mean for the storage driver.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(schema_with = "schema::conditions")]
+    pub conditions: Vec<Condition>,
+    /// When the last round ended.
+    #[serde(default)]
+    #[schemars(schema_with = "schema::time")]
+    pub last_round: Option<Time>,
+    /// When the next one is due, unless something changes before.
+    #[serde(default)]
+    #[schemars(schema_with = "schema::time")]
+    pub next_round: Option<Time>,
+    /// Checks without a finding.
+    #[serde(default)]
+    pub passed: u32,
+    /// Findings of things that do not work.
+    #[serde(default)]
+    pub failures: u32,
+    /// What could not be found out.
+    #[serde(default)]
+    pub unknown: u32,
+    /// Findings of things that somebody should know about.
+    #[serde(default)]
+    pub warnings: u32,
+    /// Codes of the checks that fail.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 64))]
+    pub failing: Vec<String>,
+    /// What was found, the worst first of each vCenter; `slipway check` shows all of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 50))]
+    pub findings: Vec<CheckFinding>,
+}
+
+/// Something that a health check found.
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CheckFinding {
+    /// How it ended: `failure`, `unknown`, `warning` or `pending`.
+    pub outcome: String,
+    /// Code of the check.
+    pub check: String,
+    /// The vCenter, unless it is about the cluster itself.
+    pub vcenter: Option<String>,
+    /// What was looked at.
+    pub object: String,
+    /// How many nodes it is said about.
+    #[serde(default)]
+    pub nodes: u32,
+    /// Names of some of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 10))]
+    pub node_names: Vec<String>,
+    /// What was found.
+    pub message: String,
+    /// What to do about it.
+    pub remedy: Option<String>,
 }
 
 /// A driver.
@@ -76,9 +145,11 @@ pub struct Upgrade {
     /// The step it is at.
     pub step: String,
     /// When it started.
+    #[serde(default)]
     #[schemars(schema_with = "schema::time")]
     pub started: Option<Time>,
     /// When the step started; a step that takes too long is taken back.
+    #[serde(default)]
     #[schemars(schema_with = "schema::time")]
     pub step_started: Option<Time>,
 }
@@ -97,6 +168,7 @@ pub struct Rollback {
     /// Why, in words.
     pub message: String,
     /// When.
+    #[serde(default)]
     #[schemars(schema_with = "schema::time")]
     pub time: Option<Time>,
     /// The generation that wanted the version. A change of the VDOConfig is a new attempt.

@@ -103,6 +103,20 @@ fn cluster_rules() -> Vec<PolicyRule> {
             ..rule("certificates.k8s.io", &["signers"], &["approve"])
         },
         rule("machine.openshift.io", &["machines"], READ),
+        // What health checks look at.
+        rule("", &["nodes", "persistentvolumes", "persistentvolumeclaims", "pods"], &["list"]),
+        rule("storage.k8s.io", &["csinodes"], &["list"]),
+        // OpenShift's own logins and configuration of the storage driver, by their names.
+        PolicyRule {
+            resource_names: Some(
+                ["vmware-vsphere-cloud-credentials", "vsphere-csi-config-secret"].map(str::to_owned).into(),
+            ),
+            ..rule("", &["secrets"], &["get"])
+        },
+        PolicyRule {
+            resource_names: Some(vec!["cloud-provider-config".to_owned()]),
+            ..rule("", &["configmaps"], READ)
+        },
     ];
     rules.extend(cloud::cluster_rules());
     rules.extend(storage::rights::controller_rules(true));

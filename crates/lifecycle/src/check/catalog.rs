@@ -111,6 +111,10 @@ impl Check {
         self.names().0
     }
 
+    pub fn of_code(code: &str) -> Option<Self> {
+        Check::ALL.into_iter().find(|check| check.code() == code)
+    }
+
     /// The label `check` of its series.
     pub fn metric(self) -> &'static str {
         self.names().1
@@ -148,6 +152,22 @@ pub enum Reason {
 }
 
 impl Reason {
+    pub const ALL: [Reason; 13] = [
+        Reason::ExistingDriverFound,
+        Reason::OpenshiftApiError,
+        Reason::VsphereConnectionFailed,
+        Reason::VcenterApiError,
+        Reason::CheckDeprecatedVcenter,
+        Reason::CheckDeprecatedEsxiVersion,
+        Reason::CheckDeprecatedHwVersion,
+        Reason::BlockVolumeLimitError,
+        Reason::UsernameWithoutDomain,
+        Reason::UsernameWithNewLine,
+        Reason::PasswordWithNewLine,
+        Reason::InvalidCredentials,
+        Reason::Other,
+    ];
+
     pub fn as_str(self) -> &'static str {
         match self {
             Reason::ExistingDriverFound => "existing_driver_found",

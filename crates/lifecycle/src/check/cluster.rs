@@ -6,6 +6,7 @@ pub mod read;
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
+use slipway_assets::drivers::NodeMark;
 use uuid::Uuid;
 
 pub(super) use placing::bears_all;
@@ -114,7 +115,9 @@ pub struct Pod {
 
 impl Node {
     pub fn kind(&self) -> NodeKind {
-        let labelled = self.labels.get(PLATFORM_LABEL).is_some_and(|value| value == "vsphere");
+        let labelled = self.labels.get(PLATFORM_LABEL).is_some_and(|value| value == "vsphere")
+            // The operator has found its machine.
+            || self.labels.contains_key(NodeMark::Slipway.label());
         match self.provider_id.as_deref() {
             Some(id) if id.starts_with(PROVIDER) => NodeKind::VSphere,
             Some(id) if !id.is_empty() => {

@@ -22,6 +22,17 @@ pub enum Outcome {
     Pending,
 }
 
+impl Outcome {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Outcome::Failure => "failure",
+            Outcome::Unknown => "unknown",
+            Outcome::Warning => "warning",
+            Outcome::Pending => "pending",
+        }
+    }
+}
+
 /// What a finding means for the drivers of the cluster, the mildest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -257,6 +268,18 @@ impl Round {
             groups[at].nodes.push(node);
         }
         groups
+    }
+
+    /// The same as if these checks were never made.
+    #[must_use]
+    pub fn without(mut self, silenced: &BTreeSet<Check>) -> Self {
+        self.findings.retain(|finding| !silenced.contains(&finding.check));
+        self.looked.retain(|check, _| !silenced.contains(check));
+        for node in &mut self.nodes {
+            node.checks.retain(|check| !silenced.contains(check));
+            node.failed.retain(|check| !silenced.contains(check));
+        }
+        self
     }
 
     pub fn count(&self, outcome: Outcome) -> usize {

@@ -6,7 +6,8 @@ use std::time::Duration;
 use super::catalog::Check;
 use super::report::{Outcome, Round};
 
-const SHORTEST: Duration = Duration::from_mins(1);
+/// The pause after a first bad round.
+pub const SHORTEST: Duration = Duration::from_mins(1);
 const LONGEST: Duration = Duration::from_hours(1);
 
 /// The pause after a round: an hour when all is well, and else a minute that doubles up to an hour with each bad round
@@ -15,6 +16,11 @@ pub fn pause(round: &Round, bad: u32) -> Duration {
     if round.is_clear() {
         return LONGEST;
     }
+    pause_after_failure(bad)
+}
+
+/// The same for a round that could not be made at all.
+pub fn pause_after_failure(bad: u32) -> Duration {
     SHORTEST.saturating_mul(2_u32.saturating_pow(bad)).min(LONGEST)
 }
 

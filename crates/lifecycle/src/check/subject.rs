@@ -28,10 +28,18 @@ pub struct VCenter {
     pub server: String,
     pub port: u16,
     pub trust: Trust,
-    /// Why not, where there is no way to log in.
-    pub login: Result<Login, String>,
+    pub login: Result<Login, NoLogin>,
     /// Objects the user must be able to reach, by their paths.
     pub resources: Vec<String>,
+}
+
+/// Why nobody logs in to a vCenter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum NoLogin {
+    /// There is no user, or no password.
+    Missing(String),
+    /// It was tried a moment ago; each further attempt counts towards locking the account.
+    Refused(String),
 }
 
 /// A failure domain.
@@ -103,7 +111,10 @@ impl Subject {
                 server: vcenter.server.to_string(),
                 port: vcenter.port.get(),
                 trust: Trust::of(&vcenter.tls),
-                login: logins.get(position).cloned().ok_or_else(|| "no user and password".to_owned()),
+                login: logins
+                    .get(position)
+                    .cloned()
+                    .ok_or_else(|| NoLogin::Missing("no user and password".to_owned())),
                 resources: Vec::new(),
             })
             .collect();

@@ -6,7 +6,7 @@ use kube::api::ListParams;
 use kube::{Api, Client};
 use serde::Serialize;
 use slipway_api::slipway::condition::{AVAILABLE, DEGRADED, PROGRESSING, READY};
-use slipway_api::slipway::vdo_status::{DriverStatus, Failure, MatrixStatus, NodeCounts};
+use slipway_api::slipway::vdo_status::{ChecksStatus, DriverStatus, Failure, MatrixStatus, NodeCounts};
 use slipway_api::slipway::{VDO_CONFIG_NAME, VDOConfig, VSphereConnection};
 use slipway_assets::drivers::operator::{NAME, NAMESPACE};
 
@@ -21,6 +21,7 @@ pub struct Status {
     pub drivers: Vec<Driver>,
     pub connections: Vec<Connection>,
     pub nodes: Option<NodeCounts>,
+    pub checks: Option<ChecksStatus>,
     pub failures: Vec<Failure>,
     pub matrix: Option<MatrixStatus>,
     pub kubernetes_version: Option<String>,
@@ -117,6 +118,7 @@ fn of(
         drivers: drivers.collect(),
         connections: connections.into_iter().map(connection).collect(),
         nodes: status.nodes,
+        checks: status.checks,
         failures: status.failures,
         matrix: status.matrix,
         kubernetes_version: status.kubernetes_version,

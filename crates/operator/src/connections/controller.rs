@@ -165,7 +165,7 @@ pub async fn run(
 }
 
 /// The version of an object, if it exists.
-fn version<K>(store: &Store<PartialObjectMeta<K>>, namespace: &str, name: &str) -> Option<String>
+pub(crate) fn version<K>(store: &Store<PartialObjectMeta<K>>, namespace: &str, name: &str) -> Option<String>
 where
     K: Resource<DynamicType = ()> + Clone + 'static,
     PartialObjectMeta<K>: Resource<DynamicType = ()>,

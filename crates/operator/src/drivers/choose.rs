@@ -10,7 +10,7 @@ use slipway_assets::drivers::Connection;
 use slipway_assets::drivers::settings::policy;
 use slipway_config::matrix::{Driver, Environment, Matrix, Policy, Release, choose};
 
-use crate::conditions::{find, holds};
+use crate::conditions::{Holds, find, holds};
 use crate::connections::problem::Problem;
 
 /// A connection as the API server has it, with its login.
@@ -80,6 +80,18 @@ pub struct Wish {
     pub automatic: bool,
     pub connections: Vec<Connection>,
     pub failures: Vec<Failure>,
+    /// Why it waits, though nothing is wrong with the driver: its upgrade, and its first installation.
+    pub upgrade: Option<Held>,
+    pub install: Option<Held>,
+}
+
+/// Why something waits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Held {
+    /// It must not be, or nobody knows yet.
+    pub holds: Holds,
+    pub reason: &'static str,
+    pub message: String,
 }
 
 /// How a driver is set up, whichever it is.

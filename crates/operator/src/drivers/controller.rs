@@ -29,6 +29,7 @@ use tokio::time::{Instant, timeout};
 
 use super::apply::{Ledger, label};
 use super::build::{Site, build, mark_redeployed, upto};
+use super::checked::{Checked, checked};
 use super::choose::{Known, Wish, failure, setup, wish};
 use super::fetch::{Facts, FetchError, fetch};
 use super::health::{Workload, places};
@@ -80,6 +81,8 @@ pub struct Settings {
     pub matrix: Place,
     pub keys: Vec<PublicKey>,
     pub pace: Pace,
+    /// Whether somebody makes health checks, whose results are waited for.
+    pub checked: bool,
 }
 
 /// Runs until it is told to end.
@@ -89,7 +92,7 @@ pub async fn run(
     metrics: Metrics,
     mut stop: watch::Receiver<bool>,
 ) -> Result<(), String> {
-    let Settings { namespace, matrix, keys, pace } = settings;
+    let Settings { namespace, matrix, keys, pace, checked } = settings;
     let changed = Arc::new(Notify::new());
     let moved = Arc::new(Notify::new());
     let mut watches = JoinSet::new();
@@ -121,6 +124,7 @@ pub async fn run(
         client,
         namespace,
         pace,
+        checked,
         metrics,
         recorder,
         library,
@@ -183,6 +187,7 @@ struct Keeper {
     client: Client,
     namespace: String,
     pace: Pace,
+    checked: bool,
     metrics: Metrics,
     recorder: Recorder,
     library: Library,
@@ -259,6 +264,8 @@ impl Keeper {
             kubernetes_version: Some(facts.kubernetes.to_string()),
             cloud_provider: cloud,
             storage_provider: storage,
+            // Somebody else writes it.
+            checks: before.checks.clone(),
         };
         if status != before {
             self.write(&status).await?;
@@ -310,15 +317,16 @@ impl Keeper {
         let labelled =
             workloads.iter().filter(|live| live.ours).filter_map(|live| live.version.clone()).min();
         let (matrix, settled) = (self.library.matrix(), self.library.is_settled());
-        let mut wish = wish(
-            driver,
-            &config.spec,
-            &facts.connections,
-            matrix,
-            settled,
-            facts.kubernetes,
-            deployed.or(labelled),
-        );
+        let there = deployed.or(labelled);
+        let mut wish =
+            wish(driver, &config.spec, &facts.connections, matrix, settled, facts.kubernetes, there.clone());
+        let Checked { failures, upgrade, install } = checked(driver, config, self.checked);
+        wish.failures.extend(failures);
+        wish.upgrade = upgrade;
+        wish.install = install.filter(|_| there.is_none());
+        if wish.install.is_some() {
+            wish.version = None;
+        }
         let adopt = config.metadata.annotations.as_ref().is_some_and(|all| all.contains_key(ADOPT));
         if let Some(foreign) = workloads.iter().find(|live| !live.ours).filter(|_| !adopt) {
             let message = format!(
@@ -331,7 +339,9 @@ impl Keeper {
             wish.version = None;
             wish.connections.clear();
         }
-        let obstacles: Vec<String> = wish.failures.iter().map(|failure| failure.message.clone()).collect();
+        let held = wish.upgrade.iter().map(|held| held.message.clone());
+        let obstacles: Vec<String> =
+            wish.failures.iter().map(|failure| failure.message.clone()).chain(held).collect();
         let next = upgrade::next(&upgrade::Seen {
             wanted: wish.version.as_ref(),
             asked: wish.asked,
@@ -517,7 +527,7 @@ impl Keeper {
             "apiVersion": VDOConfig::api_version(&()),
             "kind": VDOConfig::kind(&()),
             "metadata": {"name": VDO_CONFIG_NAME},
-            "status": status,
+            "status": VDOConfigStatus { checks: None, ..status.clone() },
         });
         let patch = Patch::Apply(&patch);
         let parameters = PatchParams::apply(MANAGER).force();

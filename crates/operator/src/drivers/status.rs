@@ -7,6 +7,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use slipway_api::slipway::condition::{AVAILABLE, DEGRADED, PROGRESSING, UPGRADEABLE};
 use slipway_api::slipway::vdo_status::{DriverStatus, Failure};
 use slipway_config::matrix::Driver;
+use slipway_lifecycle::check::catalog::Reason;
 
 use super::choose::{Wish, failure};
 use super::health::{Place, Workload};
@@ -119,6 +120,11 @@ fn progressing(seen: &Seen<'_>, down: &[String], rolling: &[String]) -> Verdict 
         let message = format!("from {} to {}, at {}", upgrade.from, upgrade.to, upgrade.step);
         return Verdict::new(PROGRESSING, true, "Upgrading", message);
     }
+    if let Some(held) = &seen.wish.install {
+        let waits = held.holds == Holds::Unknown;
+        let reason = if waits { held.reason } else { "InstallationBlocked" };
+        return Verdict::new(PROGRESSING, waits, reason, held.message.clone());
+    }
     let Some(version) = seen.next.plan.version() else {
         return Verdict::new(PROGRESSING, false, "NothingToDo", "no version can be installed now");
     };
@@ -154,6 +160,9 @@ fn upgradeable(seen: &Seen<'_>, failures: &[Failure], well: bool) -> Verdict {
     }
     if let Some(first) = failures.first() {
         return no(word(&first.reason), words(failures));
+    }
+    if let Some(held) = &seen.wish.upgrade {
+        return Verdict::new(UPGRADEABLE, held.holds, held.reason, held.message.clone());
     }
     if !well {
         return no("NotHealthy", "not every part of it is well".to_owned());
@@ -206,7 +215,8 @@ fn word(reason: &str) -> &'static str {
         "NotInMatrix",
         "Unwritable",
     ];
-    WORDS.into_iter().find(|word| *word == reason).unwrap_or("Failed")
+    let found = Reason::ALL.iter().map(|reason| reason.as_str());
+    WORDS.into_iter().chain(found).find(|word| *word == reason).unwrap_or("Failed")
 }
 
 /// The conditions of all drivers together.
@@ -238,7 +248,10 @@ pub fn together(
                 Verdict::new(about, Holds::Unknown, "NoDriver", "no driver is wanted")
             }
             ([], []) => Verdict::new(about, good == "True", "AsExpected", "both are as they should be"),
-            ([], unknown) => Verdict::new(about, Holds::Unknown, "OwnedByRelease", message(unknown)),
+            ([], unknown) => {
+                let reason = unknown.first().map_or("Failed", |(_, one)| known_reason(&one.reason));
+                Verdict::new(about, Holds::Unknown, reason, message(unknown))
+            }
             (bad, _) => {
                 let reason = bad.first().map_or("Failed", |(_, one)| known_reason(&one.reason));
                 Verdict::new(about, good != "True", reason, message(bad))
@@ -249,8 +262,19 @@ pub fn together(
 }
 
 /// Reasons that conditions of a driver have, or else the word itself.
-fn known_reason(reason: &str) -> &'static str {
-    const OWN: [&str; 7] =
-        ["NotServing", "Installing", "RollingOut", "Upgrading", "NotAutomatic", "NothingToDo", "NotHealthy"];
+pub(super) fn known_reason(reason: &str) -> &'static str {
+    const OWN: [&str; 11] = [
+        "NotServing",
+        "Installing",
+        "RollingOut",
+        "Upgrading",
+        "NotAutomatic",
+        "NothingToDo",
+        "NotHealthy",
+        "OwnedByRelease",
+        "InstallationBlocked",
+        "Checking",
+        "NotChecked",
+    ];
     OWN.into_iter().find(|word| *word == reason).unwrap_or_else(|| word(reason))
 }

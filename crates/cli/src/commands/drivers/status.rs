@@ -82,6 +82,18 @@ pub(super) fn text(status: &Status) -> String {
             }
         }
     }
+    if let Some(checks) = &status.checks {
+        text.push_str(&format!(
+            "\n{HEADING}checks{HEADING:#}\n  {} failures, {} unknown, {} warnings, {} passed\n",
+            checks.failures, checks.unknown, checks.warnings, checks.passed
+        ));
+        for finding in checks.findings.iter().filter(|finding| finding.outcome == "failure") {
+            text.push_str(&format!(
+                "  {ERROR}{}{ERROR:#} {}: {}\n",
+                finding.check, finding.object, finding.message
+            ));
+        }
+    }
     if !status.failures.is_empty() {
         text.push_str(&format!("\n{HEADING}what is wrong{HEADING:#}\n"));
         for failure in &status.failures {

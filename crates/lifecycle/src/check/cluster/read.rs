@@ -17,8 +17,8 @@ use thiserror::Error;
 use super::{Cluster, DRIVER, Driver, NodeKind, Pod};
 use crate::check::subject::Subject;
 
-/// Objects per page.
-const PAGE: u32 = 500;
+/// Objects per page. A node has about twenty kilobytes.
+const PAGE: u32 = 200;
 /// For each call.
 const PATIENCE: Duration = Duration::from_mins(1);
 
@@ -44,15 +44,16 @@ pub async fn subject(client: &Client, operator_namespace: Option<&str>) -> Resul
 /// Everything the checks need to know of a cluster. What cannot be read is told, and is no reason to stop; only
 /// without nodes there is nothing to do.
 pub async fn cluster(client: &Client) -> Result<Cluster, Error> {
-    let nodes = list::<core::Node>(&Api::all(client.clone()), &ListParams::default(), "nodes").await?;
-    let mut cluster = Cluster { nodes: nodes.iter().map(objects::node).collect(), ..Cluster::default() };
     let all = ListParams::default();
-    let classes = list::<storage::StorageClass>(&Api::all(client.clone()), &all, "storage classes").await;
-    let classes = noted(&mut cluster, "storage classes", classes);
-    cluster.storage_classes = classes.iter().map(objects::class).collect();
-    let volumes = list::<core::PersistentVolume>(&Api::all(client.clone()), &all, "volumes").await;
-    let volumes = noted(&mut cluster, "volumes", volumes);
-    cluster.volumes = volumes.iter().filter_map(objects::volume).collect();
+    let nodes = Api::<core::Node>::all(client.clone());
+    let nodes = list_as(&nodes, &all, "nodes", |node| Some(objects::node(&node))).await?;
+    let mut cluster = Cluster { nodes, ..Cluster::default() };
+    let classes = Api::<storage::StorageClass>::all(client.clone());
+    let classes = list_as(&classes, &all, "storage classes", |class| Some(objects::class(&class))).await;
+    cluster.storage_classes = noted(&mut cluster, "storage classes", classes);
+    let volumes = Api::<core::PersistentVolume>::all(client.clone());
+    let volumes = list_as(&volumes, &all, "volumes", |volume| objects::volume(&volume)).await;
+    cluster.volumes = noted(&mut cluster, "volumes", volumes);
     cluster.driver = driver(client, &mut cluster).await;
     if cluster.nodes.iter().any(|node| matches!(node.kind(), NodeKind::Other { .. })) {
         cluster.pods = pods(client, &mut cluster).await;
@@ -67,8 +68,21 @@ fn noted<T>(cluster: &mut Cluster, what: &str, read: Result<Vec<T>, Error>) -> V
     })
 }
 
-/// All objects of a kind, page by page.
+/// All objects of a kind.
 async fn list<K>(api: &Api<K>, parameters: &ListParams, what: &str) -> Result<Vec<K>, Error>
+where
+    K: Resource + Clone + DeserializeOwned + Debug,
+{
+    list_as(api, parameters, what, Some).await
+}
+
+/// What is needed of all objects of a kind, page by page: thousands of whole objects would be tens of megabytes.
+async fn list_as<K, T>(
+    api: &Api<K>,
+    parameters: &ListParams,
+    what: &str,
+    keep: impl Fn(K) -> Option<T>,
+) -> Result<Vec<T>, Error>
 where
     K: Resource + Clone + DeserializeOwned + Debug,
 {
@@ -80,7 +94,7 @@ where
             Ok(Err(source)) => return Err(Error::Api { what: what.to_owned(), source: Box::new(source) }),
             Err(_) => return Err(Error::TooSlow { what: what.to_owned() }),
         };
-        objects.extend(page.items);
+        objects.extend(page.items.into_iter().filter_map(&keep));
         match page.metadata.continue_.filter(|token| !token.is_empty()) {
             Some(token) => parameters.continue_token = Some(token),
             None => return Ok(objects),
@@ -136,9 +150,8 @@ async fn pods(client: &Client, cluster: &mut Cluster) -> Vec<Pod> {
     let unfinished = ListParams::default().fields("status.phase!=Succeeded,status.phase!=Failed");
     for (namespace, claims) in &wanted {
         let api: Api<core::Pod> = Api::namespaced(client.clone(), namespace);
-        let found = list(&api, &unfinished, "pods").await;
-        let found = noted(cluster, "pods", found);
-        pods.extend(found.iter().filter_map(|pod| objects::pod(pod, claims)));
+        let found = list_as(&api, &unfinished, "pods", |pod| objects::pod(&pod, claims)).await;
+        pods.extend(noted(cluster, "pods", found));
     }
     pods
 }

@@ -9,7 +9,7 @@ use slipway_providers::vsphere::{Error, FaultKind};
 use super::super::catalog::{Check, Reason};
 use super::super::estate::Estate;
 use super::super::report::{Action, Finding, Verdicts};
-use super::super::subject::VCenter;
+use super::super::subject::{NoLogin, VCenter};
 use crate::preflight::{BREAKING_SECONDS, Clocks, NOTABLE_SECONDS, SOON_DAYS, numbers, reason};
 
 /// Below the first the storage driver does not work; below the second it will not soon.
@@ -61,7 +61,13 @@ pub(in crate::check) fn credentials(vcenter: &VCenter) -> Vec<Finding> {
     };
     let Login { user, password } = match &vcenter.login {
         Ok(login) => login,
-        Err(why) => {
+        Err(NoLogin::Refused(why)) => {
+            let message = format!("{why}; nothing else is known about this vCenter");
+            let finding = Finding::failure(Check::Connection, server, message).at(server);
+            let finding = finding.remedy("correct user and password, and see that the account is not locked");
+            return vec![finding.means(Action::BlockUpgradeOrDegrade, Reason::InvalidCredentials)];
+        }
+        Err(NoLogin::Missing(why)) => {
             let remedy = "give a user and a password for this vCenter";
             return vec![finding(why.clone(), Reason::OpenshiftApiError, remedy)];
         }

@@ -9,7 +9,7 @@ use slipway_operator::csr::approve::connect;
 use slipway_operator::drivers::matrix::Place;
 use slipway_operator::manager::{End, Settings};
 use slipway_operator::metrics::Metrics;
-use slipway_operator::{connections, drivers, lease, manager};
+use slipway_operator::{checks, connections, drivers, lease, manager};
 use slipway_testkit::control_plane::{Beside, ControlPlane, Options};
 use slipway_testkit::process::eventually;
 use slipway_testkit::vcenter::{ADMINISTRATOR, VCenter};
@@ -42,7 +42,8 @@ pub(super) fn inventory(name: &str, uuid: &str, address: &str) -> Value {
             "datastores": [{"name": "fast"}],
             "networks": [{"name": "net"}],
             "vms": [{"name": name, "cluster": "compute", "datastore": "fast", "power": "on", "hostname": name,
-                     "ips": [address], "uuid": uuid, "networks": ["net"]}],
+                     "ips": [address], "uuid": uuid, "networks": ["net"], "hardware_version": "vmx-19",
+                     "extra_config": {"disk.EnableUUID": "TRUE"}}],
         }],
     })
 }
@@ -68,6 +69,7 @@ pub(super) struct Estate {
     key: Secret,
     public: PublicKey,
     copies: u32,
+    pub(super) metrics: Metrics,
 }
 
 impl Estate {
@@ -80,7 +82,17 @@ impl Estate {
         let south = VCenter::start_beside(&inventory("south", SOUTH, "10.0.1.5"), &plane).unwrap();
         let (key, public) = draw().unwrap();
         let runtime = Runtime::new().unwrap();
-        let estate = Estate { plane, north, south, runtime, operator: None, key, public, copies: 0 };
+        let estate = Estate {
+            plane,
+            north,
+            south,
+            runtime,
+            operator: None,
+            key,
+            public,
+            copies: 0,
+            metrics: Metrics::default(),
+        };
         estate.credentials("north", ADMINISTRATOR);
         estate.credentials("south", ADMINISTRATOR);
         estate.connection("north", "127.0.0.1", &estate.north);
@@ -196,13 +208,23 @@ impl Estate {
                 matrix: Place::ConfigMap("matrix".to_owned()),
                 keys: vec![self.public.clone()],
                 pace: drivers::Pace { rest: Duration::from_secs(1), step, redeploy: Duration::from_mins(1) },
+                checked: true,
+            }),
+            checks: Some(checks::Settings {
+                namespace: NAMESPACE.to_owned(),
+                options: slipway_lifecycle::check::Options {
+                    proxy: slipway_providers::vsphere::Proxy::None,
+                    ..slipway_lifecycle::check::Options::default()
+                },
+                pace: checks::Pace { gather: Duration::from_millis(100), least: Duration::from_millis(200) },
             }),
             csr: None,
         };
         let (stop, stopped) = watch::channel(false);
+        let metrics = self.metrics.clone();
         let running = self.runtime.spawn(async move {
             let client = connect(Some(&kubeconfig), None).await.unwrap();
-            manager::run(client, settings, Metrics::default(), stopped).await
+            manager::run(client, settings, metrics, stopped).await
         });
         self.operator = Some((stop, running));
     }

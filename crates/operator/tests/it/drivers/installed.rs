@@ -10,6 +10,7 @@ use slipway_testkit::ccm;
 use slipway_testkit::process::eventually;
 use slipway_testkit::reader::Reader;
 
+use super::checked::checks_follow_the_cluster;
 use super::estate::{CONFIG, Estate, NORTH, PATIENCE, SOUTH, condition_of};
 
 fn pods_on(estate: &Estate, node: &str) -> Vec<String> {
@@ -87,6 +88,7 @@ fn five_lines_are_enough() {
     let answers = Reader::start("csi-reader").unwrap().read_all("csi", std::slice::from_ref(&text)).unwrap();
     assert!(answers[0].ok, "{}: {text}", answers[0].error);
 
+    checks_follow_the_cluster(&estate);
     drift_is_repaired(&estate);
     idle_is_silent(&estate);
     a_driver_that_is_not_wanted_goes(&estate);

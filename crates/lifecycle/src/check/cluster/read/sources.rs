@@ -15,7 +15,7 @@ use slipway_config::install_config::vsphere::RegionKind;
 use slipway_providers::vsphere::Trust;
 
 use super::{Error, PATIENCE, list};
-use crate::check::subject::{Declared, Domain, Source, Subject, VCenter, Zone, absolute};
+use crate::check::subject::{Declared, Domain, NoLogin, Source, Subject, VCenter, Zone, absolute};
 
 /// Where OpenShift keeps the cloud provider's configuration, unless Infrastructure says otherwise.
 const CLOUD_CONFIG: (&str, &str, &str) = ("openshift-config", "cloud-provider-config", "config");
@@ -193,18 +193,18 @@ fn fingerprint(text: &str) -> Option<Vec<u8>> {
     bytes.filter(|bytes| matches!(bytes.len(), 20 | 32))
 }
 
-fn login(keys: &BTreeMap<String, String>, server: &str) -> Result<Login, String> {
+fn login(keys: &BTreeMap<String, String>, server: &str) -> Result<Login, NoLogin> {
     let (namespace, name) = LOGINS[0];
     pair(keys, &format!("{server}.username"), &format!("{server}.password"), &format!("{namespace}/{name}"))
 }
 
 /// User and password under two keys of a Secret.
-fn pair(keys: &BTreeMap<String, String>, user: &str, password: &str, secret: &str) -> Result<Login, String> {
+fn pair(keys: &BTreeMap<String, String>, user: &str, password: &str, secret: &str) -> Result<Login, NoLogin> {
     let get = |key: &str| keys.get(key).filter(|value| !value.is_empty());
     let found = get(user).zip(get(password));
     found
         .map(|(user, password)| Login { user: user.clone(), password: SecretString::from(password.as_str()) })
-        .ok_or_else(|| format!("the Secret `{secret}` has no `{user}` and `{password}`"))
+        .ok_or_else(|| NoLogin::Missing(format!("the Secret `{secret}` has no `{user}` and `{password}`")))
 }
 
 fn domain(object: &Value) -> Domain {

@@ -1,0 +1,165 @@
+//! What a round depends on. When any of it changes, the next round is due at once.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use slipway_api::slipway::condition::{AUTHENTICATED, READY};
+use slipway_api::slipway::{VDOConfig, VSphereConnection};
+use slipway_lifecycle::check::subject::{NoLogin, Subject};
+
+use crate::conditions::find;
+use crate::drivers::ADOPT;
+use crate::drivers::nodes::NodeBrief;
+
+/// What a round depends on, in short.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Input {
+    pub config: ConfigInput,
+    pub connections: Vec<ConnectionInput>,
+    /// Versions of whatever else is read.
+    pub versions: Vec<Option<String>>,
+    /// All nodes in one number.
+    pub nodes: u64,
+}
+
+/// Of the VDOConfig.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ConfigInput {
+    uid: Option<String>,
+    generation: Option<i64>,
+    adopt: bool,
+    /// What findings mean depends on whether the storage driver is there.
+    deployed: Option<String>,
+}
+
+impl ConfigInput {
+    pub fn of(config: &VDOConfig) -> Self {
+        let status = config.status.as_ref().and_then(|status| status.storage_provider.as_ref());
+        ConfigInput {
+            uid: config.metadata.uid.clone(),
+            generation: config.metadata.generation,
+            adopt: adopts(config),
+            deployed: status.and_then(|status| status.deployed_version.clone()),
+        }
+    }
+}
+
+/// Drivers of others may be taken over, so they are no obstacle.
+pub fn adopts(config: &VDOConfig) -> bool {
+    config.metadata.annotations.as_ref().is_some_and(|all| all.contains_key(ADOPT))
+}
+
+/// Of a connection. That it works again is a reason to look again.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ConnectionInput {
+    name: Option<String>,
+    generation: Option<i64>,
+    ready: Option<(String, String)>,
+}
+
+impl ConnectionInput {
+    pub fn of(connection: &VSphereConnection) -> Self {
+        let conditions = connection.status.as_ref().map(|status| &*status.conditions).unwrap_or_default();
+        ConnectionInput {
+            name: connection.metadata.name.clone(),
+            generation: connection.metadata.generation,
+            ready: find(conditions, READY).map(|ready| (ready.status.clone(), ready.reason.clone())),
+        }
+    }
+}
+
+/// What the checks see of nodes. Heartbeats are none of it.
+pub fn nodes<'n>(nodes: impl IntoIterator<Item = &'n NodeBrief>) -> u64 {
+    // The order of nodes is that of a hash map: the sum does not depend on it.
+    nodes.into_iter().fold(0, |sum, node| {
+        let mut hasher = DefaultHasher::new();
+        node.metadata.name.hash(&mut hasher);
+        node.metadata.labels.hash(&mut hasher);
+        node.spec.provider_id.hash(&mut hasher);
+        node.status.node_info.system_uuid.hash(&mut hasher);
+        for taint in &node.spec.taints {
+            (&taint.key, &taint.effect).hash(&mut hasher);
+        }
+        sum.wrapping_add(hasher.finish())
+    })
+}
+
+/// Logins that were refused a moment ago are not tried again here: vCenters lock accounts, and whoever validates the
+/// connection tries in its own time.
+pub fn heed(subject: &mut Subject, connections: &[VSphereConnection]) {
+    for vcenter in &mut subject.vcenters {
+        let of = connections.iter().filter(|connection| connection.spec.server == vcenter.server);
+        let refused = of.filter_map(|connection| {
+            let status = connection.status.as_ref()?;
+            let found = find(&status.conditions, AUTHENTICATED)?;
+            let counted = matches!(found.reason.as_str(), "InvalidLogin" | "LoginRefused");
+            (counted && status.observed_generation == connection.metadata.generation)
+                .then(|| found.message.clone())
+        });
+        if let Some(why) = refused.last() {
+            vcenter.login = Err(NoLogin::Refused(why));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+    use slipway_lifecycle::check::subject::{NoLogin, Subject, VCenter};
+    use slipway_providers::vsphere::Trust;
+
+    use super::{heed, nodes};
+    use crate::drivers::nodes::NodeBrief;
+
+    fn node(name: &str, change: &Value) -> NodeBrief {
+        let mut node = json!({"metadata": {"name": name}, "spec": {"providerID": "vsphere://1"}});
+        for (key, value) in change.as_object().unwrap() {
+            node[key] = value.clone();
+        }
+        serde_json::from_value(node).unwrap()
+    }
+
+    #[test]
+    fn heartbeats_do_not_count_and_everything_else_does() {
+        let plain = json!({});
+        let before = nodes(&[node("a", &plain), node("b", &plain)]);
+        assert_eq!(before, nodes(&[node("b", &plain), node("a", &plain)]));
+        let beat = json!({"status": {"conditions": [{"type": "Ready", "status": "Unknown"}]}});
+        assert_eq!(before, nodes(&[node("a", &beat), node("b", &plain)]));
+        for change in [
+            json!({"spec": {"providerID": "vsphere://2"}}),
+            json!({"status": {"nodeInfo": {"systemUUID": "1"}}}),
+            json!({"metadata": {"name": "a", "labels": {"x": "y"}}}),
+            json!({"spec": {"providerID": "vsphere://1", "taints": [{"key": "x", "effect": "NoSchedule"}]}}),
+        ] {
+            assert_ne!(before, nodes(&[node("a", &change), node("b", &plain)]), "{change}");
+        }
+        assert_ne!(before, nodes(&[node("a", &plain)]));
+    }
+
+    #[test]
+    fn a_refused_login_is_not_tried_again() {
+        let login = slipway_assets::Login { user: "a@b".to_owned(), password: "c".into() };
+        let vcenter = |server: &str| VCenter {
+            server: server.to_owned(),
+            port: 443,
+            trust: Trust::System,
+            login: Ok(login.clone()),
+            resources: Vec::new(),
+        };
+        let mut subject =
+            Subject { vcenters: vec![vcenter("north"), vcenter("south")], ..Subject::default() };
+        let connection = json!({
+            "apiVersion": "slipway.dev/v1alpha1", "kind": "VSphereConnection",
+            "metadata": {"name": "south", "generation": 2},
+            "spec": {"server": "south", "credentialsSecret": {"name": "south"}},
+            "status": {"observedGeneration": 2, "conditions": [{
+                "type": "Authenticated", "status": "False", "reason": "InvalidLogin", "message": "wrong",
+                "lastTransitionTime": "2026-11-16T00:00:00Z",
+            }]},
+        });
+        heed(&mut subject, &[serde_json::from_value(connection).unwrap()]);
+        assert!(subject.vcenters[0].login.is_ok());
+        let refused = subject.vcenters[1].login.as_ref().err();
+        assert_eq!(refused, Some(&NoLogin::Refused("wrong".to_owned())));
+    }
+}
