@@ -65,6 +65,8 @@ pub enum Error {
     Missing { name: String },
     #[error("{0}")]
     Unsupported(String),
+    #[error("the objects of the drivers cannot be made")]
+    Drivers(#[from] drivers::DriverError),
 }
 
 /// The Ignition configurations, `auth/` and `metadata.json`, from the manifests as they are on disk.

@@ -1,19 +1,16 @@
 //! `cargo xtask demo --boot`: machines that really boot, until they are a cluster, and away again.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use serde_json::{Value, json};
 use slipway_testkit::kubectl::Kubectl;
-use slipway_testkit::lab::harbour::{Harbour, Programs, REGION, Wish, server};
+use slipway_testkit::lab::harbour::{Harbour, Programs, REGION, Wish};
 use slipway_testkit::lab::root::{GREETING, WEB};
 use slipway_testkit::lab::{Lab, Machine, root as lab_root};
 use slipway_testkit::peers::Peer;
 use slipway_testkit::process::eventually;
-use slipway_testkit::vcenter::{ADMINISTRATOR, VCenter};
 
 use super::inventories;
 use crate::command::{cargo, root, run as run_command};
@@ -59,8 +56,8 @@ pub(super) fn build() -> anyhow::Result<()> {
     Peer::named("vcsim")?.build()?;
     lab_root::build()?;
     // Together: each alone would be built with other features of what they share.
-    let packages = ["slipway-cli", "slipway-operator", "slipway-assets"].map(|name| ["--package", name]);
-    run_command(cargo(&["build", "--quiet", "--bins", "--examples"]).args(packages.as_flattened()))
+    let packages = ["slipway-cli", "slipway-operator"].map(|name| ["--package", name]);
+    run_command(cargo(&["build", "--quiet", "--bins"]).args(packages.as_flattened()))
 }
 
 fn program(name: &str) -> PathBuf {
@@ -117,8 +114,8 @@ fn acts(play: &Play, size: Size) -> anyhow::Result<()> {
     let before = vcenters(harbour)?;
     play.say(&format!("{} vCenters with nothing but a template, and a switch.", size.sites.len()));
     play.slipway(&["create", "manifests"])?;
-    add_cloud_provider(harbour, size)?;
-    play.say("The vSphere cloud controller manager is among the manifests. Make the cluster.");
+    want_cloud_provider_only(harbour)?;
+    play.say("The operator is among the manifests, and is to install the vSphere cloud controller manager. Make the cluster.");
     play.slipway(&["create", "cluster"])?;
     let kubectl = harbour.kubectl()?;
     let masters = usize::try_from(size.control_plane)?;
@@ -175,29 +172,14 @@ pub(super) fn vcenters(harbour: &Harbour) -> anyhow::Result<Vec<Vec<Value>>> {
     inventories(harbour.vcenters().iter().map(AsRef::as_ref))
 }
 
-/// As an administrator would add manifests of their own: the driver's objects as the operator makes them.
-pub(super) fn add_cloud_provider(harbour: &Harbour, size: Size) -> anyhow::Result<()> {
-    let vcenter = |(site, vcenter): (&&str, &std::sync::Arc<VCenter>)| {
-        json!({
-            "name": site, "server": server(site), "thumbprint": vcenter.thumbprint_sha1(),
-            "user": ADMINISTRATOR.0, "password": ADMINISTRATOR.1,
-        })
-    };
-    let vcenters: Vec<Value> = size.sites.iter().zip(harbour.vcenters()).map(vcenter).collect();
-    let wish = json!({"version": "1.34.0", "control_plane_nodes": size.control_plane, "vcenters": vcenters});
-    let mut maker = Command::new(program("examples/cloud_provider"));
-    let mut maker = maker.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
-    maker.stdin.take().context("nobody listens")?.write_all(wish.to_string().as_bytes())?;
-    let output = maker.wait_with_output()?;
-    if !output.status.success() {
-        bail!("the objects of the cloud provider were not made");
-    }
-    let objects: Vec<Value> = serde_json::from_slice(&output.stdout)?;
-    for (number, object) in objects.iter().enumerate() {
-        let file = format!("manifests/50_cloud-provider-{number:02}.yaml");
-        fs_err::write(harbour.folder().join(file), object.to_string())?;
-    }
-    Ok(())
+/// As an administrator would edit a manifest: the machines have no image of the storage driver, and tags say where they are.
+pub(super) fn want_cloud_provider_only(harbour: &Harbour) -> anyhow::Result<()> {
+    let topology = json!({"regionCategory": "openshift-region", "zoneCategory": "openshift-zone"});
+    let config = json!({
+        "apiVersion": "slipway.dev/v1alpha1", "kind": "VDOConfig", "metadata": {"name": "cluster"},
+        "spec": {"cloudProvider": {"topology": topology}},
+    });
+    Ok(fs_err::write(harbour.folder().join("manifests/41_vdoconfig-cluster.yaml"), config.to_string())?)
 }
 
 /// Nodes, once there are as many as wanted and all are Ready and initialised.

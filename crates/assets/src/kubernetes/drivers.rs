@@ -11,8 +11,8 @@ use slipway_config::install_config::vsphere;
 use slipway_config::net::{Cidr, Family};
 
 use super::payload;
+use crate::drivers::Connection;
 use crate::drivers::operator::{self, Placed};
-use crate::drivers::{Connection, DriverError};
 use crate::objects::named;
 use crate::vsphere::{REGION_CATEGORY, ZONE_CATEGORY};
 use crate::{Access, Cluster, Credentials, Error, Tree, names};
@@ -24,8 +24,7 @@ pub(super) fn add(cluster: &Cluster, tree: &mut Tree) -> Result<(), Error> {
         return Ok(());
     };
     let placed = Placed { image: Some(payload(cluster)?.image), ..Placed::default() };
-    let objects =
-        [operator::objects().map_err(unmade)?, operator::deployment(&placed).map_err(unmade)?].concat();
+    let objects = [operator::objects()?, operator::deployment(&placed)?].concat();
     // Its namespace is there on every platform.
     let is_there =
         |object: &Value| object["kind"] == "Namespace" && object["metadata"]["name"] == operator::NAMESPACE;
@@ -43,7 +42,7 @@ pub(super) fn add(cluster: &Cluster, tree: &mut Tree) -> Result<(), Error> {
             user: login.user.clone(),
             password: login.password.expose_secret().into(),
         };
-        for object in connection.objects().map_err(unmade)? {
+        for object in connection.objects()? {
             let access = if object["kind"] == "Secret" { Access::Owner } else { Access::Group };
             write(tree, 40, &object, access)?;
         }
@@ -118,8 +117,4 @@ fn write(tree: &mut Tree, number: u8, object: &Value, access: Access) -> Result<
     };
     let path = format!("manifests/{number}_{kind}-{}{place}.yaml", text("/metadata/name"));
     tree.yaml(path, object, access)
-}
-
-fn unmade(error: DriverError) -> Error {
-    Error::Manifest { path: "manifests/".to_owned(), reason: error.to_string() }
 }
