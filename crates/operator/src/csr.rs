@@ -13,6 +13,7 @@
 //! | [`refusal`] | every reason to say no |
 //! | [`approve`] | reading from a cluster and writing to it |
 //! | [`host`] | requests of a host that has no machine |
+//! | [`hosts`] | hosts that were confirmed once, for the renewals to come |
 //! | [`controller`] | the loop |
 //! | [`metrics`] | how often each verdict was given |
 
@@ -20,6 +21,7 @@ pub mod approve;
 pub mod cluster;
 pub mod controller;
 pub mod host;
+pub mod hosts;
 pub mod judge;
 pub mod metrics;
 pub mod pkcs10;

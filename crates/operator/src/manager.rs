@@ -59,6 +59,7 @@ pub async fn run(
     let mut controllers: JoinSet<Result<(), String>> = JoinSet::new();
     if let Some(pace) = connections {
         let (client, metrics, stop) = (client.clone(), metrics.clone(), receiver.clone());
+        let namespace = namespace.clone();
         controllers.spawn(async move {
             connections::run(client, namespace, pace, metrics, stop).await;
             Ok(())
@@ -75,9 +76,12 @@ pub async fn run(
         });
     }
     if let Some((settings, counters)) = csr {
-        let (client, stop) = (client.clone(), receiver.clone());
+        let (client, stop, namespace) = (client.clone(), receiver.clone(), namespace.clone());
         controllers.spawn(async move {
-            csr::controller::run(client, settings, counters, stop).await;
+            let (sender, roster) = watch::channel(settings.roster.borrow().clone());
+            let hosts = csr::hosts::follow(client.clone(), namespace, sender, stop.clone());
+            let settings = csr::controller::Settings { roster, ..settings };
+            tokio::join!(csr::controller::run(client, settings, counters, stop), hosts);
             Ok(())
         });
     }

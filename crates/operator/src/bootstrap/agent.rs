@@ -248,7 +248,7 @@ impl<P: Programs> Agent<P> {
         let own =
             targets.into_iter().filter_map(used_towards).filter(|address| !vips.contains(address)).collect();
         expected.push(machine(self.facts.bootstrap_name(), own));
-        Roster { named_alike: true, expected, held: admission::held(candidates, now) }
+        Roster { named_alike: true, expected, held: admission::held(candidates, now), ..Roster::default() }
     }
 
     /// Starts what runs beside the stages from now on: the approver of certificates, and the files that follow the machines.

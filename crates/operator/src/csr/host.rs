@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
+use jiff::Timestamp;
 use kube::Client;
 
 use super::approve::{AccessError, Judged, see};
@@ -45,6 +46,20 @@ impl Host {
             names: self.names.iter().cloned().chain([self.name.clone()]).collect(),
             addresses: self.addresses.iter().map(IpAddr::to_canonical).collect(),
             node: by_itself.then(|| self.name.clone()),
+            leaving: false,
+            held: None,
+        }
+    }
+
+    /// The machine it counts as once it is a node. No first certificate can be had with it.
+    pub(super) fn member(&self) -> Machine {
+        Machine {
+            name: format!("{}, confirmed by its administrator", self.name),
+            created: Timestamp::UNIX_EPOCH,
+            internal_names: BTreeSet::new(),
+            names: self.names.iter().cloned().chain([self.name.clone()]).collect(),
+            addresses: self.addresses.iter().map(IpAddr::to_canonical).collect(),
+            node: Some(self.name.clone()),
             leaving: false,
             held: None,
         }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::cluster::Machine;
+use super::host::Host;
 
 /// Knowledge of whoever made the machines.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -14,6 +15,8 @@ pub struct Roster {
     pub expected: Vec<Machine>,
     /// Machines that must wait, by name, and why.
     pub held: BTreeMap<String, String>,
+    /// Hosts that have no machine, as their administrator confirmed them.
+    pub hosts: Vec<Host>,
 }
 
 impl Roster {
@@ -55,6 +58,12 @@ impl Roster {
             }
             machine.held = self.held.get(&machine.name).cloned();
         }
+        for host in &self.hosts {
+            let is_machine = machines.iter().any(|machine| machine.node.as_deref() == Some(&host.name));
+            if nodes.contains(&host.name) && !is_machine {
+                machines.push(host.member());
+            }
+        }
         machines
     }
 }
@@ -63,7 +72,7 @@ impl Roster {
 mod tests {
     use std::collections::BTreeSet;
 
-    use super::Roster;
+    use super::{Host, Roster};
     use crate::csr::Machine;
 
     fn machine(name: &str, created: &str, addresses: &[&str]) -> Machine {
@@ -87,6 +96,7 @@ mod tests {
             named_alike: true,
             expected: vec![expected.clone(), machine("a-bootstrap", "2026-11-16T10:00:00Z", &["10.0.0.9"])],
             held: [("a-master-1".to_owned(), "b".to_owned())].into(),
+            ..Roster::default()
         };
         let objects = [
             machine("a-master-0", "2026-11-16T10:05:00Z", &["10.0.0.10"]),
@@ -102,6 +112,26 @@ mod tests {
         assert_eq!(all[1].node, None);
         assert_eq!(all[1].held.as_deref(), Some("b"));
         assert_eq!(all[2].node.as_deref(), Some("a-bootstrap"));
+    }
+
+    /// A confirmed host may renew what it has: nothing else, and only as long as it is a node without a machine.
+    #[test]
+    fn a_confirmed_host_stands_for_its_node_only() {
+        let host = Host {
+            name: "metal-0".to_owned(),
+            names: BTreeSet::new(),
+            addresses: ["10.0.0.50".parse().unwrap()].into(),
+        };
+        let roster = Roster { hosts: vec![host], ..Roster::default() };
+        let node = ["metal-0".to_owned()].into();
+        let all = roster.complete([], &node);
+        assert_eq!((all.len(), all[0].node.as_deref()), (1, Some("metal-0")));
+        assert!(all[0].internal_names.is_empty(), "no first certificate");
+        assert_eq!(all[0].names, ["metal-0".to_owned()].into());
+        assert_eq!(roster.complete([], &BTreeSet::new()), []);
+        let mut of_machine = machine("a-worker-0", "2026-11-16T10:05:00Z", &[]);
+        of_machine.node = Some("metal-0".to_owned());
+        assert_eq!(roster.complete([of_machine.clone()], &node), [of_machine]);
     }
 
     /// On OpenShift nothing is added to what Machines say.

@@ -10,6 +10,8 @@ use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair, SanType};
 use serde_json::{Value, json};
 use slipway_operator::csr::approve::connect;
 use slipway_operator::csr::controller::{Settings, run};
+use slipway_operator::csr::host::Host;
+use slipway_operator::csr::hosts;
 use slipway_operator::csr::metrics::Metrics;
 use slipway_operator::csr::{Bootstrapper, OPENSHIFT_BOOTSTRAPPER, Roster};
 use slipway_testkit::control_plane::{Beside, ControlPlane, Options};
@@ -104,7 +106,8 @@ pub(crate) fn events(plane: &ControlPlane, name: &str) -> Vec<String> {
 async fn approver(kubeconfig: &Path, stop: watch::Receiver<bool>) -> tokio::task::JoinHandle<()> {
     let client = connect(Some(kubeconfig), None).await.unwrap();
     let bootstrapper = Bootstrapper::of(OPENSHIFT_BOOTSTRAPPER).unwrap();
-    let (_, roster) = watch::channel(Roster::default());
+    let (sender, roster) = watch::channel(Roster::default());
+    tokio::spawn(hosts::follow(client.clone(), "default".to_owned(), sender, stop.clone()));
     let settings = Settings { bootstrapper, vips: vec!["10.0.0.2".parse().unwrap()], roster };
     tokio::spawn(run(client, settings, Metrics::default(), stop))
 }
@@ -122,7 +125,18 @@ async fn good_requests_become_certificates_and_bad_ones_stay() {
         kubectl.run(&["create", "clusterrolebinding", "ask", role, "--group=system:authenticated"]).unwrap();
         machine(&plane, "harbour-worker-0", "10.0.0.20", None);
         machine(&plane, "harbour-master-0", "10.0.0.10", Some("harbour-master-0"));
+        for name in ["metal-0", "metal-1"] {
+            let node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}});
+            kubectl.apply_value(&node).unwrap();
+        }
     });
+    let metal = Host {
+        name: "metal-0".to_owned(),
+        names: ["metal-0.example.com".to_owned()].into(),
+        addresses: ["10.0.0.50".parse().unwrap()].into(),
+    };
+    let admin = connect(Some(plane.kubeconfig()), None).await.unwrap();
+    hosts::remember(&admin, "default", &metal).await.unwrap();
     let (stop, stopped) = watch::channel(false);
     let task = approver(plane.kubeconfig(), stopped).await;
     tokio::task::block_in_place(|| {
@@ -131,7 +145,11 @@ async fn good_requests_become_certificates_and_bad_ones_stay() {
         ask(&plane, "first", CLIENT, OPENSHIFT_BOOTSTRAPPER, &bootstrapper, nodes(worker), &[]);
         ask(&plane, "renewal", CLIENT, master, &node, nodes(master), &[]);
         ask(&plane, "serving", SERVING, master, &node, nodes(master), &["harbour-master-0", "10.0.0.10"]);
-        for name in ["first", "renewal", "serving"] {
+        // Hosts without a machine renew what their administrator confirmed.
+        let (metal, other) = ("system:node:metal-0", "system:node:metal-1");
+        let confirmed = ["metal-0", "metal-0.example.com", "10.0.0.50"];
+        ask(&plane, "metal", SERVING, metal, &node, nodes(metal), &confirmed);
+        for name in ["first", "renewal", "serving", "metal"] {
             eventually("a certificate", PATIENCE, || {
                 Ok(request(&plane, name)["status"]["certificate"].as_str().map(|_| ()))
             })
@@ -139,6 +157,9 @@ async fn good_requests_become_certificates_and_bad_ones_stay() {
                 panic!("{name}: {error}: {}: {:?}", request(&plane, name)["status"], events(&plane, name))
             });
         }
+        ask(&plane, "metal-else", SERVING, metal, &node, nodes(metal), &["metal-0", "10.0.0.51"]);
+        ask(&plane, "metal-new", CLIENT, OPENSHIFT_BOOTSTRAPPER, &bootstrapper, nodes(metal), &[]);
+        ask(&plane, "unconfirmed", SERVING, other, &node, nodes(other), &["metal-1"]);
         ask(&plane, "vip", SERVING, master, &node, nodes(master), &["10.0.0.2"]);
         ask(&plane, "foreign", SERVING, master, &node, nodes(master), &["10.0.0.20"]);
         ask(&plane, "wildcard", SERVING, master, &node, nodes(master), &["*.example.com"]);
@@ -155,6 +176,9 @@ async fn good_requests_become_certificates_and_bad_ones_stay() {
             &[],
         );
         let refused = [
+            ("metal-else", "ForeignAddress"),
+            ("metal-new", "NodeExists"),
+            ("unconfirmed", "NodeWithoutMachine"),
             ("vip", "VirtualAddress"),
             ("foreign", "ForeignAddress"),
             ("wildcard", "Wildcard"),

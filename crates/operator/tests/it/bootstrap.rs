@@ -192,6 +192,7 @@ async fn one_by_one(plane: &ControlPlane, client: kube::Client) {
         named_alike: true,
         expected: ["harbour-x-master-0", "harbour-x-master-1"].map(machine).into(),
         held: [("harbour-x-master-1".to_owned(), "it is the turn of another".to_owned())].into(),
+        ..Roster::default()
     };
     let roster = watch::Sender::new(roster);
     let (stop, stopped) = watch::channel(false);

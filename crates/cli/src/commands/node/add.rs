@@ -7,9 +7,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use jiff::Timestamp;
+use slipway_assets::drivers::operator::NAMESPACE;
 use slipway_lifecycle::bare_metal;
 use slipway_operator::csr::approve::{Judged, approve, connect};
 use slipway_operator::csr::host::{Host, survey};
+use slipway_operator::csr::hosts;
 use slipway_operator::csr::{Bootstrapper, Signer, Verdict};
 
 use super::confirm::confirm;
@@ -118,6 +120,14 @@ async fn wait(
             }
             approve_one(client, judged, &ground.to_string(), printer).await?;
             served |= judged.csr.signer == Signer::Serving;
+        }
+        if served {
+            // Without the operator there is nobody who would renew it by these rules.
+            if let Err(error) = hosts::remember(client, NAMESPACE, host).await {
+                printer.warning(&format!(
+                    "{error}: renewals will have to be approved with slipway node approve"
+                ));
+            }
         }
         if served || (sight.is_node && quiet.elapsed() > QUIET) {
             printer.say(&format!("{GOOD}{name} is a node{GOOD:#}\n"));

@@ -1,0 +1,104 @@
+//! Hosts without a machine that their administrator confirmed. They are kept in a ConfigMap, so that the node can renew its
+//! certificates later: for the names and addresses that were confirmed, and no others.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::{Patch, PatchParams};
+use kube::runtime::watcher::{self, watcher};
+use kube::{Api, Client};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use tokio::sync::{Notify, watch};
+use tokio::task::JoinSet;
+
+use super::approve::{AccessError, call};
+use super::controller::keep;
+use super::host::Host;
+use super::roster::Roster;
+
+/// Where they are, in the operator's namespace.
+pub const CONFIG_MAP: &str = "slipway-bare-metal";
+
+/// A host, as its name's value has it.
+#[derive(Debug, Serialize, Deserialize)]
+struct Confirmed {
+    names: BTreeSet<String>,
+    addresses: BTreeSet<IpAddr>,
+}
+
+/// Writes a host down.
+pub async fn remember(client: &Client, namespace: &str, host: &Host) -> Result<(), AccessError> {
+    let confirmed = Confirmed { names: host.names.clone(), addresses: host.addresses.clone() };
+    let object = json!({
+        "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": CONFIG_MAP},
+        "data": {&host.name: json!(confirmed).to_string()},
+    });
+    let maps: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
+    // One manager for each host, so that none takes another's entry away.
+    let parameters = PatchParams::apply(&format!("slipway-node-{:.100}", host.name)).force();
+    let patch = Patch::Apply(&object);
+    let written = maps.patch(CONFIG_MAP, &parameters, &patch);
+    call(&format!("writing down the host `{}`", host.name), written).await.map(drop)
+}
+
+/// The hosts that are written down. What cannot be understood is nobody.
+pub fn read(map: &ConfigMap) -> Vec<Host> {
+    let host = |(name, text): (&String, &String)| {
+        let Confirmed { names, addresses } = serde_json::from_str(text).ok()?;
+        Some(Host { name: name.clone(), names, addresses })
+    };
+    map.data.iter().flatten().filter_map(host).collect()
+}
+
+/// Keeps a roster up to date with the hosts, until it is told to end.
+pub async fn follow(
+    client: Client,
+    namespace: String,
+    roster: watch::Sender<Roster>,
+    mut stop: watch::Receiver<bool>,
+) {
+    let changed = Arc::new(Notify::new());
+    let mut watches = JoinSet::new();
+    let only = watcher::Config::default().fields(&format!("metadata.name={CONFIG_MAP}"));
+    let maps: Api<ConfigMap> = Api::namespaced(client, &namespace);
+    let maps = keep(&mut watches, &changed, watcher(maps, only));
+    let work = async {
+        loop {
+            changed.notified().await;
+            let hosts: Vec<Host> = maps.state().iter().flat_map(|map| read(map)).collect();
+            roster.send_if_modified(|roster| {
+                let new = roster.hosts != hosts;
+                roster.hosts = hosts;
+                new
+            });
+        }
+    };
+    tokio::select! {
+        () = work => {}
+        _ = async { stop.wait_for(|stop| *stop).await.is_ok() } => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::ConfigMap;
+
+    use super::read;
+
+    #[test]
+    fn what_cannot_be_understood_is_nobody() {
+        let data = [
+            ("metal-0", r#"{"names": ["metal-0.example.com"], "addresses": ["10.0.0.50"]}"#),
+            ("metal-1", r#"{"names": [], "addresses": ["10.0.0"]}"#),
+            ("metal-2", "garbage"),
+        ];
+        let data = data.map(|(name, text)| (name.to_owned(), text.to_owned())).into();
+        let hosts = read(&ConfigMap { data: Some(data), ..ConfigMap::default() });
+        assert_eq!(hosts.len(), 1);
+        assert_eq!(hosts[0].name, "metal-0");
+        assert_eq!(hosts[0].addresses, ["10.0.0.50".parse().unwrap()].into());
+    }
+}
