@@ -1,6 +1,7 @@
 //! `cargo xtask demo`: the main job, from an install-config to machines on two vCenters and back.
 
 pub(crate) mod boot;
+pub(crate) mod drills;
 mod picture;
 
 use std::net::{IpAddr, Ipv4Addr};

@@ -41,6 +41,9 @@ enum Task {
         /// When something goes wrong, leave the machines running until this is ended
         #[arg(long)]
         keep: bool,
+        /// Instead, let everything go wrong that can, and see what is said about it
+        #[arg(long, conflicts_with_all = ["control_plane", "compute", "keep"])]
+        drills: bool,
     },
     /// Write the generated reference documentation and manual pages
     Docs {
@@ -127,7 +130,8 @@ fn main() -> anyhow::Result<()> {
         Task::Test => test::run(),
         Task::Demo { boot: true, .. } => boot::run(boot::LARGE, boot::AfterFailure::Remove),
         Task::Demo { picture, .. } => demo::run(picture.as_deref()),
-        Task::Lab { control_plane, compute, keep } => {
+        Task::Lab { drills: true, .. } => demo::drills::run(),
+        Task::Lab { control_plane, compute, keep, .. } => {
             let after = if keep { boot::AfterFailure::Keep } else { boot::AfterFailure::Remove };
             boot::run(boot::Size { control_plane, compute, ..boot::LARGE }, after)
         }

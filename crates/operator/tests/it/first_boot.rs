@@ -13,7 +13,7 @@ use slipway_testkit::process::{Process, eventually};
 
 use crate::served::{WORKER_TOKEN, ignition, tokens};
 
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_mins(1);
 const ALWAYS: [i32; 2] = [1975, 4096];
 
 /// What `assets` writes for new machines.

@@ -60,16 +60,19 @@ pub struct Harbour {
 
 impl Harbour {
     /// A place for one cluster.
-    pub fn build(wish: &Wish<'_>, programs: Programs) -> anyhow::Result<Self> {
-        let [only] = Self::build_all([wish.clone()], programs)?;
+    pub fn build(wish: &Wish<'_>, programs: &Programs) -> anyhow::Result<Self> {
+        let [only] = Self::build_all(std::array::from_ref(wish), programs)?;
         Ok(only)
     }
 
     /// Places for several clusters on the same switch and the same vCenters, which are those of the first.
-    pub fn build_all<const N: usize>(wishes: [Wish<'_>; N], programs: Programs) -> anyhow::Result<[Self; N]> {
+    pub fn build_all<const N: usize>(
+        wishes: &[Wish<'_>; N],
+        programs: &Programs,
+    ) -> anyhow::Result<[Self; N]> {
         let first = wishes.first().context("no cluster is wished for")?;
         let mut hosts = Hosts::default();
-        for (number, wish) in (0..).zip(&wishes) {
+        for (number, wish) in (0..).zip(wishes) {
             for name in ["api", "api-int"] {
                 hosts.insert(format!("{name}.{}.{DOMAIN}", wish.name), vips(number)[0].into());
             }
@@ -89,7 +92,7 @@ impl Harbour {
         let hypervisors: Vec<_> = vcenters.iter().map(|vcenter| Hypervisor::follow(&lab, vcenter)).collect();
         let hypervisors = Arc::new(hypervisors);
         let mut harbours = Vec::new();
-        for (number, wish) in (0..).zip(&wishes) {
+        for (number, wish) in (0..).zip(wishes) {
             let folder = lab.scratch().join(wish.name);
             fs_err::create_dir_all(folder.join("cni"))?;
             fs_err::write(folder.join("cni/lab.yaml"), pods::manifest_file())?;
