@@ -107,7 +107,7 @@ impl Drop for Run {
 
 fn prepare(harbour: &Harbour) -> anyhow::Result<()> {
     run_command(harbour.slipway(&["create", "manifests"]).stdout(Stdio::null()))?;
-    boot::add_cloud_provider(harbour, SIZE)
+    boot::want_cloud_provider_only(harbour)
 }
 
 fn machine(harbour: &Harbour, ending: &str) -> Option<Machine> {
