@@ -16,6 +16,13 @@ pub(crate) fn machine_config() -> anyhow::Result<()> {
     run(&mut cargo(&["bench", "--quiet", "--package", "slipway-operator", "--bench", "machine_config"]))
 }
 
+/// The operator's memory with three connections and two thousand nodes.
+pub(crate) fn operator() -> anyhow::Result<()> {
+    let arguments = ["test", "--quiet", "--release", "--package", "slipway-operator", "--test", "it", "--"];
+    let which = ["--exact", "--ignored", "--nocapture", "drivers::memory::bench"];
+    run(&mut cargo(&[&arguments[..], &which].concat()))
+}
+
 /// Calls and time of a round of checks, and a vCenter that is cut off in the middle of one.
 pub(crate) fn checks(nodes: &str) -> anyhow::Result<()> {
     for test in ["calls::bench", "outage::three_thousand_nodes_and_one_vcenter_cut_off"] {

@@ -109,6 +109,8 @@ enum Bench {
         #[arg(long, default_value = "100,1000,5000")]
         nodes: String,
     },
+    /// The operator's memory: three connections, 2,000 nodes
+    Operator,
     /// 500 machines that fetch their configuration at once
     MachineConfig,
     /// Machines on simulated vCenters, beside Cluster API's provider for vSphere
@@ -143,6 +145,7 @@ fn main() -> anyhow::Result<()> {
         Task::Bench(Bench::Assets) => bench::assets(),
         Task::Faults { seeds, seed } => faults::run(seeds, seed),
         Task::Bench(Bench::Checks { nodes }) => bench::checks(&nodes),
+        Task::Bench(Bench::Operator) => bench::operator(),
         Task::Bench(Bench::MachineConfig) => bench::machine_config(),
         Task::Bench(Bench::Vsphere { vcenters, alone }) => bench::vsphere::run(&vcenters, alone),
         Task::Golden => test::golden(),

@@ -9,10 +9,12 @@
 //! | [`object`] | an object of any kind |
 //! | [`privileges`] | what users of the drivers need in a vCenter |
 //! | [`signature`] | who vouches for a compatibility matrix |
+//! | `manifests` | the objects of a version that the matrix carries itself |
 //! | `pods` | what pods, roles and bindings are made of |
 
 pub mod cloud;
 pub mod connection;
+mod manifests;
 pub mod object;
 pub mod operator;
 mod pods;

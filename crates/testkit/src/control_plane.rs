@@ -52,8 +52,9 @@ pub struct Options {
 pub struct ControlPlane {
     // Ended in this order: clients before servers.
     others: Vec<Process>,
-    _api_server: Process,
+    api_server: Option<Process>,
     _etcd: Process,
+    etcd_port: u16,
     network: Option<PrivateNetwork>,
     authority: Authority,
     port: u16,
@@ -84,8 +85,9 @@ impl ControlPlane {
         })?;
         let mut plane = ControlPlane {
             others: Vec::new(),
-            _api_server: api_server,
+            api_server: Some(api_server),
             _etcd: etcd,
+            etcd_port,
             network,
             authority,
             port,
@@ -161,6 +163,18 @@ impl ControlPlane {
     /// The network it has for itself, if it was given one.
     pub fn network(&self) -> Option<&PrivateNetwork> {
         self.network.as_ref()
+    }
+
+    /// Ends the API server and starts it again, as an upgrade of it does. Whoever talks to it is cut off.
+    pub fn restart_api_server(&mut self) -> anyhow::Result<()> {
+        // The port is free only when the old one has ended.
+        drop(self.api_server.take());
+        let started =
+            start_api_server(&self.scratch, &self.authority, self.etcd_port, self.port, self.network_of())?;
+        let kubectl = &self.kubectl;
+        self.api_server.insert(started).wait_until(PATIENCE, || {
+            kubectl.run(&["get", "--raw", "/readyz"]).is_ok_and(|answer| answer == "ok")
+        })
     }
 
     pub(crate) fn network_of(&self) -> Option<u32> {
@@ -281,7 +295,11 @@ fn start_api_server(
         ["127.0.0.1", "10.96.0.1", "localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc"];
     let server = authority.issue("kube-apiserver", None, &names)?;
     let proxy = authority.issue("front-proxy-client", None, &[])?;
-    let (private, public) = key_pair()?;
+    // Tokens that were given out before a restart stay good.
+    let (private, public) = match fs_err::read_to_string(scratch.join("sa.key")) {
+        Ok(private) => (private, fs_err::read_to_string(scratch.join("sa.pub"))?),
+        Err(_) => key_pair()?,
+    };
     let file =
         |name: &str, content: &str| -> anyhow::Result<OsString> { Ok(scratch.write(name, content)?.into()) };
     file("ca.key", &authority.key())?;

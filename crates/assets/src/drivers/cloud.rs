@@ -8,8 +8,9 @@ use k8s_openapi::api::rbac::v1::PolicyRule;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use slipway_api::slipway::vdo_config::{CloudProvider, NodeAddresses};
 use slipway_config::driver_config::cloud;
-use slipway_config::matrix::Component;
+use slipway_config::matrix::{Component, Source};
 
+use super::manifests::{self, Patch, Purpose};
 use super::object::{Object, Objects};
 use super::pods::{
     cluster_role, cluster_role_binding, config_map_volume, container, env, nodes_with, pull_secrets,
@@ -33,7 +34,6 @@ const CONFIG_KEY: &str = "vsphere.conf";
 
 /// The objects of the cloud provider, in the order they are to be applied.
 pub fn objects(settings: &DriverSettings<'_>, spec: &CloudProvider) -> Result<Vec<Object>, DriverError> {
-    settings.line()?;
     settings.check_servers()?;
     let config = config(settings, spec).to_yaml();
     let mut files = map([(CONFIG_KEY, config.as_str())]);
@@ -44,6 +44,15 @@ pub fn objects(settings: &DriverSettings<'_>, spec: &CloudProvider) -> Result<Ve
     let hash = settings.hash(texts);
 
     let mut objects = Objects::new(settings.row);
+    if let Source::Manifests(text) = &settings.row.source {
+        objects.add(secret(within(NAMESPACE, SECRET), "Opaque", logins))?;
+        objects.add(config_map(within(NAMESPACE, CONFIG_MAP), files))?;
+        let workloads = &[("DaemonSet", DAEMON_SET)];
+        let own = &[("Secret", SECRET), ("ConfigMap", CONFIG_MAP)];
+        let patch = Patch { settings, namespace: NAMESPACE, hash, workloads, own, on: Purpose::Cloud };
+        manifests::add(text, &patch, &mut objects)?;
+        return Ok(objects.finish());
+    }
     objects.add(service_account(NAMESPACE, ACCOUNT))?;
     objects.add(cluster_role(CLUSTER_ROLE, cluster_rules()))?;
     objects.add(cluster_role_binding(CLUSTER_ROLE, CLUSTER_ROLE, NAMESPACE, ACCOUNT))?;

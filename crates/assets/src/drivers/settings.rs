@@ -5,11 +5,12 @@ use slipway_api::slipway::vdo_config::UpdatePolicy;
 use slipway_config::driver_config::{cloud, csi};
 use slipway_config::gcfg::WriteError;
 use slipway_config::install_config::vsphere::Tls;
-use slipway_config::matrix::{Component, Line, Policy, Row, Source};
+use slipway_config::matrix::{Component, Policy, Row, Source};
 use slipway_config::secret::Secret;
 use thiserror::Error;
 
 use super::connection::Connection;
+use super::manifests;
 
 /// How a node of a vCenter is told from others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,8 +61,8 @@ pub struct DriverSettings<'a> {
 pub enum DriverError {
     #[error("the connection `{name}` cannot be used: {problem}")]
     Connection { name: String, problem: &'static str },
-    #[error("{0} comes with manifests of its own, which this program does not make")]
-    NoLine(semver::Version),
+    #[error("the manifests of {version} cannot be used: {}", problems.join("; "))]
+    Manifests { version: semver::Version, problems: Vec<String> },
     #[error("the row of {version} names no image for `{}`", component.key())]
     NoImage { version: semver::Version, component: Component },
     #[error(
@@ -79,13 +80,6 @@ pub enum DriverError {
 }
 
 impl DriverSettings<'_> {
-    pub(super) fn line(&self) -> Result<Line, DriverError> {
-        match &self.row.source {
-            Source::Line { line, .. } => Ok(*line),
-            Source::Manifests(_) => Err(DriverError::NoLine(self.row.version.clone())),
-        }
-    }
-
     /// An image, from the registry that is wanted.
     pub(super) fn image(&self, component: Component) -> Result<String, DriverError> {
         let missing = || DriverError::NoImage { version: self.row.version.clone(), component };
@@ -94,7 +88,11 @@ impl DriverSettings<'_> {
                 let image = images.get(&component).ok_or_else(missing)?;
                 Ok(relocate(image.as_str(), self.registry))
             }
-            Source::Manifests(_) => Err(DriverError::NoLine(self.row.version.clone())),
+            // Containers have their images in the manifests; only the webhook is made here.
+            Source::Manifests(text) => {
+                let image = manifests::image_of(text, container_of(component)).ok_or_else(missing)?;
+                Ok(relocate(&image, self.registry))
+            }
         }
     }
 
@@ -126,6 +124,21 @@ impl DriverSettings<'_> {
     }
 }
 
+/// The container that a component is in the drivers' own manifests.
+fn container_of(component: Component) -> &'static str {
+    match component {
+        Component::Manager => "vsphere-cloud-controller-manager",
+        Component::Driver => "vsphere-csi-controller",
+        Component::Syncer => "vsphere-syncer",
+        Component::Attacher => "csi-attacher",
+        Component::Provisioner => "csi-provisioner",
+        Component::Resizer => "csi-resizer",
+        Component::Snapshotter => "csi-snapshotter",
+        Component::LivenessProbe => "liveness-probe",
+        Component::Registrar => "node-driver-registrar",
+    }
+}
+
 /// What an update policy means for the choice of a version.
 pub fn policy(written: Option<UpdatePolicy>) -> Policy {
     match written.unwrap_or_default() {
@@ -149,7 +162,9 @@ pub fn images(row: &Row, registry: Option<&str>) -> Vec<String> {
         Source::Line { images, .. } => {
             images.values().map(|image| relocate(image.as_str(), registry)).collect()
         }
-        Source::Manifests(_) => Vec::new(),
+        Source::Manifests(text) => {
+            manifests::images(text).iter().map(|image| relocate(image, registry)).collect()
+        }
     }
 }
 

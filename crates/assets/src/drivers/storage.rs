@@ -17,6 +17,7 @@ use slipway_config::driver_config::csi;
 use slipway_config::matrix::{Line, Source};
 
 use super::connection::Connection;
+use super::manifests::{self, Patch, Purpose};
 use super::object::{Object, Objects};
 use super::pods::selector;
 use super::settings::{DriverError, DriverSettings, NodeMark, WebhookCertificate, csi_vcenter};
@@ -55,7 +56,6 @@ pub struct StorageSettings<'a> {
 /// The objects of the storage driver, in the order they are to be applied.
 pub fn objects(settings: &StorageSettings<'_>) -> Result<Vec<Object>, DriverError> {
     let driver = settings.driver;
-    let line = driver.line()?;
     driver.check_servers()?;
     let config = config(settings);
     let problems = config.problems();
@@ -69,18 +69,25 @@ pub fn objects(settings: &StorageSettings<'_>) -> Result<Vec<Object>, DriverErro
     let features = features(settings);
     let texts = files.iter().chain(&features).map(|(key, text)| (key.as_str(), text.as_str()));
     let hash = driver.hash(texts);
-    let newer = line >= NEWER_FLAGS;
 
     let mut objects = Objects::new(driver.row);
     objects.add(namespace(NAMESPACE, privileged_pods()))?;
-    objects.add(csi_driver())?;
-    rights::add(settings.spec.snapshots.enabled, &mut objects)?;
-    objects.add(config_map(within(NAMESPACE, FEATURES), features))?;
-    objects.add(secret(within(NAMESPACE, CONFIG_SECRET), "Opaque", files))?;
-    objects.add(service())?;
-    objects.add(disruption_budget())?;
-    objects.add(controller::deployment(settings, newer, hash.clone())?)?;
-    objects.add(node::daemon_set(settings, hash)?)?;
+    match &driver.row.source {
+        Source::Line { line, .. } => {
+            objects.add(csi_driver())?;
+            rights::add(settings.spec.snapshots.enabled, &mut objects)?;
+            objects.add(config_map(within(NAMESPACE, FEATURES), features))?;
+            objects.add(secret(within(NAMESPACE, CONFIG_SECRET), "Opaque", files))?;
+            objects.add(service())?;
+            objects.add(disruption_budget())?;
+            objects.add(controller::deployment(settings, *line >= NEWER_FLAGS, hash.clone())?)?;
+            objects.add(node::daemon_set(settings, hash)?)?;
+        }
+        Source::Manifests(text) => {
+            objects.add(secret(within(NAMESPACE, CONFIG_SECRET), "Opaque", files))?;
+            manifests::add(text, &patch(settings, hash), &mut objects)?;
+        }
+    }
     if let Some(class) = &settings.spec.storage_class {
         objects.add(storage_class(class))?;
     }
@@ -89,6 +96,22 @@ pub fn objects(settings: &StorageSettings<'_>) -> Result<Vec<Object>, DriverErro
         webhook::add(driver, certificate, &mut objects)?;
     }
     Ok(objects.finish())
+}
+
+/// What is changed in objects that the matrix carries. The webhook is made here in any case, with its certificate.
+fn patch<'a>(settings: &'a StorageSettings<'_>, hash: String) -> Patch<'a> {
+    Patch {
+        settings: settings.driver,
+        namespace: NAMESPACE,
+        hash,
+        workloads: &[("Deployment", CONTROLLER), ("DaemonSet", NODE)],
+        own: &[("Secret", CONFIG_SECRET)],
+        on: Purpose::Storage {
+            node_mark: settings.node_mark,
+            kubelet_path: &settings.spec.kubelet_path,
+            volumes_per_node: settings.spec.max_volumes_per_node,
+        },
+    }
 }
 
 /// The driver's configuration. It has the passwords in it: it belongs into a Secret.

@@ -6,5 +6,6 @@ mod differences;
 mod estate;
 mod kinds;
 mod manager;
+mod manifests;
 mod objects;
 mod operator;

@@ -87,16 +87,15 @@ pub fn nodes<'n>(nodes: impl IntoIterator<Item = &'n NodeBrief>) -> u64 {
 /// connection tries in its own time.
 pub fn heed(subject: &mut Subject, connections: &[VSphereConnection]) {
     for vcenter in &mut subject.vcenters {
-        let of = connections.iter().filter(|connection| connection.spec.server == vcenter.server);
-        let refused = of.filter_map(|connection| {
-            let status = connection.status.as_ref()?;
-            let found = find(&status.conditions, AUTHENTICATED)?;
-            let counted = matches!(found.reason.as_str(), "InvalidLogin" | "LoginRefused");
-            (counted && status.observed_generation == connection.metadata.generation)
-                .then(|| found.message.clone())
-        });
-        if let Some(why) = refused.last() {
-            vcenter.login = Err(NoLogin::Refused(why));
+        // Of several connections to one vCenter the first is used.
+        let used = connections.iter().find(|connection| connection.spec.server == vcenter.server);
+        let Some((connection, status)) = used.and_then(|used| Some((used, used.status.as_ref()?))) else {
+            continue;
+        };
+        let Some(found) = find(&status.conditions, AUTHENTICATED) else { continue };
+        let counted = matches!(found.reason.as_str(), "InvalidLogin" | "LoginRefused");
+        if counted && status.observed_generation == connection.metadata.generation {
+            vcenter.login = Err(NoLogin::Refused(found.message.clone()));
         }
     }
 }

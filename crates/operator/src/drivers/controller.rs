@@ -430,7 +430,7 @@ impl Keeper {
             Err(error) => {
                 let reason = match &error {
                     DriverError::SameServer { .. } => "SameServer",
-                    DriverError::NoLine(_) => "NoManifests",
+                    DriverError::Manifests { .. } => "BadManifests",
                     DriverError::Unwritable(_) | DriverError::Json(_) => "Unwritable",
                     _ => "Refused",
                 };

@@ -203,7 +203,7 @@ fn word(reason: &str) -> &'static str {
         "NoFittingVersion",
         "Refused",
         "SameServer",
-        "NoManifests",
+        "BadManifests",
         "NotApplied",
         "NotPruned",
         "ForeignDriver",

@@ -4,6 +4,7 @@
 mod checked;
 mod estate;
 mod installed;
+mod memory;
 mod process;
 mod trouble;
 mod upgraded;

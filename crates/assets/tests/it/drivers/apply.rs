@@ -8,6 +8,7 @@ use slipway_config::matrix::Driver;
 use slipway_testkit::control_plane::{ControlPlane, Options};
 
 use super::estate::{Estate, connection};
+use super::manifests::own_manifests;
 
 /// Everything that can be set.
 fn cloud() -> CloudProvider {
@@ -57,6 +58,11 @@ fn every_object_is_accepted() {
             apply(&plane, &objects, &version);
         }
     }
+    // The same versions from the drivers' own manifests, over ours.
+    let own = own_manifests(&estate, Driver::CloudProvider, "1.36.0");
+    apply(&plane, &estate.cloud_of(&own, &cloud()).unwrap(), "cloud manifests");
+    let own = own_manifests(&estate, Driver::StorageProvider, "3.7.0");
+    apply(&plane, &estate.storage_of(&own, &storage()).unwrap(), "storage manifests");
     // With everything left out, over what was there.
     estate.connections.truncate(1);
     apply(&plane, &estate.cloud("1.36.0", &CloudProvider::default()).unwrap(), "1.36.0");

@@ -55,11 +55,19 @@ impl Estate {
     }
 
     pub(super) fn cloud(&self, version: &str, spec: &CloudProvider) -> Result<Vec<Object>, DriverError> {
-        cloud::objects(&self.settings(self.row(Driver::CloudProvider, version)), spec)
+        self.cloud_of(self.row(Driver::CloudProvider, version), spec)
+    }
+
+    pub(super) fn cloud_of(&self, row: &Row, spec: &CloudProvider) -> Result<Vec<Object>, DriverError> {
+        cloud::objects(&self.settings(row), spec)
     }
 
     pub(super) fn storage(&self, version: &str, spec: &StorageProvider) -> Result<Vec<Object>, DriverError> {
-        let driver = self.settings(self.row(Driver::StorageProvider, version));
+        self.storage_of(self.row(Driver::StorageProvider, version), spec)
+    }
+
+    pub(super) fn storage_of(&self, row: &Row, spec: &StorageProvider) -> Result<Vec<Object>, DriverError> {
+        let driver = self.settings(row);
         storage::objects(&StorageSettings {
             driver: &driver,
             spec,

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use slipway_assets::drivers::signature::{PublicKey, draw, sign};
 use slipway_config::secret::Secret;
+use slipway_lifecycle::drivers::status::{Status, status};
 use slipway_operator::csr::approve::connect;
 use slipway_operator::drivers::matrix::Place;
 use slipway_operator::manager::{End, Settings};
@@ -18,6 +19,8 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 pub(super) const PATIENCE: Duration = Duration::from_secs(90);
+/// Within this time whoever looks sees what is wrong.
+pub(super) const SOON: Duration = Duration::from_secs(10);
 pub(super) const NAMESPACE: &str = "slipway-system";
 pub(super) const NORTH: &str = "42166f45-6f10-6d46-4b2d-7f7e4f5b7a01";
 pub(super) const SOUTH: &str = "42166f45-6f10-6d46-4b2d-7f7e4f5b7a02";
@@ -207,7 +210,7 @@ impl Estate {
                 namespace: NAMESPACE.to_owned(),
                 matrix: Place::ConfigMap("matrix".to_owned()),
                 keys: vec![self.public.clone()],
-                pace: drivers::Pace { rest: Duration::from_secs(1), step, redeploy: Duration::from_mins(1) },
+                pace: drivers::Pace { rest: Duration::from_secs(1), step, redeploy: Duration::from_secs(2) },
                 checked: true,
             }),
             checks: Some(checks::Settings {
@@ -234,6 +237,14 @@ impl Estate {
         let (stop, running) = self.operator.take()?;
         stop.send(true).unwrap();
         Some(self.runtime.block_on(running).unwrap())
+    }
+
+    /// What `slipway drivers status` says.
+    pub(super) fn status(&self) -> Status {
+        self.runtime.block_on(async {
+            let client = connect(Some(self.plane.kubeconfig()), None).await.unwrap();
+            status(&client).await.unwrap()
+        })
     }
 
     /// Ends the operator as a power cut does.

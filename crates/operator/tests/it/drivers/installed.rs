@@ -90,8 +90,8 @@ fn five_lines_are_enough() {
 
     checks_follow_the_cluster(&estate);
     drift_is_repaired(&estate);
-    idle_is_silent(&estate);
     a_driver_that_is_not_wanted_goes(&estate);
+    the_release_owns_its_drivers(&estate);
     assert_eq!(estate.stop(), Some(End::Told));
     let lease = estate.get("lease", "slipway-system", "slipway-operator");
     assert_eq!(lease["spec"]["holderIdentity"], Value::Null, "given up at the end");
@@ -117,29 +117,6 @@ fn drift_is_repaired(estate: &Estate) {
     .unwrap();
 }
 
-/// With both connections valid no vCenter is asked anything before the next validation, twenty minutes later, and a
-/// validation is a dozen calls.
-fn idle_is_silent(estate: &Estate) {
-    estate.north.control("DELETE", "/requests", &Value::Null).unwrap();
-    estate.patch("vsphereconnection", "north", &json!({"spec": {"datacenters": null}}));
-    let generation =
-        estate.get("vsphereconnection", "slipway-system", "north")["metadata"]["generation"].clone();
-    eventually("another validation", PATIENCE, || {
-        let connection = estate.get("vsphereconnection", "slipway-system", "north");
-        Ok((connection["status"]["observedGeneration"] == generation).then_some(()))
-    })
-    .unwrap();
-    let ours = || {
-        let requests = estate.north.control("GET", "/requests", &Value::Null).unwrap();
-        let all = requests["requests"].as_array().unwrap().clone();
-        // The cloud controller manager is there as well; it holds sessions of its own.
-        let logins = all.iter().filter(|request| request["method"] == "Login").count();
-        (logins, all.len())
-    };
-    let (logins, calls) = ours();
-    assert!(logins >= 1 && calls <= 40, "{logins} logins, {calls} calls");
-}
-
 fn a_driver_that_is_not_wanted_goes(estate: &Estate) {
     estate.patch("vdo", "cluster", &json!({"spec": {"storageProvider": null}}));
     eventually("the storage driver is gone", PATIENCE, || {
@@ -156,4 +133,60 @@ fn a_driver_that_is_not_wanted_goes(estate: &Estate) {
     assert!(estate.get("daemonset", "kube-system", "vsphere-cloud-controller-manager")["spec"].is_object());
     let config = estate.wait_until("one driver left", |config| config["status"]["storageProvider"].is_null());
     assert_eq!(condition_of(&config["status"], "Available")["status"], "True");
+}
+
+/// On OpenShift the operator looks and says so, and changes nothing; it takes over what the release has given up.
+fn the_release_owns_its_drivers(estate: &Estate) {
+    let kinds = [
+        "openshift/infrastructures.config.openshift.io",
+        "openshift/clustercsidrivers.operator.openshift.io",
+    ];
+    estate.plane.install_definitions(&kinds).unwrap();
+    let set = || {
+        let set = estate.get("daemonset", "kube-system", "vsphere-cloud-controller-manager");
+        (set["metadata"]["uid"].clone(), set["metadata"]["generation"].clone())
+    };
+    let before = set();
+    let driver = |state: &str| {
+        json!({
+            "apiVersion": "operator.openshift.io/v1", "kind": "ClusterCSIDriver",
+            "metadata": {"name": "csi.vsphere.vmware.com"}, "spec": {"managementState": state},
+        })
+    };
+    estate.plane.kubectl().apply_value(&driver("Managed")).unwrap();
+    let infrastructure = json!({
+        "apiVersion": "config.openshift.io/v1", "kind": "Infrastructure", "metadata": {"name": "cluster"},
+        "spec": {"cloudConfig": {"name": ""}, "platformSpec": {"type": "VSphere"}},
+    });
+    estate.plane.kubectl().apply_value(&infrastructure).unwrap();
+    let status = json!({"status": {
+        "infrastructureName": "harbour-x7k2p", "platform": "VSphere", "platformStatus": {"type": "VSphere"},
+        "etcdDiscoveryDomain": "", "apiServerURL": "https://api:6443", "apiServerInternalURI": "https://api:6443",
+        "controlPlaneTopology": "HighlyAvailable", "infrastructureTopology": "HighlyAvailable", "cpuPartitioning": "None",
+    }});
+    let status = status.to_string();
+    let arguments =
+        ["patch", "infrastructure", "cluster", "--subresource=status", "--type=merge", "--patch", &status];
+    estate.plane.kubectl().run(&arguments).unwrap();
+    estate.patch(
+        "vdo",
+        "cluster",
+        &json!({"spec": {"storageProvider": {"topologyCategories": ["k8s-region", "k8s-zone"]}}}),
+    );
+    let config = estate.wait_until("both are the release's", |config| {
+        ["cloudProvider", "storageProvider"]
+            .iter()
+            .all(|driver| condition_of(&config["status"][driver], "Available")["reason"] == "OwnedByRelease")
+    });
+    assert_eq!(condition_of(&config["status"], "Available")["status"], "Unknown", "{:#}", config["status"]);
+    assert_eq!(config["status"]["connections"].as_array().unwrap().len(), 2, "connections are validated");
+    assert_eq!(set(), before, "nothing is changed");
+    assert!(estate.get("deployment", "vmware-system-csi", "vsphere-csi-controller").is_null());
+
+    estate.plane.kubectl().apply_value(&driver("Removed")).unwrap();
+    let config = estate.wait_until("the storage driver is ours", |config| {
+        config["status"]["storageProvider"]["deployedVersion"] == "3.7.0"
+    });
+    assert_eq!(condition_of(&config["status"]["cloudProvider"], "Available")["reason"], "OwnedByRelease");
+    assert_eq!(set(), before);
 }

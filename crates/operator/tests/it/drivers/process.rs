@@ -9,14 +9,14 @@ use slipway_testkit::process::eventually;
 
 use super::estate::{NAMESPACE, PATIENCE, install};
 
-struct Copy {
+pub(super) struct Copy {
     child: Child,
     port: u16,
     log: std::path::PathBuf,
 }
 
 impl Copy {
-    fn start(plane: &ControlPlane, name: &str) -> Self {
+    pub(super) fn start(plane: &ControlPlane, name: &str) -> Self {
         let account = format!("system:serviceaccount:{NAMESPACE}:slipway-operator");
         let kubeconfig = plane.kubeconfig_for(&account, Some("system:serviceaccounts")).unwrap();
         let port = free_port().unwrap();
@@ -37,6 +37,10 @@ impl Copy {
             .spawn()
             .unwrap();
         Copy { child, port, log }
+    }
+
+    pub(super) fn id(&self) -> u32 {
+        self.child.id()
     }
 
     fn get(&self, path: &str) -> anyhow::Result<(u16, String)> {

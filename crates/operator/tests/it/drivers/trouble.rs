@@ -1,12 +1,14 @@
 //! What can be wrong with connections and matrices: each has its own reason, and is over when its cause is.
 
 use std::net::Ipv4Addr;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use slipway_operator::connections;
+use slipway_testkit::process::eventually;
 use slipway_testkit::vcenter::{ADMINISTRATOR, VCenter};
 
-use super::estate::{CONFIG, Estate, NORTH, SOUTH, condition_of, inventory};
+use super::estate::{CONFIG, Estate, NORTH, PATIENCE, SOON, SOUTH, condition_of, inventory};
 
 fn generations(estate: &Estate) -> Vec<Value> {
     let list = estate.plane.kubectl().json(&[
@@ -19,6 +21,54 @@ fn generations(estate: &Estate) -> Vec<Value> {
     list["items"].as_array().unwrap().iter().map(|item| item["metadata"]["generation"].clone()).collect()
 }
 
+/// The reason is in the connection, in the VDOConfig and in what the command prints, soon after its cause.
+fn shows(estate: &Estate, connection: &str, reason: &str) -> Value {
+    let cause = Instant::now();
+    let ready = estate.wait_for_connection(connection, reason);
+    let failed = |failure: &Value| failure["reason"] == reason;
+    estate.wait_until(reason, |config| {
+        config["status"]["failures"].as_array().is_some_and(|failures| failures.iter().any(failed))
+    });
+    let status = estate.status();
+    let took = cause.elapsed();
+    assert!(took < SOON, "{reason} is shown after {took:?}");
+    assert!(status.failures.iter().any(|failure| failure.reason == reason), "{:#?}", status.failures);
+    let said = status.connections.iter().find(|one| one.name == connection).unwrap();
+    assert_eq!(said.reason.as_deref(), Some(reason));
+    ready
+}
+
+/// With everything well a vCenter hears of us at most once a minute: the validations and the round of an hour together.
+/// The checks keep their session, and the validation ends its own.
+fn idle_calls_are_few(estate: &Estate) {
+    let rounds = || estate.config()["status"]["checks"]["lastRound"].clone();
+    estate.wait_until("no check fails", |config| config["status"]["checks"]["failures"] == 0);
+    let before = rounds();
+    estate.north.control("DELETE", "/requests", &Value::Null).unwrap();
+    // Something that the drivers do not care about.
+    let resources = json!([{"kind": "Datacenter", "path": "/north"}]);
+    estate.patch("vsphereconnection", "north", &json!({"spec": {"resources": resources}}));
+    let connection = || estate.get("vsphereconnection", "slipway-system", "north");
+    let generation = connection()["metadata"]["generation"].clone();
+    eventually("a validation and a round", PATIENCE, || {
+        let validated = connection()["status"]["observedGeneration"] == generation;
+        Ok((validated && rounds() != before).then_some(()))
+    })
+    .unwrap();
+    let requests = estate.north.control("GET", "/requests", &Value::Null).unwrap();
+    let requests = requests["requests"].as_array().unwrap();
+    let of = |method: &str| requests.iter().filter(|one| one["method"] == method).collect::<Vec<_>>();
+    assert_eq!(of("Login").len(), 1, "only the validation logs in: {requests:#?}");
+    let left = of("Logout")[0]["session"].clone();
+    let of_round = |one: &&Value| one["kind"] == "soap" && one["session"] != left && one["session"] != "";
+    let round = requests.iter().filter(of_round).count();
+    let validation = requests.len() - round;
+    let well = usize::try_from(connections::Pace::default().well.as_secs()).unwrap();
+    let hour = validation * 3600 / well + round;
+    println!("calls per vcenter and hour when idle: {hour} ({validation} per validation, {round} per round)");
+    assert!(round > 0 && hour <= 60, "{hour} calls in an hour");
+}
+
 #[test]
 fn every_trouble_has_its_reason_and_ends_with_its_cause() {
     let mut estate = Estate::new();
@@ -29,11 +79,12 @@ fn every_trouble_has_its_reason_and_ends_with_its_cause() {
     estate.operate(Duration::from_mins(5));
     estate.wait_for("Available", "True");
     estate.wait_for("Progressing", "False");
+    idle_calls_are_few(&estate);
     let settled = generations(&estate);
 
     // A password that does not work is not given to drivers that run.
     estate.credentials("south", (ADMINISTRATOR.0, "wrong"));
-    let ready = estate.wait_for_connection("south", "InvalidLogin");
+    let ready = shows(&estate, "south", "InvalidLogin");
     assert!(ready["message"].as_str().unwrap().contains("correct user and password"), "{ready}");
     let config = estate.wait_for("Degraded", "True");
     assert_eq!(condition_of(&config["status"], "Degraded")["reason"], "InvalidLogin");
@@ -45,7 +96,7 @@ fn every_trouble_has_its_reason_and_ends_with_its_cause() {
 
     // A user that may look, and nothing else.
     estate.credentials("north", ("driver@vsphere.local", "Str0ng!"));
-    let ready = estate.wait_for_connection("north", "PrivilegeMissing");
+    let ready = shows(&estate, "north", "PrivilegeMissing");
     assert!(ready["message"].as_str().unwrap().contains("Cns.Searchable"), "{ready}");
     let connection = estate.get("vsphereconnection", "slipway-system", "north");
     assert_eq!(connection["status"]["missingPrivileges"][0]["object"], "/", "{connection:#}");
@@ -61,7 +112,7 @@ fn every_trouble_has_its_reason_and_ends_with_its_cause() {
     // A category that only one of the vCenters has.
     let wanted = json!({"spec": {"storageProvider": {"topologyCategories": ["k8s-region", "k8s-rack"]}}});
     estate.patch("vdo", "cluster", &wanted);
-    let ready = estate.wait_for_connection("south", "TagCategoryMissing");
+    let ready = shows(&estate, "south", "TagCategoryMissing");
     assert!(ready["message"].as_str().unwrap().contains("`k8s-rack`"), "{ready}");
     for vcenter in [&estate.north, &estate.south] {
         vcenter.control("POST", "/inventory/apply", &json!({"categories": [{"name": "k8s-rack"}]})).unwrap();
@@ -72,24 +123,26 @@ fn every_trouble_has_its_reason_and_ends_with_its_cause() {
     // Nobody listens, an expired certificate, a certificate of somebody else, and a version that is too old.
     let closed = slipway_testkit::network::free_port().unwrap();
     estate.connection_at("south", "localhost", closed, &estate.south);
-    estate.wait_for_connection("south", "Unreachable");
+    shows(&estate, "south", "Unreachable");
     let loopback = Ipv4Addr::LOCALHOST.into();
     let expired =
         VCenter::start_at(loopback, &inventory("south", SOUTH, "10.0.1.5"), &["--tls-not-after", "-1h"])
             .unwrap();
     estate.connection("south", "localhost", &expired);
-    estate.wait_for_connection("south", "CertificateExpired");
+    shows(&estate, "south", "CertificateExpired");
     estate.connection_at("south", "localhost", estate.south.port(), &estate.north);
-    estate.wait_for_connection("south", "CertificateUntrusted");
+    shows(&estate, "south", "CertificateUntrusted");
     let mut old = inventory("south", SOUTH, "10.0.1.5");
     old["vcenter"] = json!({"version": "6.5.0", "api_version": "6.5"});
     let old = VCenter::start_at(loopback, &old, &[]).unwrap();
     old.control("POST", "/inventory/apply", &json!({"categories": [{"name": "k8s-rack"}]})).unwrap();
     estate.connection("south", "localhost", &old);
-    estate.wait_for_connection("south", "Valid");
+    let cause = Instant::now();
     let config = estate.wait_until("no version fits", |config| {
         config["status"]["failures"].to_string().contains("NoFittingVersion")
     });
+    assert!(cause.elapsed() < SOON, "{:?}", cause.elapsed());
+    assert!(estate.status().failures.iter().any(|failure| failure.reason == "NoFittingVersion"));
     assert!(config["status"]["failures"].to_string().contains("6.5.0"), "{:#}", config["status"]["failures"]);
     assert_eq!(condition_of(&config["status"], "Available")["status"], "True");
     estate.connection("south", "localhost", &estate.south);

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::estate::{Estate, NORTH, SOUTH, condition_of};
+use slipway_testkit::process::eventually;
+
+use super::estate::{Estate, NORTH, PATIENCE, SOUTH, condition_of};
 
 const CONFIG: &str = "apiVersion: slipway.dev/v1alpha1
 kind: VDOConfig
@@ -39,7 +41,7 @@ fn forbid(estate: &Estate, version: &str) {
         "spec": {"containers": [{"name": "x", "image": format!("registry.k8s.io/csi-vsphere/driver:v{version}")}]},
     });
     let file = estate.plane.scratch().write("probe.json", pod.to_string()).unwrap();
-    slipway_testkit::process::eventually("the policy is in force", super::estate::PATIENCE, || {
+    eventually("the policy is in force", PATIENCE, || {
         let tried =
             estate.plane.kubectl().run(&["create", "--dry-run=server", "--filename", file.to_str().unwrap()]);
         Ok(tried.err().filter(|error| error.to_string().contains("forbid")).map(drop))
@@ -89,10 +91,41 @@ fn an_upgrade_ends_well_or_is_taken_back() {
     estate.plane.kubectl().run(&["delete", "validatingadmissionpolicybinding", "forbid"]).unwrap();
     let renewed = json!({"spec": {"storageProvider": {"maxVolumesPerNode": 50}}});
     estate.patch("vdo", "cluster", &renewed);
+    estate.wait_until("an upgrade", |config| config["status"]["storageProvider"]["upgrade"].is_object());
+    // The API server goes in the middle of it. The operator loses its lease and ends; its Deployment starts it again.
+    estate.plane.restart_api_server().unwrap();
+    estate.kill();
+    estate.operate(Duration::from_secs(20));
     let config = estate.wait_until("the upgrade is done", |config| {
+        assert_eq!(condition_of(&config["status"], "Available")["status"], "True", "{:#}", config["status"]);
         config["status"]["storageProvider"]["deployedVersion"] == "3.7.0"
     });
     assert!(config["status"]["storageProvider"]["rollback"].is_null(), "{:#}", config["status"]);
+    estate.wait_for("Degraded", "False");
+    estate.wait_for("Progressing", "False");
+    assert!(estate.stop().is_some());
+    sick_pods_are_replaced(&mut estate);
+}
+
+/// Pods that cannot become well for long are replaced, once in a while, by a change of their template.
+fn sick_pods_are_replaced(estate: &mut Estate) {
+    let webhook = |estate: &Estate| estate.get("deployment", "vmware-system-csi", "vsphere-csi-webhook");
+    let annotation = "slipway.dev/redeployed";
+    let replaced =
+        |estate: &Estate| webhook(estate)["spec"]["template"]["metadata"]["annotations"][annotation].clone();
+    assert_eq!(replaced(estate), serde_json::Value::Null);
+    // A node that takes no pods: what is deleted does not come back.
+    let kubectl = estate.plane.kubectl();
+    kubectl.run(&["cordon", "north", "south"]).unwrap();
+    kubectl
+        .run(&["delete", "pods", "--namespace=vmware-system-csi", "--selector=app=vsphere-csi-webhook"])
+        .unwrap();
+    estate.operate(Duration::from_secs(1));
+    estate.wait_until("it is not healthy", |config| {
+        config["status"]["failures"].to_string().contains("NotHealthy")
+    });
+    eventually("new pods", PATIENCE, || Ok(replaced(estate).is_string().then_some(()))).unwrap();
+    estate.plane.kubectl().run(&["uncordon", "north", "south"]).unwrap();
     estate.wait_for("Degraded", "False");
     assert!(estate.stop().is_some());
 }
