@@ -3,8 +3,9 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use slipway_providers::vsphere::soap::{Body, Element, element};
-use slipway_providers::vsphere::{Fault, Reference};
+use slipway_providers::vim::fault::Fault;
+use slipway_providers::vim::moref::Reference;
+use slipway_providers::vim::soap::{Body, Element, element};
 
 fuzz_target!(|xml: &[u8]| {
     let Ok(root) = element::parse(xml) else { return };

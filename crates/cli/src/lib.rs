@@ -5,6 +5,7 @@
 //! | [`args`] | what can be typed |
 //! | `commands` | one module per command |
 //! | `input` | reading files |
+//! | `interrupt` | Ctrl-C and signals |
 //! | `logging` | what is logged |
 //! | `output` | who may write to the terminal, and in which colours |
 //! | `progress` | bars, lines or JSON lines while something takes its time |
@@ -16,6 +17,7 @@ pub mod args;
 mod commands;
 mod exit;
 mod input;
+mod interrupt;
 mod logging;
 mod output;
 mod progress;

@@ -3,7 +3,7 @@
 mod end;
 mod run;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -94,18 +94,26 @@ pub fn doubt<W, S>(
     })
 }
 
-/// Looks at everything, at all endpoints at the same time. One that cannot be asked leaves its part unknown.
+/// Looks at everything, at all endpoints at the same time. One that cannot be asked leaves its part unknown, and so does one
+/// that is known to be `silent`, and why: it is not asked.
 pub async fn observe<P: Platform>(
     platform: &Arc<P>,
     graph: &Graph<P::Wanted>,
     journal: &impl Journal,
+    silent: &BTreeMap<Endpoint, String>,
 ) -> World<P::State> {
     let mut looks = JoinSet::new();
+    let mut world = World::default();
     for endpoint in graph.endpoints() {
+        if let Some(reason) = silent.get(&endpoint) {
+            for resource in graph.iter().filter(|resource| resource.id.endpoint == endpoint) {
+                world.set(resource.id.clone(), Sight::Unknown(reason.clone()));
+            }
+            continue;
+        }
         let (resources, made) = queries(graph, journal, |id| id.endpoint == endpoint);
         looks.spawn(look(platform.clone(), endpoint, resources, made));
     }
-    let mut world = World::default();
     while let Some(result) = looks.join_next().await {
         let Ok(Look { ids, result, .. }) = result else { continue };
         match result {

@@ -38,7 +38,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use secrecy::ExposeSecret;
 use slipway_assets::Login;
-use slipway_providers::vsphere::{self, Client, Endpoint, Proxy, Trust};
+use slipway_providers::vsphere::{self, Client, Endpoint, Trust};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tracing::debug;
@@ -51,41 +51,11 @@ use self::judge::{config, nodes, server, storage, workloads};
 use self::observe::{Connection, Counter, Question};
 use self::report::{Finding, NodeState, Round, VCenterResult, Verdicts, in_order};
 use self::subject::{NoLogin, Subject, VCenter};
+pub use crate::preflight::Options;
 use crate::preflight::{Clock, expiry, reason};
 
 /// How long leaving may take.
 const GOODBYE: Duration = Duration::from_secs(5);
-
-/// How vCenters are asked.
-#[derive(Clone)]
-pub struct Options {
-    /// The longest one call may take.
-    pub call: Duration,
-    /// The longest a round may take.
-    pub whole: Duration,
-    pub proxy: Proxy,
-    pub clock: Clock,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Options {
-            call: Duration::from_mins(1),
-            whole: Duration::from_mins(5),
-            proxy: Proxy::FromEnvironment,
-            clock: Arc::new(Timestamp::now),
-        }
-    }
-}
-
-impl std::fmt::Debug for Options {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Options")
-            .field("call", &self.call)
-            .field("whole", &self.whole)
-            .finish_non_exhaustive()
-    }
-}
 
 /// One connection per vCenter, kept from round to round.
 #[derive(Debug)]
@@ -112,7 +82,9 @@ fn key(vcenter: &VCenter, login: &Login) -> Key {
 /// What became of asking a vCenter.
 struct Asked {
     server: String,
-    connection: Option<(Key, Connection)>,
+    key: Key,
+    /// None if it is of no use any more, and was ended.
+    connection: Option<Connection>,
     result: Result<Box<Estate>, Box<Finding>>,
 }
 
@@ -122,14 +94,14 @@ impl Context {
     }
 
     /// Asks all vCenters once, and judges what they answer together with what Kubernetes knows. Without a cluster only
-    /// the vCenters themselves are judged.
+    /// the vCenters themselves are judged. It can be given up at any time; [`Context::close`] then ends all sessions.
     pub async fn round(&mut self, subject: &Subject, cluster: Option<&Cluster>) -> Round {
         let started = (self.options.clock)();
         let question = Arc::new(Question::of(subject.clone(), cluster));
         let mut verdicts = Verdicts::default();
         let mut tasks = JoinSet::new();
-        let mut kept = std::mem::take(&mut self.connections);
         let mut unreached = BTreeSet::new();
+        let mut used = BTreeSet::new();
         for vcenter in &subject.vcenters {
             verdicts.add(Check::Credentials, server::credentials(vcenter));
             let Ok(login) = vcenter.login.clone() else {
@@ -140,19 +112,28 @@ impl Context {
                 continue;
             };
             let key = key(vcenter, &login);
-            let known = kept.remove(&key);
+            used.insert(key.clone());
+            let connection = match self.connect(&key, vcenter, login) {
+                Ok(connection) => connection,
+                Err(error) => {
+                    verdicts.add(Check::Connection, [server::unreached(&vcenter.server, &error)]);
+                    unreached.insert(vcenter.server.clone());
+                    continue;
+                }
+            };
             let (question, options, vcenter) = (question.clone(), self.options.clone(), vcenter.clone());
-            tasks.spawn(async move { Box::pin(ask(key, known, login, &vcenter, &question, &options)).await });
+            tasks.spawn(async move { Box::pin(ask(key, connection, &vcenter, &question, &options)).await });
         }
         let mut estates = Vec::new();
         while let Some(done) = tasks.join_next().await {
-            let Ok(Asked { server, connection, result }) = done else {
+            let Ok(Asked { server, key, connection, result }) = done else {
                 let message = "a check broke off, which is a mistake in slipway";
                 let finding = Finding::unknown(Check::Connection, "slipway", message);
                 verdicts.findings.push(finding.remedy("please report it"));
                 continue;
             };
-            self.connections.extend(connection);
+            self.connections.remove(&key);
+            self.connections.extend(connection.map(|connection| (key, connection)));
             match result {
                 Ok(estate) => estates.push(*estate),
                 Err(finding) => {
@@ -162,55 +143,67 @@ impl Context {
             }
         }
         // Whoever is no longer asked is logged out.
-        Context { options: self.options.clone(), connections: kept }.close().await;
+        let old = self.connections.keys().filter(|key| !used.contains(*key)).cloned().collect();
+        self.end(old).await;
         let position = |server: &str| subject.vcenters.iter().position(|vcenter| vcenter.server == server);
         estates.sort_by_key(|estate| position(&estate.server));
         let now = (self.options.clock)();
         judge_all(&question, cluster, &estates, &unreached, verdicts, (started, now), &self.options.clock)
     }
 
+    /// The connection that is kept from the last round, or a new one: nothing is sent yet. It is remembered from here on,
+    /// so that its session can be ended whatever comes.
+    fn connect(&mut self, key: &Key, vcenter: &VCenter, login: Login) -> Result<Connection, vsphere::Error> {
+        if let Some(known) = self.connections.get(key) {
+            return Ok(known.clone());
+        }
+        let Login { user, password } = login;
+        let client = Client::new(endpoint(vcenter, &self.options), vsphere::Login { user, password })?;
+        let connection = Connection { client, counter: Counter::default() };
+        self.connections.insert(key.clone(), connection.clone());
+        Ok(connection)
+    }
+
     /// Ends all sessions.
-    pub async fn close(self) {
+    pub async fn close(mut self) {
+        let all = self.connections.keys().cloned().collect();
+        self.end(all).await;
+    }
+
+    async fn end(&mut self, keys: Vec<Key>) {
         let mut tasks = JoinSet::new();
-        for connection in self.connections.into_values() {
+        for connection in keys.iter().filter_map(|key| self.connections.get(key)) {
+            let client = connection.client.clone();
             tasks.spawn(async move {
-                let client = connection.client;
                 if let Ok(Err(error)) = timeout(GOODBYE, client.logout()).await {
                     debug!(server = %client.server(), error = %reason(&error), "logging out");
                 }
             });
         }
         tasks.join_all().await;
+        self.connections.retain(|key, _| !keys.contains(key));
+    }
+}
+
+fn endpoint(vcenter: &VCenter, options: &Options) -> Endpoint {
+    Endpoint {
+        server: vcenter.server.as_str().into(),
+        port: vcenter.port,
+        trust: vcenter.trust.clone(),
+        proxy: options.proxy.clone(),
+        timeout: options.call.min(options.whole),
     }
 }
 
 async fn ask(
     key: Key,
-    known: Option<Connection>,
-    login: Login,
+    mut connection: Connection,
     vcenter: &VCenter,
     question: &Question,
     options: &Options,
 ) -> Asked {
     let server = vcenter.server.clone();
-    let endpoint = Endpoint {
-        server: server.as_str().into(),
-        port: vcenter.port,
-        trust: vcenter.trust.clone(),
-        proxy: options.proxy.clone(),
-        timeout: options.call.min(options.whole),
-    };
-    let Login { user, password } = login;
-    let mut connection = match known {
-        Some(connection) => connection,
-        None => match Client::new(endpoint.clone(), vsphere::Login { user, password }) {
-            Ok(client) => Connection { client, counter: Counter::default() },
-            Err(error) => {
-                let result = Err(Box::new(server::unreached(&server, &error)));
-                return Asked { server, connection: None, result };
-            }
-        },
-    };
+    let endpoint = endpoint(vcenter, options);
     let goodbye = GOODBYE.min(options.whole / 4);
     let asking = options.whole.saturating_sub(goodbye);
     let observe = observe::observe(&mut connection, vcenter, question, &options.clock, asking / 2);
@@ -227,9 +220,9 @@ async fn ask(
     if result.is_err() {
         // What is broken is not kept; sessions are few, and time is left for ending it.
         let _ = timeout(goodbye, connection.client.logout()).await;
-        return Asked { server, connection: None, result };
+        return Asked { server, key, connection: None, result };
     }
-    Asked { server, connection: Some((key, connection)), result }
+    Asked { server, key, connection: Some(connection), result }
 }
 
 /// From everything that was read to a round. Pure.

@@ -17,6 +17,7 @@ mod rules;
 mod scan;
 mod wanted;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -198,13 +199,22 @@ impl Project {
         })
     }
 
-    /// Looks at everything and says what would be done.
+    /// Looks at everything and says what would be done. A vCenter that does not answer is waited for once.
     pub async fn survey(&self, purpose: Purpose, recreate: &[String]) -> Result<Prospect, Error> {
         let mut notes = Vec::new();
+        let users = self.platform.greet().await;
+        let silent: BTreeMap<Endpoint, String> = users
+            .iter()
+            .filter_map(|(endpoint, user)| Some((endpoint.clone(), user.clone().err()?)))
+            .collect();
+        if purpose == Purpose::Destroy && !silent.is_empty() {
+            let vcenters = silent.iter().map(|(endpoint, why)| format!("{endpoint} ({why})")).collect();
+            return Err(Error::Blind { vcenters });
+        }
         let resources = match purpose {
             Purpose::Create => {
                 let resources = wanted::resources(&self.blueprint, &self.infra_id, self.image.as_ref());
-                rules::without_forbidden(&self.platform, resources, &mut notes).await
+                rules::without_forbidden(&self.platform, &users, resources, &mut notes).await
             }
             Purpose::DestroyBootstrap => wanted::bootstrap(&self.blueprint),
             Purpose::Destroy => {
@@ -212,7 +222,7 @@ impl Project {
             }
         };
         let graph = Graph::new(resources)?;
-        let world = observe(&self.platform, &graph, &self.journal).await;
+        let world = observe(&self.platform, &graph, &self.journal, &silent).await;
         if purpose != Purpose::Create {
             scan::check_seen(&world)?;
         }
@@ -220,7 +230,7 @@ impl Project {
         let plan = plan(&*self.platform, &graph, &world, |resource, sight| {
             doubt(resource, sight, self.journal.made(&resource.id), &options.recreate)
         });
-        let budgets = self.platform.budgets(&graph).await;
+        let budgets = self.platform.budgets(&graph, &silent).await;
         Ok(Prospect { plan, world, notes, purpose, graph, budgets })
     }
 

@@ -1,6 +1,7 @@
 //! `create install-config`: an install-config from answers, from a file, or from both.
 
 mod compose;
+mod families;
 mod server;
 mod several;
 #[cfg(test)]

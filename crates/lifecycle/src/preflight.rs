@@ -30,6 +30,7 @@ pub(crate) use self::judge::server::{BREAKING_SECONDS, NOTABLE_SECONDS, numbers}
 pub(crate) use self::observe::{clocks, reason};
 
 use std::path::Path;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -41,10 +42,13 @@ use slipway_config::install_config::vsphere::VCenter;
 use slipway_config::install_config::{self, InstallConfig, Platform};
 use slipway_providers::vsphere::error::Cause;
 use slipway_providers::vsphere::{self, Client, Endpoint, Proxy};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tracing::debug;
 
+use self::estate::{Depth, Estate};
+use self::needs::Need;
 use self::network::Probe;
 use self::report::{Check, Finding, Report};
 use self::wanted::{Wanted, WantedNetwork};
@@ -94,7 +98,7 @@ impl Subject {
 /// What says the time.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
-/// How it is examined.
+/// How vCenters are asked.
 #[derive(Clone)]
 pub struct Options {
     /// The longest one call may take.
@@ -163,24 +167,32 @@ pub fn open(directory: &Path, environment: &Environment) -> Result<Opened, Error
     Ok(Opened { subject, report: loaded.report, warnings })
 }
 
-/// Asks all vCenters and the network at once. What one of them does not answer is a finding about that one.
-pub async fn examine<P: Probe>(subject: Subject, options: Options, probe: P) -> Report {
+/// Asks all vCenters and the network at once. What one of them does not answer is a finding about that one. `None` if it was
+/// cancelled: then all sessions are ended, too.
+pub async fn examine<P: Probe>(
+    subject: Subject,
+    options: Options,
+    probe: P,
+    cancelled: impl Future<Output = ()>,
+) -> Option<Report> {
     let cluster = subject.config.name.to_string();
     let subject = Arc::new(subject);
+    let (stop, stopped) = watch::channel(false);
     let mut tasks = JoinSet::new();
     let wanted = WantedNetwork { begun: options.machines_run, ..WantedNetwork::of(&subject.config) };
     let network = network::examine(wanted, Arc::new(probe));
-    let whole = options.whole;
+    let (whole, stopping) = (options.whole, stopped.clone());
     tasks.spawn(async move {
         let late = |_| vec![Finding::unknown(Check::Dns, "network", format!("no answer within {whole:?}"))];
-        timeout(whole, network).await.unwrap_or_else(late)
+        let looked = until(stopping, timeout(whole, network)).await;
+        looked.map_or_else(Vec::new, |found| found.unwrap_or_else(late))
     });
     for position in 0..subject.vcenters().len() {
-        let (subject, options) = (subject.clone(), options.clone());
+        let (subject, options, stopped) = (subject.clone(), options.clone(), stopped.clone());
         tasks.spawn(async move {
             let Some(vcenter) = subject.vcenters().get(position) else { return Vec::new() };
             let server = vcenter.server.to_string();
-            let mut findings = examine_one(&subject, position, vcenter, &options).await;
+            let mut findings = examine_one(&subject, position, vcenter, &options, stopped).await;
             for finding in &mut findings {
                 finding.endpoint = Some(server.clone());
             }
@@ -188,17 +200,31 @@ pub async fn examine<P: Probe>(subject: Subject, options: Options, probe: P) -> 
         });
     }
     let mut findings = other_platform(&subject.config.platform);
-    while let Some(done) = tasks.join_next().await {
-        match done {
-            Ok(found) => findings.extend(found),
-            Err(error) => {
-                let message = format!("a check broke off, which is a mistake in slipway: {error}");
-                findings
-                    .push(Finding::unknown(Check::Platform, "slipway", message).remedy("please report it"));
-            }
+    let mut cancelled = pin!(cancelled);
+    loop {
+        tokio::select! {
+            done = tasks.join_next() => match done {
+                None => break,
+                Some(Ok(found)) => findings.extend(found),
+                Some(Err(error)) => {
+                    let message = format!("a check broke off, which is a mistake in slipway: {error}");
+                    let finding = Finding::unknown(Check::Platform, "slipway", message);
+                    findings.push(finding.remedy("please report it"));
+                }
+            },
+            () = &mut cancelled, if !*stopped.borrow() => drop(stop.send_replace(true)),
         }
     }
-    Report::new(cluster, findings)
+    let was_cancelled = *stopped.borrow();
+    (!was_cancelled).then(|| Report::new(cluster, findings))
+}
+
+/// What comes of it, unless everything is to stop before.
+async fn until<T>(mut stopped: watch::Receiver<bool>, work: impl Future<Output = T>) -> Option<T> {
+    tokio::select! {
+        done = work => Some(done),
+        Ok(_) = stopped.wait_for(|stopped| *stopped) => None,
+    }
 }
 
 /// What is not looked at yet must not look like passed.
@@ -217,6 +243,7 @@ async fn examine_one(
     position: usize,
     vcenter: &VCenter,
     options: &Options,
+    stopped: watch::Receiver<bool>,
 ) -> Vec<Finding> {
     let endpoint = Endpoint {
         proxy: options.proxy.clone(),
@@ -226,31 +253,42 @@ async fn examine_one(
     let Some(Login { user, password }) = subject.logins.get(position).cloned() else { return Vec::new() };
     let client = match Client::new(endpoint.clone(), vsphere::Login { user, password }) {
         Ok(client) => client,
-        Err(error) => return vec![unreachable(&error)],
+        Err(error) => return vec![unreachable(&error, None)],
     };
+    let mut seen = None;
     let expiry = expiry(&endpoint, endpoint.timeout);
-    let ask = ask(&client, subject, position, options);
+    let ask = ask(&client, subject, position, options, &mut seen);
     let goodbye = GOODBYE.min(options.whole / 4);
     let asking = options.whole.saturating_sub(goodbye);
-    let (expiry, asked) = tokio::join!(timeout(asking, expiry), timeout(asking, ask));
+    let asked = until(stopped, async { tokio::join!(timeout(asking, expiry), timeout(asking, ask)) }).await;
     // Sessions are few and outlive us by half an hour: time is kept for ending them.
     if let Ok(Err(error)) = timeout(goodbye, client.logout()).await {
         debug!(server = %client.server(), error = %reason(&error), "logging out");
     }
-    let mut findings = match asked {
-        Ok(Ok(findings)) => findings,
-        Ok(Err(error)) => vec![unreachable(&error)],
-        Err(_) => {
-            let message = format!("no answer within {asking:?}; nothing else is known about this vCenter");
+    let Some((expiry, asked)) = asked else { return Vec::new() };
+    let mut findings = Vec::new();
+    if let Some(estate) = &seen {
+        let Terms { wanted, needs, names } = Terms::of(subject, position, estate);
+        findings.extend(names);
+        findings.extend(wanted.into_iter().flat_map(|wanted| judge::judge(&wanted, &needs, estate)));
+    }
+    findings.extend(match (asked, &seen) {
+        (Ok(Ok(())), None) => None,
+        (Ok(Ok(())), Some(estate)) => {
+            let message = format!("logged in as `{}`", estate.user);
+            Some(Finding::pass(Check::Connection, vcenter.server.to_string(), message))
+        }
+        (Ok(Err(error)), seen) => Some(unreachable(&error, seen.as_ref())),
+        (Err(_), seen) => {
+            let message = format!("no answer within {asking:?}; {}", unseen(seen.as_ref()));
             let remedy =
                 "see whether it is overloaded or a firewall drops packets; give it more time with --timeout";
-            vec![Finding::failure(Check::Connection, vcenter.server.to_string(), message).remedy(remedy)]
+            Some(Finding::failure(Check::Connection, vcenter.server.to_string(), message).remedy(remedy))
         }
-    };
-    let connected = findings.iter().any(|finding| finding.check == Check::VCenterVersion);
+    });
     match expiry {
         Ok(Ok(expires)) => findings.push(certificate::judge(expires, (options.clock)())),
-        Ok(Err(reason)) if connected => {
+        Ok(Err(reason)) if seen.is_some() => {
             let message = format!("how long the certificate is valid is not known: {reason}");
             findings.push(Finding::unknown(Check::Certificate, "certificate", message));
         }
@@ -260,33 +298,63 @@ async fn examine_one(
     findings
 }
 
+/// Fills `seen`, as far as the vCenter answers.
 async fn ask(
     client: &Client,
     subject: &Subject,
     position: usize,
     options: &Options,
-) -> Result<Vec<Finding>, vsphere::Error> {
-    let identity = subject.identity.as_ref();
-    let Some(expected) = Wanted::of(&subject.config, identity, position) else { return Ok(Vec::new()) };
-    let mut estate = observe::observe(client, &expected, &options.clock, options.whole / 2).await?;
-    let (config, mut findings) = lookup::resolve(&subject.text, &expected.server, &estate);
-    let config = config.unwrap_or_else(|| subject.config.clone());
-    let wanted = Wanted::of(&config, identity, position).unwrap_or(expected);
-    let needs = needs::of(&config, identity, &wanted, &|path| estate.at(path).is_some());
-
-    let entities = judge::entities(&needs, &estate).into_iter().map(|id| client.moref(id));
+    seen: &mut Option<Estate>,
+) -> Result<(), vsphere::Error> {
+    let Some(expected) = Wanted::of(&subject.config, subject.identity.as_ref(), position) else {
+        return Ok(());
+    };
+    let estate = observe::observe(client, &expected, &options.clock, options.whole / 2, seen).await?;
+    let Terms { needs, .. } = Terms::of(subject, position, estate);
+    let entities = judge::entities(&needs, estate).into_iter().map(|id| client.moref(id));
     let held = client.privileges(&estate.user, &entities.collect::<Vec<_>>()).await;
     estate.privileges = held
         .map(|held| held.into_iter().map(|(moref, privileges)| (moref.reference, privileges)).collect())
         .map_err(|error| reason(&error));
-    let message = format!("logged in as `{}`", estate.user);
-    findings.push(Finding::pass(Check::Connection, wanted.server.clone(), message));
-    findings.extend(judge::judge(&wanted, &needs, &estate));
-    Ok(findings)
+    estate.depth = Depth::Privileges;
+    Ok(())
 }
 
-fn unreachable(error: &vsphere::Error) -> Finding {
-    let message = format!("{}; nothing else is known about this vCenter", reason(error));
+/// What a vCenter is judged by, once its inventory says what names mean.
+struct Terms {
+    wanted: Option<Wanted>,
+    needs: Vec<Need>,
+    /// What is to be said about names.
+    names: Vec<Finding>,
+}
+
+impl Terms {
+    fn of(subject: &Subject, position: usize, estate: &Estate) -> Self {
+        let identity = subject.identity.as_ref();
+        let (mut config, mut names) = (None, Vec::new());
+        if let Some(vcenter) = subject.vcenters().get(position)
+            && estate.depth >= Depth::Inventory
+        {
+            (config, names) = lookup::resolve(&subject.text, &vcenter.server.to_string(), estate);
+        }
+        let config = config.as_ref().unwrap_or(&subject.config);
+        let wanted = Wanted::of(config, identity, position);
+        let is_there = |path: &str| estate.at(path).is_some();
+        let needs = wanted.as_ref().map(|wanted| needs::of(config, identity, wanted, &is_there));
+        Terms { wanted, needs: needs.unwrap_or_default(), names }
+    }
+}
+
+/// What the findings about a vCenter do not cover.
+fn unseen(seen: Option<&Estate>) -> String {
+    match seen {
+        None => "nothing else is known about this vCenter".to_owned(),
+        Some(estate) => format!("not looked at: {}", estate.depth.beyond().join(", ")),
+    }
+}
+
+fn unreachable(error: &vsphere::Error, seen: Option<&Estate>) -> Finding {
+    let message = format!("{}; {}", reason(error), unseen(seen));
     let finding = Finding::failure(Check::Connection, error.server.to_string(), message);
     match (&error.source, error.hint()) {
         (Cause::Setup(_), _) => finding.remedy("correct `tls` of this vCenter in install-config.yaml"),

@@ -1,7 +1,11 @@
 //! Clients of the platforms clusters run on: sessions, batches, and faults as types.
 //!
-//! | module | platform |
+//! | module | what it holds |
 //! |---|---|
-//! | [`vsphere`] | vCenter, by SOAP and REST |
+//! | [`vsphere`] | vCenter, by SOAP and REST; needs the feature `client` |
+//! | [`vim`] | its messages alone |
 
+#[cfg_attr(not(feature = "client"), expect(dead_code, reason = "only the client needs all of it"))]
+pub mod vim;
+#[cfg(feature = "client")]
 pub mod vsphere;

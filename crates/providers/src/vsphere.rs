@@ -1,4 +1,4 @@
-//! vCenter, by SOAP and REST: one session each per vCenter and user. Without the feature `client`, only its messages.
+//! vCenter, by SOAP and REST: one session each per vCenter and user.
 //!
 //! | module | what it holds |
 //! |---|---|
@@ -20,58 +20,30 @@
 //! | [`tags`] | tags, by REST |
 //! | [`soap`], [`rest`] | messages |
 
-#[cfg(feature = "client")]
 pub mod authorization;
-#[cfg(feature = "client")]
 pub mod certificate;
-#[cfg(feature = "client")]
 pub mod client;
-#[cfg(feature = "client")]
 pub mod endpoint;
-#[cfg(feature = "client")]
 pub mod error;
-#[cfg_attr(not(feature = "client"), expect(dead_code, reason = "only the client needs all of it"))]
-pub mod fault;
-#[cfg(feature = "client")]
 pub mod import;
-#[cfg(feature = "client")]
 pub mod inventory;
-#[cfg(feature = "client")]
 pub mod kinds;
-#[cfg(feature = "client")]
 pub mod machines;
-pub mod moref;
-#[cfg(feature = "client")]
 pub mod ova;
-pub mod paths;
-#[cfg(feature = "client")]
 pub mod performance;
-#[cfg(feature = "client")]
 pub mod placement;
-#[cfg(feature = "client")]
 pub mod properties;
-#[cfg(feature = "client")]
 pub mod rest;
-#[cfg_attr(not(feature = "client"), expect(dead_code, reason = "only the client needs all of it"))]
-pub mod soap;
-#[cfg(feature = "client")]
 pub mod sso;
-#[cfg(feature = "client")]
 pub mod storage;
-#[cfg(feature = "client")]
 pub mod tags;
-#[cfg(feature = "client")]
 pub mod tasks;
-#[cfg(feature = "client")]
 mod tls;
-#[cfg(feature = "client")]
 pub mod watch;
 
-#[cfg(feature = "client")]
-pub use client::Client;
-#[cfg(feature = "client")]
-pub use endpoint::{Endpoint, Login, Proxy, Trust};
-#[cfg(feature = "client")]
-pub use error::Error;
-pub use fault::{Fault, FaultKind};
-pub use moref::{MoRef, Reference};
+pub use self::client::Client;
+pub use self::endpoint::{Endpoint, Login, Proxy, Trust};
+pub use self::error::Error;
+pub use crate::vim::fault::{Fault, FaultKind};
+pub use crate::vim::moref::{MoRef, Reference};
+pub use crate::vim::{fault, moref, paths, soap};

@@ -1,5 +1,6 @@
 //! Simulated vCenters.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
@@ -170,6 +171,28 @@ impl VCenter {
             bail!("{method} {path}: {status} {content}");
         }
         Ok(if content.trim().is_empty() { Value::Null } else { serde_json::from_str(content)? })
+    }
+
+    /// The files on its datastores.
+    pub fn files(&self) -> anyhow::Result<BTreeSet<PathBuf>> {
+        let mut files = BTreeSet::new();
+        let mut folders = Vec::new();
+        for entry in fs_err::read_dir(self.scratch.path())? {
+            let entry = entry?;
+            if entry.file_name().to_string_lossy().starts_with("vcsim-") {
+                folders.push(entry.path());
+            }
+        }
+        while let Some(folder) = folders.pop() {
+            // What is being removed may be gone by now.
+            for entry in fs_err::read_dir(folder).into_iter().flatten().flatten() {
+                match entry.file_type() {
+                    Ok(kind) if kind.is_dir() => folders.push(entry.path()),
+                    _ => drop(files.insert(entry.path())),
+                }
+            }
+        }
+        Ok(files)
     }
 
     /// How often each method was called since the log was last cleared.

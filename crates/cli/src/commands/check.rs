@@ -18,6 +18,7 @@ use slipway_operator::csr::approve::connect;
 use super::create::refuse;
 use crate::args::{Check, Output};
 use crate::exit::Exit;
+use crate::interrupt::{self, unless_interrupted};
 use crate::output::Printer;
 
 /// Where a cluster and its vCenters are known from.
@@ -76,12 +77,12 @@ async fn rounds(
 ) -> anyhow::Result<Exit> {
     let mut context = Context::new(options);
     let mut last: Option<Round> = None;
-    let mut exit = Exit::Interrupted;
+    let mut exit = None;
     let looking = async {
         loop {
             match look(source, &mut context).await {
                 Ok(round) => {
-                    exit = if round.is_clear() { Exit::Ok } else { Exit::Infrastructure };
+                    exit = Some(if round.is_clear() { Exit::Ok } else { Exit::Infrastructure });
                     let news = last.as_ref().is_none_or(|last| said(last) != said(&round));
                     if news {
                         show(args, &round, printer)?;
@@ -96,12 +97,11 @@ async fn rounds(
             tokio::time::sleep(pause).await;
         }
     };
-    let result: anyhow::Result<()> = tokio::select! {
-        result = looking => result,
-        _ = tokio::signal::ctrl_c() => Ok(()),
-    };
+    let result: Option<anyhow::Result<()>> = unless_interrupted(looking).await;
     context.close().await;
-    result.map(|()| exit)
+    result.transpose()?;
+    // Whoever ends a watch has seen what he wanted to see.
+    exit.map_or_else(|| interrupt::tell("nothing was changed, and the vCenters keep no session", printer), Ok)
 }
 
 async fn look(source: &Source, context: &mut Context) -> anyhow::Result<Round> {

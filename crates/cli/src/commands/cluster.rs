@@ -20,6 +20,7 @@ use tokio::runtime::Runtime;
 use super::create as files;
 use crate::args::{Output, Reach};
 use crate::exit::Exit;
+use crate::interrupt::{self, interrupted, unless_interrupted};
 use crate::output::{ERROR, FAINT, HEADING, NAME, Printer, WARNING};
 use crate::progress::Progress;
 
@@ -38,27 +39,6 @@ fn patience(reach: &Reach) -> anyhow::Result<Patience> {
 
 fn runtime() -> anyhow::Result<Runtime> {
     tokio::runtime::Builder::new_multi_thread().enable_all().build().context("starting to work")
-}
-
-/// Ready when somebody wants it to end. A second wish ends it at once.
-async fn interrupted() {
-    use tokio::signal::unix::{SignalKind, signal};
-    let (Ok(mut interrupt), Ok(mut terminate)) =
-        (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
-    else {
-        return std::future::pending().await;
-    };
-    tokio::select! {
-        _ = interrupt.recv() => {}
-        _ = terminate.recv() => {}
-    }
-    tokio::spawn(async move {
-        tokio::select! {
-            _ = interrupt.recv() => {}
-            _ = terminate.recv() => {}
-        }
-        std::process::exit(Exit::Interrupted as i32);
-    });
 }
 
 fn refuse(error: Error, printer: &Printer) -> anyhow::Result<Exit> {
@@ -145,17 +125,23 @@ fn carry_out(
     outcome
 }
 
-/// Looks at everything, or logs out again.
-async fn survey(
+/// Looks at everything, or logs out again: then it is known how the command ends.
+fn survey(
     project: Project,
     purpose: Purpose,
     recreate: &[String],
-) -> Result<(Project, Prospect), Error> {
-    match project.survey(purpose, recreate).await {
-        Ok(prospect) => Ok((project, prospect)),
-        Err(error) => {
-            project.close().await;
-            Err(error)
+    runtime: &Runtime,
+    printer: &Printer,
+) -> Result<(Project, Prospect), anyhow::Result<Exit>> {
+    let found = runtime.block_on(unless_interrupted(project.survey(purpose, recreate)));
+    match found {
+        Some(Ok(prospect)) => Ok((project, prospect)),
+        found => {
+            runtime.block_on(project.close());
+            Err(match found {
+                Some(Err(error)) => refuse(error, printer),
+                _ => interrupt::tell("nothing was done", printer),
+            })
         }
     }
 }

@@ -14,6 +14,7 @@ use slipway_lifecycle::store::INSTALL_CONFIG;
 use super::create::{refuse, warnings};
 use crate::args::{Output, Preflight};
 use crate::exit::Exit;
+use crate::interrupt::{self, interrupted};
 use crate::output::{ERROR, FAINT, GOOD, HEADING, NAME, Printer, WARNING};
 use crate::report;
 
@@ -39,9 +40,12 @@ pub(crate) fn run(args: &Preflight, printer: &Printer) -> anyhow::Result<Exit> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.context("starting to ask")?;
     let options = Options { whole, ..Options::default() };
-    let result = runtime.block_on(examine(subject, options, ThisMachine));
+    let result = runtime.block_on(examine(subject, options, ThisMachine, interrupted()));
     // A name that is still being resolved need not be waited for.
     runtime.shutdown_background();
+    let Some(result) = result else {
+        return interrupt::tell("nothing was changed, and the vCenters keep no session", printer);
+    };
     match printer.output {
         Output::Json => printer.json(&Judgement {
             cluster: &result.cluster,

@@ -175,11 +175,13 @@ impl Survey<'_> {
         }
         self.text(TextQuestion {
             question: Question::MachineNetwork,
-            ask: Ask::new("Machine network").help("the network machines and virtual addresses are in"),
+            ask: Ask::new("Machine network").help(
+                "the network machines and virtual addresses are in; for IPv4 and IPv6 two, with a comma between them",
+            ),
             default: Some(MACHINE_NETWORK.to_owned()),
             given: None,
             field: "networking".to_owned(),
-            put: Rc::new(|draft, text| draft.machine_networks = vec![text.to_owned()]),
+            put: Rc::new(|draft, text| draft.machine_networks = listed(text)),
         })
     }
 
@@ -199,14 +201,22 @@ impl Survey<'_> {
                 Err(reason) => self.prompter.say(Tone::Error, &format!("{flag}: {reason}")),
             }
         }
-        let networks = self.draft.machine_networks.join(", ");
+        let networks = &self.draft.machine_networks;
+        let both =
+            networks.iter().any(|net| net.contains(':')) && networks.iter().any(|net| net.contains('.'));
+        let help = match &networks[..] {
+            [one, other] if both => {
+                format!("a free address of {one} and one of {other}, with a comma between them")
+            }
+            networks => format!("a free address of {}", networks.join(", ")),
+        };
         self.text(TextQuestion {
             question,
-            ask: Ask::new(message).help(format!("a free address of {networks}")),
+            ask: Ask::new(message).help(help),
             default: None,
             given: None,
             field: field.to_owned(),
-            put: Rc::new(move |draft, text| set(draft, vec![text.to_owned()])),
+            put: Rc::new(move |draft, text| set(draft, listed(text))),
         })
     }
 
@@ -236,6 +246,13 @@ impl Survey<'_> {
         self.earlier.insert(question, options[chosen].clone());
         Ok(chosen)
     }
+}
+
+/// What has commas between it. Nothing but commas is left as it is, so that the rules object to it.
+fn listed(text: &str) -> Vec<String> {
+    let parts: Vec<String> =
+        text.split(',').map(|part| part.trim().to_owned()).filter(|part| !part.is_empty()).collect();
+    if parts.is_empty() { vec![text.to_owned()] } else { parts }
 }
 
 /// The public keys in a user's home directory, sorted by path.

@@ -40,7 +40,10 @@ fn verdict(report: &Report, path: &str) -> Verdict {
         let place = finding.path.to_string();
         let here =
             place.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']));
-        if !here {
+        // Where one has two addresses and the other one has not, it is said of the one with two; whoever is asked last
+        // can do something about it.
+        let of_both = finding.rule == Rule::VipCount && path.ends_with("ingressVIPs");
+        if !here && !of_both {
             continue;
         }
         // How to quote it in a file is of no use here.
@@ -72,11 +75,17 @@ fn completed(mut answers: Answers) -> Answers {
     // Flags for other platforms are refused as a whole, before or after the questions.
     (answers.ovirt, answers.kubevirt) = (OvirtAnswers::default(), KubeVirtAnswers::default());
     if answers.platform == Some(PlatformKind::VSphere) {
-        // Without one of the two the other one is reported, and without both the flags are.
-        for (vips, other) in [(&mut answers.api_vips, "192.0.2.1"), (&mut answers.ingress_vips, "192.0.2.2")]
-        {
+        // Without one of the two the other one is reported, and without both the flags are. They have the same families.
+        let given = if answers.api_vips.is_empty() { &answers.ingress_vips } else { &answers.api_vips };
+        let six: Vec<bool> = match &given[..] {
+            [] => vec![false],
+            given => given.iter().map(|vip| vip.contains(':')).collect(),
+        };
+        for (vips, host) in [(&mut answers.api_vips, 1), (&mut answers.ingress_vips, 2)] {
             if vips.is_empty() {
-                vips.push(other.to_owned());
+                let filler =
+                    |six: &bool| if *six { format!("2001:db8::{host}") } else { format!("192.0.2.{host}") };
+                *vips = six.iter().map(filler).collect();
             }
         }
     } else {

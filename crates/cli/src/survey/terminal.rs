@@ -1,6 +1,7 @@
 //! Prompts on a terminal.
 
-use inquire::error::InquireError;
+use inquire::autocompletion::{Autocomplete, Replacement};
+use inquire::error::{CustomUserError, InquireError};
 use inquire::ui::RenderConfig;
 use inquire::validator::Validation;
 use inquire::{Confirm, Password, PasswordDisplayMode, Select, Text};
@@ -35,7 +36,8 @@ impl Prompter for Terminal<'_> {
         let mut prompt = Text::new(&message)
             .with_help_message(&help)
             .with_render_config(self.look)
-            .with_validator(move |text: &str| Ok(validation(check(text.trim()))));
+            .with_autocomplete(Problem { check: check.clone() })
+            .with_validator(move |text: &str| Ok(validation(judged(text, &check))));
         if let Some(default) = &default {
             prompt = prompt.with_default(default);
         }
@@ -95,6 +97,45 @@ impl Prompter for Terminal<'_> {
         };
         self.printer.say(&text);
     }
+}
+
+/// What is wrong with what is being typed, below the line. The library has no place for it but that of completions, so
+/// nothing of it may become an answer.
+#[derive(Clone)]
+struct Problem {
+    check: Check,
+}
+
+/// How a problem begins, and no answer.
+const SIGN: &str = "✗ ";
+
+impl Autocomplete for Problem {
+    fn get_suggestions(&mut self, typed: &str) -> Result<Vec<String>, CustomUserError> {
+        let typed = typed.trim();
+        // Who has not begun has made no mistake.
+        if typed.is_empty() {
+            return Ok(Vec::new());
+        }
+        let problem = (self.check)(typed).err();
+        Ok(problem.into_iter().map(|reason| format!("{SIGN}{}", plain(&reason))).collect())
+    }
+
+    fn get_completion(
+        &mut self,
+        _typed: &str,
+        _chosen: Option<String>,
+    ) -> Result<Replacement, CustomUserError> {
+        Ok(None)
+    }
+}
+
+/// Judges an answer on Enter.
+fn judged(text: &str, check: &Check) -> Result<(), String> {
+    let text = text.trim();
+    if text.starts_with(SIGN.trim()) {
+        return Err("that is what is wrong, and not an answer".to_owned());
+    }
+    check(text)
 }
 
 fn worded(ask: &Ask) -> (String, String) {

@@ -119,6 +119,34 @@ fn two_vcenters_and_three_failure_domains() {
     insta::assert_snapshot!(text);
 }
 
+/// Both families: two networks, and two addresses each.
+#[test]
+fn dual_stack() {
+    let places = [
+        ("Compute cluster", Do::Pick("green")),
+        ("Datastore", Do::Pick("slow")),
+        ("Network", Do::Pick("other-net")),
+        ("Another failure domain", Do::Enter),
+        ("Another vCenter", Do::Enter),
+    ];
+    let rest = [
+        ("Machine network", Do::Type(",")),
+        ("Machine network", Do::Type("10.0.0.0/16, fd65::/640")),
+        ("Machine network", Do::Type("10.0.0.0/16, fd65::/64")),
+        ("API", Do::Type("10.0.0.10, 10.0.0.12")),
+        ("API", Do::Type("fd65::10, 10.0.0.10")),
+        ("API", Do::Type("10.0.0.10, fd66::10")),
+        ("API", Do::Type("10.0.0.10, fd65::10")),
+        ("ingress", Do::Type("10.0.0.11")),
+        ("ingress", Do::Type("10.0.0.11,fd65::11")),
+    ];
+    let mut script = steps(&[&LOGIN, &places, &rest, &REST[3..]]);
+    let text = written(setting(), &mut script, &mut estate());
+    let from = script.transcript.find("? Machine network").expect("the question");
+    insta::assert_snapshot!(&script.transcript[from..]);
+    insta::assert_snapshot!(text);
+}
+
 #[test]
 fn back_skips_what_answered_itself_and_offers_the_old_answers() {
     let vcenter = |server: &'static str| {

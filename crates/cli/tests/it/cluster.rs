@@ -12,11 +12,12 @@ use tempfile::TempDir;
 
 use crate::files::file;
 use crate::run::slipway;
+use crate::terminal::{INTERRUPT, Terminal};
 
-const ZONES: [(&str, &str); 2] = [("north", "127.0.0.1"), ("south", "127.0.0.2")];
+pub(crate) const ZONES: [(&str, &str); 2] = [("north", "127.0.0.1"), ("south", "127.0.0.2")];
 const SIGKILL: i32 = 9;
 
-fn vcenter((zone, server): (&str, &str)) -> VCenter {
+pub(crate) fn vcenter((zone, server): (&str, &str)) -> VCenter {
     let inventory = json!({
         "vcenter": {"name": zone},
         "dhcp": "10.20.0.0/16",
@@ -35,7 +36,7 @@ fn vcenter((zone, server): (&str, &str)) -> VCenter {
     VCenter::start_at(server, &inventory, &["--tls-name", &server.to_string()]).expect("a vCenter")
 }
 
-fn directory(vcenters: &[VCenter]) -> TempDir {
+pub(crate) fn directory(vcenters: &[VCenter]) -> TempDir {
     let (mut servers, mut domains) = (String::new(), String::new());
     for ((zone, server), vcenter) in ZONES.iter().zip(vcenters) {
         let (port, print) = (vcenter.port(), vcenter.thumbprint_sha256());
@@ -76,7 +77,7 @@ platform:
     .0
 }
 
-fn command(directory: &Path, arguments: &[&str]) -> Command {
+pub(crate) fn command(directory: &Path, arguments: &[&str]) -> Command {
     let mut command = slipway(arguments);
     command.current_dir(directory).env("PW", ADMINISTRATOR.1).stdin(Stdio::null());
     command
@@ -182,9 +183,72 @@ fn a_cluster_is_made_once() {
     let refused = command(path, &["destroy", "cluster"]).output().expect("the command runs");
     assert_eq!(refused.status.code(), Some(1));
     assert_eq!(machines(&vcenters).len(), 4);
-    let output = finish(path, &DESTROY, "destroy");
-    assert!(String::from_utf8_lossy(&output.stdout).contains("all is gone"));
+    let remove = || {
+        let mut command = slipway(&["destroy", "cluster"]);
+        command.current_dir(path).env("PW", ADMINISTRATOR.1);
+        Terminal::run(command)
+    };
+    let mut terminal = remove();
+    terminal.expect("to remove all of this: ").send(INTERRUPT).expect("error: interrupted");
+    assert_eq!(terminal.finish(), 8);
+    assert_eq!(vcenters.iter().map(sessions).sum::<u64>(), 0, "all sessions are ended");
+    let mut terminal = remove();
+    let name = told["infraID"].as_str().expect("a name");
+    terminal.expect("to remove all of this: ").send(name).send("\n").expect("all is gone");
+    assert_eq!(terminal.finish(), 0);
     assert_eq!(machines(&vcenters).len(), 0);
+    let text = terminal.text();
+    for vcenter in &vcenters {
+        let shown = bars(&text, &vcenter.address());
+        assert!(shown.len() > 1, "the bar of {} does not move: {shown:?} in\n{text}", vcenter.address());
+        assert!(shown.iter().all(|(at, of)| at <= of && *of == shown[0].1), "{shown:?}");
+    }
+}
+
+/// How far the bar of a vCenter was drawn: steps that are done, of how many.
+fn bars(text: &str, address: &str) -> Vec<(u64, u64)> {
+    let prefix = format!("{address} ");
+    let drawn = text.match_indices(&prefix).filter_map(|(at, found)| {
+        let rest: String = text[at + found.len()..].chars().skip(24).collect();
+        let (done, rest) = rest.trim_start().split_once('/')?;
+        let all: String = rest.chars().take_while(char::is_ascii_digit).collect();
+        Some((done.parse().ok()?, all.parse().ok()?))
+    });
+    let mut shown: Vec<(u64, u64)> = drawn.collect();
+    shown.dedup();
+    shown
+}
+
+fn sessions(vcenter: &VCenter) -> u64 {
+    let stats = vcenter.control("GET", "/stats", &Value::Null).expect("figures");
+    stats["soap_sessions"].as_u64().unwrap_or(9) + stats["rest_sessions"].as_u64().unwrap_or(9)
+}
+
+/// Runs a command; also the arguments that everybody on the machine could see meanwhile: its own, and those of
+/// whatever it starts.
+fn watched(command: &mut Command) -> (Output, String) {
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the command runs");
+    let (id, (done, ended)) = (child.id(), std::sync::mpsc::channel());
+    let end = std::thread::spawn(move || {
+        let output = child.wait_with_output().expect("it ends");
+        // Whoever watches may have seen enough.
+        let _ = done.send(());
+        output
+    });
+    let mut shown = std::collections::BTreeSet::new();
+    while ended.recv_timeout(Duration::from_millis(2)).is_err() {
+        let mut family = vec![id];
+        while let Some(id) = family.pop() {
+            let arguments = std::fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default();
+            shown.insert(String::from_utf8_lossy(&arguments).replace('\0', " "));
+            let threads = std::fs::read_dir(format!("/proc/{id}/task")).into_iter().flatten().flatten();
+            for thread in threads {
+                let children = std::fs::read_to_string(thread.path().join("children")).unwrap_or_default();
+                family.extend(children.split_whitespace().filter_map(|id| id.parse::<u32>().ok()));
+            }
+        }
+    }
+    (end.join().expect("an end"), shown.into_iter().collect::<Vec<_>>().join("\n"))
 }
 
 /// Everything is logged, and nothing of it opens a door.
@@ -194,11 +258,14 @@ fn logs_hold_no_secret() {
     let directory = directory(&vcenters);
     let path = directory.path();
     let mut told = String::new();
-    for arguments in [&["preflight"][..], &["plan"], &CREATE, &["status"], &DESTROY] {
+    for arguments in [&["preflight"][..], &["plan"], &CREATE, &["status"], &["check", "--dir", "."], &DESTROY]
+    {
         let mut command = command(path, arguments);
-        let output = command.args(["--log-level", "trace"]).output().expect("the command runs");
+        let (output, shown) = watched(command.args(["--log-level", "trace"]));
+        assert!(shown.contains(&[arguments, &["--log-level", "trace"]].concat().join(" ")), "{shown}");
         told.push_str(&String::from_utf8_lossy(&output.stdout));
         told.push_str(&String::from_utf8_lossy(&output.stderr));
+        told.push_str(&shown);
     }
     told.push_str(&std::fs::read_to_string(path.join(".slipway/journal.jsonl")).expect("a journal"));
     assert!(told.contains("logged in") && told.contains("TRACE") | told.contains("DEBUG"), "it does log");
@@ -209,11 +276,7 @@ fn logs_hold_no_secret() {
         let at = told.find(secret).map(|at| &told[at.saturating_sub(200)..at]);
         assert_eq!(at, None, "`{secret}` is told");
     }
-    let open = |vcenter: &VCenter| {
-        let stats = vcenter.control("GET", "/stats", &Value::Null).expect("figures");
-        stats["soap_sessions"].as_u64().unwrap_or(9) + stats["rest_sessions"].as_u64().unwrap_or(9)
-    };
-    assert_eq!(vcenters.iter().map(open).sum::<u64>(), 0, "all sessions are ended");
+    assert_eq!(vcenters.iter().map(sessions).sum::<u64>(), 0, "all sessions are ended");
 }
 
 /// Ctrl-C ends it with a code of its own, ends the sessions, and it goes on later.
@@ -232,10 +295,7 @@ fn interrupted_it_logs_out_and_goes_on_later() {
     let interrupt = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill");
     assert!(interrupt.success());
     assert_eq!(child.wait().expect("it ends").code(), Some(8));
-    for vcenter in &vcenters {
-        let stats = vcenter.control("GET", "/stats", &Value::Null).expect("figures");
-        assert_eq!((&stats["soap_sessions"], &stats["rest_sessions"]), (&json!(0), &json!(0)));
-    }
+    assert_eq!(vcenters.iter().map(sessions).sum::<u64>(), 0, "all sessions are ended");
     finish(path, &CREATE, "after the interruption");
     assert_eq!(machines(&vcenters).len(), 4);
 }

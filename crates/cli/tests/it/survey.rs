@@ -1,18 +1,16 @@
 //! `slipway create install-config` on a terminal, against simulated vCenters.
 
-mod terminal;
-
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr};
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use slipway_testkit::vcenter::{ADMINISTRATOR, VCenter};
 use tempfile::TempDir;
 
-use self::terminal::{BACKSPACE, DOWN, ENTER, ESCAPE, INTERRUPT, Terminal};
 use crate::run::slipway;
+use crate::terminal::{BACKSPACE, DOWN, ENTER, ESCAPE, INTERRUPT, Terminal};
 
 const LOCALHOST: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 const PULL_SECRET: &str = r#"{"auths":{"registry.example.com":{"auth":"dXNlcjpwYXNzd29yZA=="}}}"#;
@@ -71,6 +69,17 @@ fn rich() -> VCenter {
     start.expect("a vCenter")
 }
 
+/// Runs the survey in a directory that is also its home, trusting these authorities.
+fn start(arguments: &[&str], home: &Path, authorities: Option<&Path>) -> Terminal {
+    let mut command = slipway(&[&["create", "install-config"], arguments].concat());
+    command.current_dir(home).env("HOME", home);
+    // Nothing at all is trusted where the test does not say what is.
+    let none = home.join("no-authorities.pem");
+    fs::write(&none, "").expect("a file");
+    command.env("SSL_CERT_FILE", authorities.unwrap_or(&none)).env("SSL_CERT_DIR", home);
+    Terminal::run(command)
+}
+
 fn home() -> TempDir {
     tempfile::tempdir().expect("a directory")
 }
@@ -97,7 +106,7 @@ fn two_vcenters() {
     fs::create_dir(home.path().join(".ssh")).expect("a folder");
     fs::write(home.path().join(".ssh/id_ed25519.pub"), KEY).expect("a key");
     // The system trusts the first one only.
-    let mut terminal = Terminal::start(&[], home.path(), Some(north.ca_file()));
+    let mut terminal = start(&[], home.path(), Some(north.ca_file()));
     terminal.answer("SSH public key", "");
     log_in(&mut terminal, &north);
     terminal.answer("Datacenter", DOWN);
@@ -170,7 +179,7 @@ fn two_vcenters() {
 fn three_wrong_passwords() {
     let vcenter = vcenter("dc", &["blue"]);
     let home = home();
-    let mut terminal = Terminal::start(&["--platform", "vsphere"], home.path(), Some(vcenter.ca_file()));
+    let mut terminal = start(&["--platform", "vsphere"], home.path(), Some(vcenter.ca_file()));
     terminal.answer("vCenter", &vcenter.address()).answer("User name on", ADMINISTRATOR.0);
     for _ in 0..3 {
         terminal.answer("Password of", "wrong").expect("refuses administrator@vsphere.local");
@@ -185,7 +194,7 @@ fn three_wrong_passwords() {
 fn a_certificate_that_is_refused() {
     let vcenter = vcenter("dc", &["blue"]);
     let home = home();
-    let mut terminal = Terminal::start(&["--platform", "vsphere"], home.path(), None);
+    let mut terminal = start(&["--platform", "vsphere"], home.path(), None);
     terminal.answer("vCenter", &vcenter.address()).expect(vcenter.thumbprint_sha256());
     // No is the default, and no request was made.
     terminal.answer("Trust this certificate", "").expect("nothing was sent to");
@@ -205,13 +214,13 @@ fn a_certificate_that_was_pinned_by_a_flag() {
             .map(str::to_owned)
     };
     let pinned = arguments(&other);
-    let mut terminal = Terminal::start(&pinned.each_ref().map(String::as_str), home.path(), None);
+    let mut terminal = start(&pinned.each_ref().map(String::as_str), home.path(), None);
     terminal.expect("? User name on").send(INTERRUPT);
     assert_eq!(terminal.finish(), 8);
     let last = if other.pop() == Some('0') { '1' } else { '0' };
     other.push(last);
     let wrong = arguments(&other);
-    let mut terminal = Terminal::start(&wrong.each_ref().map(String::as_str), home.path(), None);
+    let mut terminal = start(&wrong.each_ref().map(String::as_str), home.path(), None);
     terminal.expect("is not trusted: it is not the pinned one").expect("? Trust this").send(INTERRUPT);
     assert_eq!(terminal.finish(), 8);
 }
@@ -220,7 +229,7 @@ fn a_certificate_that_was_pinned_by_a_flag() {
 fn an_empty_list_is_read_again() {
     let vcenter = vcenter("dc", &[]);
     let home = home();
-    let mut terminal = Terminal::start(&[], home.path(), Some(vcenter.ca_file()));
+    let mut terminal = start(&[], home.path(), Some(vcenter.ca_file()));
     log_in(&mut terminal, &vcenter);
     terminal.expect("sees no compute cluster in datacenter dc").expect("System.View");
     terminal.answer("Read the lists again?", "n").answer("Password of", ADMINISTRATOR.1);
@@ -238,7 +247,7 @@ fn an_empty_list_is_read_again() {
 fn back_and_forth() {
     let vcenter = vcenter("dc", &["blue"]);
     let home = home();
-    let mut terminal = Terminal::start(&[], home.path(), Some(vcenter.ca_file()));
+    let mut terminal = start(&[], home.path(), Some(vcenter.ca_file()));
     terminal.expect("? Platform").send(ESCAPE).expect("this is the first question");
     terminal.answer("Platform", "").answer("vCenter", "127.0.0.1:1").expect("cannot be reached");
     terminal.answer("vCenter", &vcenter.address()).expect("? User name on").send(ESCAPE);
@@ -250,7 +259,12 @@ fn back_and_forth() {
     terminal.expect("Network: defaulting to cluster-net").expect("? Another vCenter?").send(ESCAPE);
     terminal.expect("? Password of").send(ADMINISTRATOR.1).send(ENTER).answer("Another vCenter?", "n");
     terminal.answer("Machine network", "10.20.0.0/16");
-    terminal.answer("Virtual address of the API", "10.0.0.10").expect("is not in the machine network");
+    // What is wrong is told as it is typed, and is no answer, whatever keys are pressed.
+    terminal
+        .expect("? Virtual address of the API")
+        .send("10.0.0.10")
+        .expect("✗ 10.0.0.10 is not in the machine network");
+    terminal.send("\t").send(DOWN).send(ENTER).expect("not an answer");
     terminal
         .send(ESCAPE)
         .answer("Machine network", "10.0.0.0/16")
@@ -267,7 +281,7 @@ fn back_and_forth() {
 fn interrupted_while_it_waits() {
     let vcenter = vcenter("dc", &["blue"]);
     let home = home();
-    let mut terminal = Terminal::start(&[], home.path(), Some(vcenter.ca_file()));
+    let mut terminal = start(&[], home.path(), Some(vcenter.ca_file()));
     terminal
         .answer("Platform", "")
         .answer("vCenter", &vcenter.address())
@@ -281,8 +295,13 @@ fn interrupted_while_it_waits() {
     })
     .expect("a request");
     // What is typed ahead may be a password.
-    terminal.send("typed-ahead").send(INTERRUPT).expect("nothing was written");
+    terminal.send("typed-ahead").send(INTERRUPT);
+    // The login was on its way: it makes a session, which is ended.
+    vcenter.control("POST", "/thaw", &json!({})).expect("a vCenter that answers");
+    terminal.expect("nothing was written");
     assert_eq!(terminal.finish(), 8);
+    let stats = vcenter.control("GET", "/stats", &Value::Null).expect("statistics");
+    assert_eq!((&stats["soap_sessions"], &stats["rest_sessions"]), (&json!(0), &json!(0)), "left logged in");
     assert!(!terminal.text().contains("typed-ahead"), "{}", terminal.text());
     assert!(!config(&home).exists());
 }
@@ -302,10 +321,10 @@ fn flags_that_give_everything() {
         "--pull-secret-file",
         "pull-secret.json",
     ];
-    let mut terminal = Terminal::start(&arguments, home.path(), None);
+    let mut terminal = start(&arguments, home.path(), None);
     terminal.expect("written");
     assert_eq!(terminal.finish(), 0);
-    let mut terminal = Terminal::start(&["--dir", "other", "--platform", "ovirt"], home.path(), None);
+    let mut terminal = start(&["--dir", "other", "--platform", "ovirt"], home.path(), None);
     terminal.expect("--ovirt-cluster-id");
     assert_eq!(terminal.finish(), 2);
 }

@@ -48,12 +48,12 @@ async fn run(
     journal: &mut MemoryJournal,
     options: &Options,
 ) -> Outcome<Thing> {
-    let world = observe(toy, graph, journal).await;
+    let world = observe(toy, graph, journal, &BTreeMap::new()).await;
     apply(toy, graph, world, journal, &Nobody, options, std::future::pending()).await.unwrap()
 }
 
 async fn planned(toy: &Arc<Toy>, graph: &Graph<()>, journal: &MemoryJournal) -> Plan<Act> {
-    let world = observe(toy, graph, journal).await;
+    let world = observe(toy, graph, journal, &BTreeMap::new()).await;
     let options = Options::default();
     plan(&**toy, graph, &world, |resource, sight| {
         doubt(resource, sight, journal.made(&resource.id), &options.recreate)
@@ -167,7 +167,7 @@ fn a_dead_endpoint_slows_nobody_else() {
             let wanted = graph(&needs, Goal::Present);
             let mut journal = MemoryJournal::default();
             // The look is part of the run: a dead endpoint is unknown from the start.
-            let world = observe(toy, &wanted, &journal).await;
+            let world = observe(toy, &wanted, &journal, &BTreeMap::new()).await;
             let outcome = apply(toy, &wanted, world, &mut journal, &Nobody, &options, std::future::pending());
             let outcome = outcome.await.unwrap();
             let others: Vec<_> =
@@ -188,7 +188,7 @@ fn an_endpoint_may_come_back() {
         let toy = Arc::new(Toy::default());
         let wanted = graph(&vec![vec![]; 9], Goal::Present);
         let mut journal = MemoryJournal::default();
-        let world = observe(&toy, &wanted, &journal).await;
+        let world = observe(&toy, &wanted, &journal, &BTreeMap::new()).await;
         let vcenter = Endpoint::from("vc2");
         toy.server().dead.insert(vcenter.clone());
         let revive = async {
@@ -277,7 +277,7 @@ fn cancelled_it_stops_and_goes_on_later() {
     virtual_time(async {
         let (toy, mut journal) = (Arc::new(Toy::default()), MemoryJournal::default());
         let wanted = graph(&[vec![], vec![0], vec![1], vec![2]], Goal::Present);
-        let world = observe(&toy, &wanted, &journal).await;
+        let world = observe(&toy, &wanted, &journal, &BTreeMap::new()).await;
         let soon = tokio::time::sleep(CALL * 3 + CALL / 2);
         let outcome =
             apply(&toy, &wanted, world, &mut journal, &Nobody, &Options::default(), soon).await.unwrap();

@@ -7,7 +7,7 @@
 //! | current time | |
 //! | one pass over the inventory: view, pages, end of view | hosts, clusters, pools, datastores, and machines with all that is asked of nodes |
 //! | privileges | one call for all objects |
-//! | tags | one call for all objects, one per tag and category |
+//! | tags | one call for all objects, one per region and zone, up to three per category |
 //! | storage policies, volumes, latencies | three, one, one |
 
 mod parse;
@@ -143,7 +143,10 @@ pub(super) async fn observe(
     // Each is a service of its own; when one is down the rest is known all the same.
     let privileges = part(patience, client.privileges(&estate.user, &entities));
     let tags = part(patience, async {
-        if tagged.is_empty() { Ok(BTreeMap::new()) } else { client.named_tags_of(&tagged).await }
+        if tagged.is_empty() {
+            return Ok(BTreeMap::new());
+        }
+        client.named_tags_of(&tagged, &[tags::REGION, tags::ZONE]).await
     });
     let policies = part(patience, async {
         if !question.policies {

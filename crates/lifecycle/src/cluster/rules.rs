@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use slipway_engine::{Endpoint, Id, Resource};
+use slipway_providers::vsphere::Client;
 use slipway_providers::vsphere::kinds::{VSphere, Wanted};
+use tokio::task::JoinSet;
 
 const PRIVILEGE: &str = "Host.Inventory.EditCluster";
 
@@ -11,40 +13,39 @@ const PRIVILEGE: &str = "Host.Inventory.EditCluster";
 /// they stay, and fail with the server's own words.
 pub(super) async fn without_forbidden(
     platform: &VSphere,
+    users: &BTreeMap<Endpoint, Result<String, String>>,
     resources: Vec<Resource<Wanted>>,
     notes: &mut Vec<String>,
 ) -> Vec<Resource<Wanted>> {
-    let mut rules: BTreeMap<Endpoint, Vec<(Id, String)>> = BTreeMap::new();
+    let mut asked = JoinSet::new();
     for resource in &resources {
-        if let Wanted::Apart(apart) = &resource.wanted {
-            let rule = (resource.id.clone(), apart.compute_cluster.clone());
-            rules.entry(resource.id.endpoint.clone()).or_default().push(rule);
+        if let Wanted::Apart(apart) = &resource.wanted
+            && let Some(Ok(user)) = users.get(&resource.id.endpoint)
+            && let Some(client) = platform.client(&resource.id.endpoint).cloned()
+        {
+            let (id, user, cluster) = (resource.id.clone(), user.clone(), apart.compute_cluster.clone());
+            asked.spawn(async move { (may_edit(&client, &user, &cluster).await, id, cluster) });
         }
     }
-    let mut forbidden = Vec::new();
-    for (endpoint, rules) in rules {
-        for (id, cluster) in rules {
-            if may_edit(platform, &endpoint, &cluster).await == Some(false) {
-                notes.push(format!(
-                    "control-plane machines on {endpoint} will not be kept on different hosts: the user lacks {PRIVILEGE} on \
-                     {cluster}"
-                ));
-                forbidden.push(id);
-            }
-        }
+    let answers = asked.join_all().await.into_iter();
+    let forbidden: BTreeMap<Id, String> =
+        answers.filter(|(may, ..)| *may == Some(false)).map(|(_, id, cluster)| (id, cluster)).collect();
+    for (Id { endpoint, .. }, cluster) in &forbidden {
+        notes.push(format!(
+            "control-plane machines on {endpoint} will not be kept on different hosts: the user lacks {PRIVILEGE} on \
+             {cluster}"
+        ));
     }
     let mut resources = resources;
-    resources.retain(|resource| !forbidden.contains(&resource.id));
+    resources.retain(|resource| !forbidden.contains_key(&resource.id));
     for resource in &mut resources {
-        resource.needs.retain(|need| !forbidden.contains(need));
+        resource.needs.retain(|need| !forbidden.contains_key(need));
     }
     resources
 }
 
-async fn may_edit(platform: &VSphere, endpoint: &Endpoint, cluster: &str) -> Option<bool> {
-    let client = platform.client(endpoint)?;
-    let user = client.user().await.ok()?;
+async fn may_edit(client: &Client, user: &str, cluster: &str) -> Option<bool> {
     let moref = client.find(cluster).await.ok()??;
-    let held = client.privileges(&user, std::slice::from_ref(&moref)).await.ok()?;
+    let held = client.privileges(user, std::slice::from_ref(&moref)).await.ok()?;
     Some(held.get(&moref)?.contains(PRIVILEGE))
 }

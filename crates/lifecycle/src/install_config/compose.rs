@@ -5,6 +5,7 @@ use serde_json::{Map, Value, json};
 use slipway_config::findings::Findings;
 use slipway_config::yaml::{self, At, Limits, to_yaml};
 
+use super::families::inner_networks;
 use super::{
     Answers, Error, FailureDomainAnswers, KubeVirtAnswers, OvirtAnswers, PasswordAt, PlatformKind,
     VCenterAnswers, VSphereAnswers, VSphereTopology,
@@ -200,7 +201,12 @@ fn apply(answers: &Answers, platform: PlatformKind, document: &mut Value) -> Res
     if !answers.machine_networks.is_empty() {
         let networks: Vec<Value> =
             answers.machine_networks.iter().map(|cidr| json!({"cidr": cidr})).collect();
-        root.child("networking")?.set("machineNetwork", Some(networks));
+        let mut networking = root.child("networking")?;
+        networking.set("machineNetwork", Some(networks));
+        if let Some((pods, services)) = inner_networks(&answers.machine_networks) {
+            networking.default("clusterNetwork", pods);
+            networking.default("serviceNetwork", services);
+        }
     }
     let mut platforms = root.child("platform")?;
     let mut section = platforms.child(platform.as_str())?;
@@ -383,9 +389,9 @@ impl<'a> Node<'a> {
         }
     }
 
-    fn default(&mut self, key: &str, value: &str) {
+    fn default(&mut self, key: &str, value: impl Into<Value>) {
         if self.members.get(key).is_none_or(Value::is_null) {
-            self.members.insert(key.to_owned(), json!(value));
+            self.members.insert(key.to_owned(), value.into());
         }
     }
 

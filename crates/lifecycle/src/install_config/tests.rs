@@ -1,5 +1,8 @@
 use std::os::unix::fs::PermissionsExt;
 
+use rstest::rstest;
+use slipway_config::install_config::load;
+
 use super::{
     Answers, Error, FailureDomainAnswers, OvirtAnswers, PasswordAt, PlatformKind, VCenterAnswers,
     VSphereAnswers, VSphereTopology, compose, write,
@@ -145,6 +148,32 @@ fn flags_do_not_guess() {
     let odd = "platform: {vsphere: {vcenters: [a]}}\n";
     let error = compose(&vsphere(), Some(odd)).unwrap_err().to_string();
     assert_eq!(error, "`platform.vsphere.vcenters[0]` in the file is not a mapping");
+}
+
+/// Pods and services have the families of the machines, in the same order.
+#[rstest]
+#[case::dual("10.20.0.0/16 fd65::/64", "10.20.0.10 fd65::10", "172.30.0.0/16 fd02::/112")]
+#[case::six_first("fd65::/64 10.20.0.0/16", "fd65::10 10.20.0.10", "fd02::/112 172.30.0.0/16")]
+#[case::six("fd65::/64", "fd65::10", "fd02::/112")]
+#[case::four("10.20.0.0/16 10.21.0.0/16", "10.20.0.10", "172.30.0.0/16")]
+fn networks_inside_follow_those_of_machines(
+    #[case] machine: &str,
+    #[case] vips: &str,
+    #[case] services: &str,
+) {
+    let list = |texts: &str| -> Vec<String> { texts.split(' ').map(str::to_owned).collect() };
+    let answers = Answers {
+        machine_networks: list(machine),
+        api_vips: list(vips),
+        ingress_vips: list(&vips.replace(".10", ".11").replace("::10", "::11")),
+        ..vsphere()
+    };
+    let text = compose(&answers, None).unwrap().text;
+    let networking = load(&text).config.unwrap().networking;
+    let inner: Vec<String> = networking.service.iter().map(ToString::to_string).collect();
+    assert_eq!(inner.join(" "), services);
+    assert_eq!(networking.cluster.len(), networking.service.len());
+    assert_eq!(text.contains("serviceNetwork"), machine.contains(':'), "defaults need no words:\n{text}");
 }
 
 #[test]

@@ -23,28 +23,39 @@ mod templates;
 mod tests;
 
 pub(super) use self::privileges::entities;
+pub(super) use self::tags::{REGION, ZONE};
 
-use super::estate::Estate;
+use super::estate::{Depth, Estate};
 use super::needs::Need;
 use super::report::Finding;
 use super::wanted::Wanted;
 
-/// Everything there is to say about one vCenter.
+/// Everything there is to say about one vCenter, as far as it was read.
 pub(super) fn judge(wanted: &Wanted, needs: &[Need], estate: &Estate) -> Vec<Finding> {
+    let read = |depth: Depth| estate.depth >= depth;
     let mut findings = server::judge(estate);
-    for site in &wanted.sites {
+    for site in wanted.sites.iter().filter(|_| read(Depth::Inventory)) {
         let found = places::find(site, estate);
-        let about = [
-            places::judge(site, &found, wanted.named, estate),
-            hosts::judge(&found, estate),
-            templates::judge(site, &found, wanted.stream, estate),
-            tags::judge(site, &found, wanted, estate),
-        ];
-        findings.extend(about.into_iter().flatten().map(|finding| finding.domain(&site.name)));
+        let mut about = places::judge(site, &found, wanted.named, estate);
+        if read(Depth::Hosts) {
+            about.extend(hosts::judge(&found, estate));
+        }
+        if read(Depth::Machines) {
+            about.extend(templates::judge(site, &found, wanted.stream, estate));
+        }
+        if read(Depth::Tags) {
+            about.extend(tags::judge(site, &found, wanted, estate));
+        }
+        findings.extend(about.into_iter().map(|finding| finding.domain(&site.name)));
     }
+    // Without hosts it is about storage alone.
     findings.extend(capacity::judge(wanted, estate));
-    findings.extend(collisions::judge(wanted, estate));
-    findings.extend(privileges::judge(needs, estate));
+    if read(Depth::Machines) {
+        findings.extend(collisions::judge(wanted, estate));
+    }
+    if read(Depth::Privileges) {
+        findings.extend(privileges::judge(needs, estate));
+    }
     findings
 }
 

@@ -8,7 +8,7 @@
 //! | two reads of machines, or one where all were in the pass | which names are taken, and what templates are like |
 //! | session and authorization manager together | who we are, which privileges there are |
 //! | current time | |
-//! | tags: one call for all objects, one per tag and category | |
+//! | tags: one call for all objects, one per region and zone, up to three per category | |
 
 mod machines;
 mod parse;
@@ -25,7 +25,7 @@ use slipway_providers::vsphere::{Client, Error, MoRef, Reference};
 use tokio::time::timeout;
 
 use super::Clock;
-use super::estate::{Clocks, Estate, Facts, Item, Tags, ancestry};
+use super::estate::{Clocks, Depth, Estate, Facts, Item, Tags, ancestry};
 use super::wanted::{Site, Wanted};
 
 const PLACED: [&str; 2] = ["name", "parent"];
@@ -61,17 +61,31 @@ const MANAGERS: [Kind<'static>; 2] = [
     Kind { kind: "AuthorizationManager", properties: &["privilegeList"] },
 ];
 
-/// Everything but the user's privileges, which depend on what is found. Tags may take `tagging` at most.
-pub(super) async fn observe(
+/// Everything but the user's privileges, which depend on what is found. What was read stays in `seen` when the rest
+/// fails, or takes too long. Tags may take `tagging` at most.
+pub(super) async fn observe<'a>(
     client: &Client,
     wanted: &Wanted,
     clock: &Clock,
     tagging: Duration,
-) -> Result<Estate, Error> {
+    seen: &'a mut Option<Estate>,
+) -> Result<&'a mut Estate, Error> {
     let about = client.content().await?.about.clone();
     // The first call logs in, which takes its time; the clock is asked afterwards.
     let (user, known_privileges) = session(client).await?;
-    let clocks = clocks(client, clock).await?;
+    let estate = seen.insert(Estate {
+        depth: Depth::Server,
+        user,
+        version: about.version,
+        build: about.build,
+        clock: None,
+        items: Vec::new(),
+        tags: Ok(Tags::default()),
+        known_privileges,
+        privileges: Ok(BTreeMap::new()),
+    });
+    estate.clock = clocks(client, clock).await?;
+    estate.depth = Depth::Clock;
     let root = client.manager("rootFolder").await?;
     let mut kinds = EVERYTHING.to_vec();
     if machines::are_anywhere(wanted) {
@@ -80,27 +94,22 @@ pub(super) async fn observe(
     let objects = client.retrieve_below(&root, &kinds).await?;
     let (machines, objects): (Vec<Object>, Vec<Object>) =
         objects.into_iter().partition(|object| &*object.moref.reference.kind == "VirtualMachine");
-    let mut inventory = Inventory::new(&root.reference);
+    let mut inventory = Inventory::new(&root.reference, &mut estate.items);
     inventory.add(&objects);
+    estate.depth = Depth::Inventory;
 
     let details = client.retrieve(&inventory.worth_a_look(wanted, client), &DETAILS).await?;
     let children = inventory.learn(&details);
-    inventory.add_items(machines::read(client, &inventory, wanted, machines, children).await?);
-    let mut estate = Estate {
-        user,
-        version: about.version,
-        build: about.build,
-        clock: clocks,
-        items: inventory.items,
-        tags: Ok(Tags::default()),
-        known_privileges,
-        privileges: Ok(BTreeMap::new()),
-    };
+    estate.depth = Depth::Hosts;
+    let machines = machines::read(client, &inventory, wanted, machines, children).await?;
+    inventory.add_items(machines);
+    estate.depth = Depth::Machines;
     // Tags are another service of the vCenter; when it is down the rest is known all the same.
-    estate.tags = match timeout(tagging, tags::read(client, wanted, &estate)).await {
+    estate.tags = match timeout(tagging, tags::read(client, wanted, estate)).await {
         Ok(read) => read.map_err(|error| reason(&error)),
         Err(_) => Err(format!("no answer within {tagging:?}")),
     };
+    estate.depth = Depth::Tags;
     Ok(estate)
 }
 
@@ -141,15 +150,15 @@ async fn session(client: &Client) -> Result<(String, BTreeSet<String>), Error> {
 }
 
 /// What is known so far, and where.
-pub(super) struct Inventory {
-    items: Vec<Item>,
+pub(super) struct Inventory<'a> {
+    items: &'a mut Vec<Item>,
     paths: Paths,
 }
 
-impl Inventory {
-    fn new(root: &Reference) -> Self {
-        let item = Item { id: root.clone(), path: "/".to_owned(), facts: Facts::Nothing };
-        Inventory { items: vec![item], paths: Paths::new(root) }
+impl<'a> Inventory<'a> {
+    fn new(root: &Reference, items: &'a mut Vec<Item>) -> Self {
+        items.push(Item { id: root.clone(), path: "/".to_owned(), facts: Facts::Nothing });
+        Inventory { items, paths: Paths::new(root) }
     }
 
     /// Objects in any order. One whose way to the root cannot be seen has no path and is left out.

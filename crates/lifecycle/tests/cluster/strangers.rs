@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use serde_json::json;
+use slipway_engine::apply::Moment;
 use slipway_lifecycle::cluster::Purpose;
 
-use crate::bench::{Bench, administrator, assert_done, assert_same, reasons};
+use crate::bench::{Bench, administrator, assert_done, assert_same, inventory, reasons, start};
 
 /// One id begins with the other.
 #[test]
@@ -85,4 +86,30 @@ fn a_foreign_machine_of_the_same_name_is_left_alone() {
     assert_eq!(bench.machines(0), [name]);
     administrator(&bench.vcenters[0], &["destroy", &bench.machine_path("master-1")]);
     assert_done(&bench.run(Purpose::Destroy).unwrap());
+}
+
+/// A folder cannot carry a mark from its first moment on. One that the user named, and that has no tag since the process
+/// ended between making and tagging it, looks like the user's: it is used, and stays.
+#[test]
+fn a_folder_of_the_users_that_has_no_tag_stays() {
+    let named = |text: String| {
+        text.replace(
+            "        networks: [cluster-net]\n",
+            "        networks: [cluster-net]\n        folder: /north/vm/team\n",
+        )
+    };
+    let vcenters = Arc::new(vec![start(0, &inventory(0), &[])]);
+    let bench = Bench::edited(vcenters, "harbour", named);
+    let steps = bench.plan(Purpose::Create).unwrap().plan.steps;
+    let made = steps.iter().position(|planned| &*planned.step.resource.kind == "folder").expect("a folder");
+    let cut = bench.die_at(Purpose::Create, (made, Moment::Intended));
+    assert!(cut.cancelled);
+    let half = json!({"datacenters": [{"name": "north", "folders": {"vm": ["team"]}}]});
+    bench.vcenters[0].control("POST", "/inventory/apply", &half).unwrap();
+    bench.create();
+    assert_eq!(bench.machines(0).len(), 4);
+    bench.destroy();
+    assert_eq!(bench.machines(0), Vec::<String>::new());
+    let folder = bench.vcenters[0].object("/north/vm/team").unwrap().expect("the folder");
+    assert!(folder["tags"].is_null(), "{folder}");
 }

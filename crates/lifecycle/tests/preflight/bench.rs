@@ -121,15 +121,26 @@ pub(crate) fn options() -> Options {
 /// Logs in everywhere as one user.
 pub(crate) async fn run_as(
     text: &str,
-    (user, password): (&str, &str),
+    login: (&str, &str),
     identity: Option<Identity>,
     options: Options,
 ) -> Report {
+    let nobody = std::future::pending();
+    run_until(text, login, identity, options, nobody).await.expect("nobody cancels it")
+}
+
+pub(crate) async fn run_until(
+    text: &str,
+    (user, password): (&str, &str),
+    identity: Option<Identity>,
+    options: Options,
+    cancelled: impl Future<Output = ()>,
+) -> Option<Report> {
     let loaded = load(text);
     let config = loaded.config.unwrap_or_else(|| panic!("{:?}", loaded.report));
     let login = Login { user: user.to_owned(), password: password.into() };
     let logins = vec![login; SERVERS.len()];
-    examine(Subject::new(text.into(), config, identity, logins), options, Silence).await
+    examine(Subject::new(text.into(), config, identity, logins), options, Silence, cancelled).await
 }
 
 pub(crate) async fn run(text: &str) -> Report {

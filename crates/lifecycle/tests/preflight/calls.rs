@@ -1,11 +1,16 @@
 //! How many calls it takes, and that nothing stays open.
 
+use std::time::Duration;
+
+use rstest::rstest;
 use serde_json::{Value, json};
-use slipway_testkit::vcenter::VCenter;
+use slipway_testkit::vcenter::{ADMINISTRATOR, VCenter};
 
-use crate::bench::{config, domain, inventory, problems, run, sessions, start, start_all};
+use crate::bench::{
+    config, domain, inventory, options, problems, run, run_until, sessions, start, start_all,
+};
 
-/// Requests of all kinds since the start.
+/// Requests by SOAP and REST since the start.
 fn requests(vcenter: &VCenter) -> u64 {
     vcenter.control("GET", "/stats", &Value::Null).unwrap()["requests"].as_u64().unwrap()
 }
@@ -17,9 +22,25 @@ async fn all_is_well_and_few_calls_say_so() {
     assert_eq!(problems(&report), Vec::<String>::new());
     for vcenter in &vcenters {
         let calls = vcenter.calls().unwrap();
-        assert!(requests(vcenter) <= 23, "{calls}");
+        assert!(requests(vcenter) <= 20 + 3, "{calls}");
         assert_eq!(calls["FetchUserPrivilegeOnEntities"], 1);
         assert_eq!(sessions(vcenter), (0, 0), "{calls}");
+    }
+}
+
+/// Tags are read one by one; those that are of no interest are not read.
+#[tokio::test]
+async fn tags_of_others_cost_next_to_nothing() {
+    let mut estate = inventory(0);
+    let attach = ["/dc1", "/dc1/host/compute", "/dc1/host"];
+    let others: Vec<Value> =
+        (0..40).map(|number| json!({"name": format!("cost-{number}"), "attach": attach})).collect();
+    estate["categories"][2]["tags"] = json!(others);
+    let vcenters = [start("127.0.0.1", &estate, &[]), start("127.0.0.2", &inventory(1), &[])];
+    let report = run(&config(&vcenters)).await;
+    assert_eq!(problems(&report), Vec::<String>::new());
+    for vcenter in &vcenters {
+        assert!(requests(vcenter) <= 20 + 3, "{}", vcenter.calls().unwrap());
     }
 }
 
@@ -85,4 +106,28 @@ async fn a_failure_leaves_no_session() {
     assert_eq!(problems(&report), ["127.0.0.1: Failure connection 127.0.0.1"]);
     assert_eq!(sessions(&vcenters[0]), (0, 0));
     assert_eq!(vcenters[0].calls().unwrap()["Logout"], 1);
+}
+
+/// The same when somebody has had enough of it, even while the login is on its way.
+#[rstest]
+#[case::logging_in("Login", 400)]
+#[case::reading("CreateContainerView", 60_000)]
+#[tokio::test]
+async fn a_cancelled_one_leaves_no_session(#[case] method: &str, #[case] delay: u64) {
+    let vcenters = start_all(2);
+    for vcenter in &vcenters {
+        let rule = json!({"on": {"kind": "soap", "method": method}, "fault": {"delay_ms": delay}});
+        vcenter.control("POST", "/faults", &rule).unwrap();
+    }
+    let everyone_is_asked = async {
+        while vcenters.iter().any(|vcenter| vcenter.calls().unwrap()[method].is_null()) {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    let report = run_until(&config(&vcenters), ADMINISTRATOR, None, options(), everyone_is_asked).await;
+    assert_eq!(report, None);
+    for vcenter in &vcenters {
+        assert_eq!(sessions(vcenter), (0, 0));
+        assert_eq!(vcenter.calls().unwrap()["Logout"], 1);
+    }
 }

@@ -6,14 +6,12 @@ use std::time::Duration;
 
 use aws_lc_rs::digest::{SHA256, digest};
 use jiff::Timestamp;
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, SignatureScheme};
 use x509_parser::extensions::GeneralName;
 use x509_parser::prelude::{FromDer, X509Certificate};
 
 use super::client::proxied;
 use super::endpoint::Endpoint;
+use super::tls;
 
 /// What people compare, and what ends some day.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,17 +74,13 @@ fn name(name: &GeneralName<'_>) -> Option<String> {
 
 /// The certificate a server shows, whoever signed it. The connection ends in the handshake: nothing is sent on it.
 pub async fn fetch(endpoint: &Endpoint, deadline: Duration) -> Result<Certificate, String> {
-    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let recorder = Arc::new(Recorder {
-        seen: Mutex::default(),
-        schemes: provider.signature_verification_algorithms.supported_schemes(),
-    });
-    let config = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(|error| error.to_string())?
-        .dangerous()
-        .with_custom_certificate_verifier(recorder.clone())
-        .with_no_client_auth();
+    // It is noted, and refused whatever it is.
+    let seen: Arc<Mutex<Option<Vec<u8>>>> = Arc::default();
+    let note = seen.clone();
+    let config = tls::judged_by(move |der| {
+        *note.lock().unwrap_or_else(PoisonError::into_inner) = Some(der.to_vec());
+        false
+    })?;
     // The same way to the server as later, proxies included.
     let builder = reqwest::Client::builder()
         .tls_backend_preconfigured(config)
@@ -94,59 +88,12 @@ pub async fn fetch(endpoint: &Endpoint, deadline: Duration) -> Result<Certificat
         .https_only(true);
     let client = proxied(builder, &endpoint.proxy)?.build().map_err(|error| error.to_string())?;
     let outcome = client.get(endpoint.url()).timeout(deadline).send().await;
-    let seen = recorder.seen.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let seen = seen.lock().unwrap_or_else(PoisonError::into_inner).take();
     match (seen, outcome) {
         (Some(der), _) => Ok(Certificate::of(&der)),
         (None, Err(error)) => Err(error.without_url().to_string()),
         (None, Ok(_)) => Err("it shows no certificate".to_owned()),
     }
-}
-
-/// Notes the certificate, and refuses it whatever it is.
-#[derive(Debug)]
-struct Recorder {
-    seen: Mutex<Option<Vec<u8>>>,
-    schemes: Vec<SignatureScheme>,
-}
-
-impl ServerCertVerifier for Recorder {
-    fn verify_server_cert(
-        &self,
-        certificate: &CertificateDer<'_>,
-        _intermediates: &[CertificateDer<'_>],
-        _name: &ServerName<'_>,
-        _ocsp: &[u8],
-        _now: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        *self.seen.lock().unwrap_or_else(PoisonError::into_inner) = Some(certificate.to_vec());
-        Err(refused())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        _message: &[u8],
-        _certificate: &CertificateDer<'_>,
-        _signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        Err(refused())
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        _message: &[u8],
-        _certificate: &CertificateDer<'_>,
-        _signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        Err(refused())
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.schemes.clone()
-    }
-}
-
-fn refused() -> rustls::Error {
-    rustls::Error::InvalidCertificate(CertificateError::ApplicationVerificationFailure)
 }
 
 #[cfg(test)]

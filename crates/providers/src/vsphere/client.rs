@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use secrecy::{ExposeSecret, SecretString};
 use tokio::sync::OnceCell;
-use tracing::debug;
+use tokio::time::timeout;
+use tracing::{Instrument, debug};
 
 use super::endpoint::{Endpoint, Login, Proxy, Trust};
 use super::error::{Cause, Error, Retry};
@@ -20,6 +21,9 @@ pub(super) use exchange::{Call, Service, VIM, cause, read_reply};
 /// How often a call that changes nothing is repeated, and how long the first pause is.
 const ATTEMPTS: u32 = 4;
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
+
+/// How long leaving waits for a login that is under way, and for the goodbye itself.
+const GOODBYE: Duration = Duration::from_secs(10);
 
 /// The one object whose id is the same everywhere.
 fn service_instance() -> Reference {
@@ -51,6 +55,37 @@ struct Inner {
 pub(super) struct Session {
     /// The cookie, or the token of a REST session.
     pub(super) cookie: OnceCell<SecretString>,
+}
+
+impl Session {
+    /// The cookie; the first one to ask logs in, the others wait for it. A login that has been sent is not given up
+    /// when nobody waits for it any more: the session it makes could not be ended.
+    pub(super) async fn opened<F>(
+        self: &Arc<Self>,
+        client: &Client,
+        log_in: impl Fn(Client) -> F + Send + Sync + 'static,
+    ) -> Result<&SecretString, Error>
+    where
+        F: Future<Output = Result<SecretString, Error>> + Send + 'static,
+    {
+        let method = "Login";
+        if !self.cookie.initialized() {
+            let (session, owner) = (self.clone(), client.clone());
+            let login = async move {
+                let attempt = || owner.with_retries(|| log_in(owner.clone()));
+                session.cookie.get_or_try_init(attempt).await.map(drop)
+            };
+            let login = tokio::spawn(login.in_current_span()).await;
+            login.map_err(|error| client.error(method, Cause::Setup(error.to_string())))??;
+        }
+        self.cookie.get().ok_or_else(|| client.error(method, Malformed::Missing("session cookie")))
+    }
+
+    /// The cookie, if there is one or a login is under way.
+    pub(super) async fn left_open(&self, patience: Duration) -> Option<&SecretString> {
+        let known = self.cookie.get_or_try_init(|| std::future::ready(Err(())));
+        timeout(patience, known).await.ok()?.ok()
+    }
 }
 
 /// What the vCenter says of itself, and where its managers are.
@@ -187,21 +222,28 @@ impl Client {
     /// Ends the sessions, if there are any. Who still waits for a task is told.
     pub async fn logout(&self) -> Result<(), Error> {
         self.inner.tracker.stop();
-        let rest = self.rest_logout().await;
+        let (soap, rest) = tokio::join!(self.soap_logout(), self.rest_logout());
+        soap.and(rest)
+    }
+
+    async fn soap_logout(&self) -> Result<(), Error> {
         let session = self.session();
-        if let Some(cookie) = session.cookie.get() {
-            let manager = self.manager("sessionManager").await?;
-            replace(&self.inner.session, &session);
-            let deadline = self.inner.endpoint.timeout.min(Duration::from_secs(10));
-            let body = Body::new();
-            let call = Call::new(&VIM, "Logout", &manager.reference, &body);
-            match self.post(call, Some(cookie), deadline).await {
-                Err(error) if error.retry() != Retry::LogIn => return Err(error),
-                // An expired session is as good as an ended one.
-                Ok(_) | Err(_) => {}
-            }
+        let deadline = self.goodbye();
+        let Some(cookie) = session.left_open(deadline).await else { return Ok(()) };
+        let manager = self.manager("sessionManager").await?;
+        replace(&self.inner.session, &session);
+        let body = Body::new();
+        let call = Call::new(&VIM, "Logout", &manager.reference, &body);
+        match self.post(call, Some(cookie), deadline).await {
+            Err(error) if error.retry() != Retry::LogIn => Err(error),
+            // An expired session is as good as an ended one.
+            Ok(_) | Err(_) => Ok(()),
         }
-        rest
+    }
+
+    /// The longest a part of leaving may take.
+    pub(super) fn goodbye(&self) -> Duration {
+        self.inner.endpoint.timeout.min(GOODBYE)
     }
 
     /// Uses a session that was made in another way than by user and password, until it expires.
@@ -249,12 +291,11 @@ impl Client {
         (&self.inner.endpoint, &self.inner.login, &self.inner.http)
     }
 
-    /// The cookie of a session; the first one to ask logs in, the others wait for it.
-    async fn cookie<'a>(&self, session: &'a Session) -> Result<&'a SecretString, Error> {
-        session.cookie.get_or_try_init(|| self.with_retries(|| self.log_in())).await
+    async fn cookie<'a>(&self, session: &'a Arc<Session>) -> Result<&'a SecretString, Error> {
+        session.opened(self, Client::log_in).await
     }
 
-    async fn log_in(&self) -> Result<SecretString, Error> {
+    async fn log_in(self) -> Result<SecretString, Error> {
         let manager = self.manager("sessionManager").await?;
         let login = &self.inner.login;
         let body = Body::new()

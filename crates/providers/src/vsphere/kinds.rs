@@ -16,6 +16,7 @@ mod batch;
 mod budgets;
 mod error;
 mod folder;
+mod greet;
 mod look;
 mod machine;
 mod places;

@@ -59,19 +59,20 @@ impl Client {
         }
     }
 
-    async fn rest_token<'a>(&self, session: &'a Session) -> Result<&'a SecretString, Error> {
-        let log_in = || async {
-            let answer = self.exchange(&Method::POST, "/rest/com/vmware/cis/session", None, None).await?;
-            let token = answer.get("value").and_then(Value::as_str).map(SecretString::from);
-            token.ok_or_else(|| self.error("REST login", Malformed::Missing("session id")))
-        };
-        session.cookie.get_or_try_init(|| self.with_retries(log_in)).await
+    async fn rest_token<'a>(&self, session: &'a Arc<Session>) -> Result<&'a SecretString, Error> {
+        session.opened(self, Client::rest_log_in).await
+    }
+
+    async fn rest_log_in(self) -> Result<SecretString, Error> {
+        let answer = self.exchange(&Method::POST, "/rest/com/vmware/cis/session", None, None).await?;
+        let token = answer.get("value").and_then(Value::as_str).map(SecretString::from);
+        token.ok_or_else(|| self.error("REST login", Malformed::Missing("session id")))
     }
 
     /// Ends the REST session, if there is one.
     pub(super) async fn rest_logout(&self) -> Result<(), Error> {
         let session: Arc<Session> = self.rest_session();
-        let Some(token) = session.cookie.get() else { return Ok(()) };
+        let Some(token) = session.left_open(self.goodbye()).await else { return Ok(()) };
         self.replace_rest(&session);
         match self.exchange(&Method::DELETE, "/rest/com/vmware/cis/session", None, Some(token)).await {
             Err(error) if error.retry() != Retry::LogIn => Err(error),

@@ -129,10 +129,14 @@ impl Client {
 
     /// The tags of a category.
     pub async fn tags_in(&self, category: &str) -> Result<Vec<Tag>, Error> {
+        self.each_of("tag", self.tag_ids_in(category).await?).await
+    }
+
+    async fn tag_ids_in(&self, category: &str) -> Result<Vec<String>, Error> {
         let path = format!("{}?~action=list-tags-for-category", place("tag", category));
         let body = json!({"category_id": category});
         let ids: Option<Vec<String>> = self.rest(Method::POST, &path, Some(&body)).await?;
-        self.each_of("tag", ids.unwrap_or_default()).await
+        Ok(ids.unwrap_or_default())
     }
 
     /// The tag of that name in a category.
@@ -203,29 +207,44 @@ impl Client {
         Ok(tags)
     }
 
-    /// Category and name of the tags of each object: one call for many objects, one per tag and one per category.
+    /// Category and name of each object's tags, of these categories only. One call for many objects, one for each of
+    /// these tags, and up to three for each category; what else is attached, however much, costs no more.
     pub async fn named_tags_of(
         &self,
         objects: &[MoRef],
+        categories: &[&str],
     ) -> Result<BTreeMap<MoRef, Vec<(String, String)>>, Error> {
         let attached = self.tags_of(objects).await?;
-        let ids: BTreeSet<&String> = attached.values().flatten().collect();
-        let tags: Vec<Tag> = self.each_of("tag", ids.into_iter().cloned().collect()).await?;
-        let ids: BTreeSet<&String> = tags.iter().map(|tag| &tag.category_id).collect();
-        let categories: Vec<Category> = self.each_of("category", ids.into_iter().cloned().collect()).await?;
-        let categories: BTreeMap<&str, &str> =
-            categories.iter().map(|category| (&*category.id, &*category.name)).collect();
-        let names: BTreeMap<&str, (String, String)> = tags
-            .iter()
-            .filter_map(|tag| {
-                let category = categories.get(&*tag.category_id)?;
-                Some((&*tag.id, ((*category).to_owned(), tag.name.clone())))
-            })
-            .collect();
+        let names = self.names_of(attached.values().flatten().cloned().collect(), categories).await?;
         let named = attached
             .into_iter()
-            .map(|(object, ids)| (object, ids.iter().filter_map(|id| names.get(&**id).cloned()).collect()));
+            .map(|(object, ids)| (object, ids.iter().filter_map(|id| names.get(id).cloned()).collect()));
         Ok(named.collect())
+    }
+
+    /// Category and name of those tags that are in one of the categories. The API tells of one tag at a time, but which
+    /// tags are in a category it tells at once: of a category nobody asked for, one tag is read.
+    async fn names_of(
+        &self,
+        mut ids: BTreeSet<String>,
+        categories: &[&str],
+    ) -> Result<BTreeMap<String, (String, String)>, Error> {
+        let mut names = BTreeMap::new();
+        while let Some(id) = ids.pop_first() {
+            // What is gone meanwhile is left out.
+            let Some(tag) = self.each_of::<Tag>("tag", vec![id]).await?.pop() else { continue };
+            let category: Option<Category> =
+                self.each_of("category", vec![tag.category_id.clone()]).await?.pop();
+            let all = if ids.is_empty() { Vec::new() } else { self.tag_ids_in(&tag.category_id).await? };
+            let (siblings, others): (BTreeSet<_>, _) = ids.into_iter().partition(|id| all.contains(id));
+            ids = others;
+            let asked = category.filter(|category| categories.contains(&category.name.as_str()));
+            let Some(Category { name: category, .. }) = asked else { continue };
+            let siblings: Vec<Tag> = self.each_of("tag", siblings.into_iter().collect()).await?;
+            let named = [tag].into_iter().chain(siblings);
+            names.extend(named.map(|tag| (tag.id, (category.clone(), tag.name))));
+        }
+        Ok(names)
     }
 
     /// The ids of all tags.

@@ -1,5 +1,6 @@
 //! TLS settings of one endpoint.
 
+use std::fmt;
 use std::sync::Arc;
 
 use aws_lc_rs::digest::{SHA1_FOR_LEGACY_USE_ONLY, SHA256, digest};
@@ -7,41 +8,66 @@ use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, Server
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use rustls::{
+    CertificateError, ClientConfig, ConfigBuilder, DigitallySignedStruct, RootCertStore, SignatureScheme,
+    WantsVerifier,
+};
 
 use super::endpoint::Trust;
 
 /// `None` where the system's own way is used.
 pub(super) fn config(trust: &Trust) -> Result<Option<ClientConfig>, String> {
-    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    let builder = ClientConfig::builder_with_provider(provider.clone())
-        .with_safe_default_protocol_versions()
-        .map_err(|error| error.to_string())?;
-    let verifier: Arc<dyn ServerCertVerifier> = match trust {
-        Trust::System => return Ok(None),
+    match trust {
+        Trust::System => Ok(None),
         Trust::Authorities(pem) => {
             let mut roots = RootCertStore::empty();
             for certificate in CertificateDer::pem_slice_iter(pem.as_bytes()) {
                 let certificate = certificate.map_err(|error| format!("reading its authorities: {error}"))?;
                 roots.add(certificate).map_err(|error| format!("reading its authorities: {error}"))?;
             }
-            return Ok(Some(builder.with_root_certificates(roots).with_no_client_auth()));
+            let (builder, _) = builder()?;
+            Ok(Some(builder.with_root_certificates(roots).with_no_client_auth()))
         }
-        Trust::Fingerprint(wanted) => Arc::new(Pinned { wanted: Some(wanted.clone()), provider }),
-        Trust::Anything => Arc::new(Pinned { wanted: None, provider }),
-    };
-    Ok(Some(builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth()))
+        Trust::Fingerprint(wanted) => {
+            let wanted = wanted.clone();
+            let algorithm = if wanted.len() == 20 { &SHA1_FOR_LEGACY_USE_ONLY } else { &SHA256 };
+            judged_by(move |certificate| digest(algorithm, certificate).as_ref() == wanted.as_slice())
+                .map(Some)
+        }
+        Trust::Anything => judged_by(|_| true).map(Some),
+    }
 }
 
-/// Accepts one certificate by its fingerprint, or any. The handshake's signature is verified all the same: the
-/// server must hold the key of the certificate it shows.
-#[derive(Debug)]
-struct Pinned {
-    wanted: Option<Vec<u8>>,
+/// Accepts the certificates that `accepts`, by their DER, whoever signed them. The handshake's signature is verified all the
+/// same: the server must hold the key of the certificate it shows.
+pub(super) fn judged_by(
+    accepts: impl Fn(&[u8]) -> bool + Send + Sync + 'static,
+) -> Result<ClientConfig, String> {
+    let (builder, provider) = builder()?;
+    let verifier = Arc::new(Judge { accepts, provider });
+    Ok(builder.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth())
+}
+
+type Builder = ConfigBuilder<ClientConfig, WantsVerifier>;
+
+fn builder() -> Result<(Builder, Arc<CryptoProvider>), String> {
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let builder = ClientConfig::builder_with_provider(provider.clone()).with_safe_default_protocol_versions();
+    Ok((builder.map_err(|error| error.to_string())?, provider))
+}
+
+struct Judge<F> {
+    accepts: F,
     provider: Arc<CryptoProvider>,
 }
 
-impl ServerCertVerifier for Pinned {
+impl<F> fmt::Debug for Judge<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Judge").finish_non_exhaustive()
+    }
+}
+
+impl<F: Fn(&[u8]) -> bool + Send + Sync> ServerCertVerifier for Judge<F> {
     fn verify_server_cert(
         &self,
         certificate: &CertificateDer<'_>,
@@ -50,9 +76,7 @@ impl ServerCertVerifier for Pinned {
         _ocsp: &[u8],
         _now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
-        let Some(wanted) = &self.wanted else { return Ok(ServerCertVerified::assertion()) };
-        let algorithm = if wanted.len() == 20 { &SHA1_FOR_LEGACY_USE_ONLY } else { &SHA256 };
-        if digest(algorithm, certificate).as_ref() == wanted.as_slice() {
+        if (self.accepts)(certificate) {
             Ok(ServerCertVerified::assertion())
         } else {
             Err(rustls::Error::InvalidCertificate(CertificateError::ApplicationVerificationFailure))

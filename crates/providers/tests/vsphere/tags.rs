@@ -63,3 +63,30 @@ async fn an_object_gets_several_tags_at_once() {
     let cluster = client.find("/dc1/host/compute").await.unwrap().unwrap();
     client.attach_all(&tags, &cluster).await.unwrap_err();
 }
+
+/// Only those of categories somebody asks for are read by name.
+#[tokio::test]
+async fn tags_are_named_by_category() {
+    let vcenter = VCenter::start(&estate(3)).unwrap();
+    let client = client(&vcenter);
+    let all = machines(&client).await;
+    let zones = client.create_category("zone", "", &KINDS).await.unwrap();
+    let north = client.create_tag(&zones, "north", "").await.unwrap();
+    let south = client.create_tag(&zones, "south", "").await.unwrap();
+    client.attach(&north, &all[..1]).await.unwrap();
+    client.attach(&south, &all[1..2]).await.unwrap();
+    for name in ["a", "b"] {
+        let category = client.create_category(name, "", &KINDS).await.unwrap();
+        for (object, name) in all.iter().zip(["x", "y", "z"]) {
+            let tag = client.create_tag(&category, name, "").await.unwrap();
+            client.attach(&tag, std::slice::from_ref(object)).await.unwrap();
+        }
+    }
+    vcenter.control("DELETE", "/requests", &Value::Null).unwrap();
+    let named = client.named_tags_of(&all, &["zone", "region"]).await.unwrap();
+    let zone = |name: &str| vec![("zone".to_owned(), name.to_owned())];
+    let found: Vec<_> = all.iter().map(|object| named[object].clone()).collect();
+    assert_eq!(found, [zone("north"), zone("south"), Vec::new()]);
+    let stats = vcenter.control("GET", "/stats", &Value::Null).unwrap();
+    assert!(stats["requests"].as_u64().unwrap() <= 1 + 3 * 3 + 1, "{stats}");
+}

@@ -23,6 +23,7 @@ use crate::args::{CreateCluster, Output};
 use crate::commands::create::{self as files, with_request};
 use crate::commands::preflight as checks;
 use crate::exit::Exit;
+use crate::interrupt::{self, interrupted, unless_interrupted};
 use crate::output::{FAINT, GOOD, HEADING, NAME, Printer};
 use crate::progress::seconds;
 
@@ -42,9 +43,9 @@ pub(crate) fn run(args: &CreateCluster, printer: &Printer) -> anyhow::Result<Exi
         Err(error) => return refuse(error, printer),
     };
     let (cluster, infra_id) = (project.cluster.clone(), project.infra_id.to_string());
-    let (project, prospect) = match runtime.block_on(survey(project, Purpose::Create, recreate)) {
+    let (project, prospect) = match survey(project, Purpose::Create, recreate, &runtime, printer) {
         Ok(found) => found,
-        Err(error) => return refuse(error, printer),
+        Err(end) => return end,
     };
     if let Some(saved) = saved
         && let Err(moved) = prospect.plan.same_as(&saved)
@@ -76,9 +77,13 @@ pub(crate) fn run(args: &CreateCluster, printer: &Printer) -> anyhow::Result<Exi
     }
     if let Some(url) = project.missing_image(&prospect) {
         printer.say(&format!("{FAINT}downloading {url}{FAINT:#}\n"));
-        if let Err(error) = runtime.block_on(project.fetch_image()) {
+        let fetched = runtime.block_on(unless_interrupted(project.fetch_image()));
+        if !matches!(fetched, Some(Ok(()))) {
             runtime.block_on(project.close());
-            return refuse(error, printer);
+            return match fetched {
+                Some(Err(error)) => refuse(error, printer),
+                _ => interrupt::tell("nothing was done", printer),
+            };
         }
     }
     let outcome = match carry_out(project, prospect, recreate, patience, &runtime, printer) {
@@ -121,7 +126,10 @@ fn preflight(
     };
     printer.say(&format!("{FAINT}looking at the vCenters{FAINT:#}\n"));
     let options = preflight::Options { call: patience.call, machines_run, ..preflight::Options::default() };
-    let report = runtime.block_on(preflight::examine(subject, options, preflight::network::ThisMachine));
+    let looking = preflight::examine(subject, options, preflight::network::ThisMachine, interrupted());
+    let Some(report) = runtime.block_on(looking) else {
+        return interrupt::tell("nothing was done", printer).map(Some);
+    };
     if printer.output == Output::Text {
         printer.say(&checks::text(&report, false));
     }

@@ -4,11 +4,14 @@ use std::io::{BufRead, IsTerminal};
 
 use slipway_config::ids::InfraId;
 use slipway_lifecycle::cluster::{Project, Purpose};
+use tokio::runtime::Runtime;
+use tokio::sync::oneshot;
 
 use super::{carry_out, ends_json, exit_of, patience, plan_text, refuse, runtime, survey, tally, troubles};
 use crate::args::{Destroy, DestroyBootstrap, DestroyCluster, Output};
 use crate::commands::create::with_request;
 use crate::exit::Exit;
+use crate::interrupt::{self, unless_interrupted};
 use crate::output::{GOOD, HEADING, NAME, Printer};
 
 pub(crate) fn run(args: Destroy, printer: &Printer) -> anyhow::Result<Exit> {
@@ -27,9 +30,9 @@ pub(crate) fn run(args: Destroy, printer: &Printer) -> anyhow::Result<Exit> {
     };
     let runtime = runtime()?;
     let (cluster, infra_id) = (project.cluster.clone(), project.infra_id.to_string());
-    let (project, prospect) = match runtime.block_on(survey(project, purpose, &[])) {
+    let (project, prospect) = match survey(project, purpose, &[], &runtime, printer) {
         Ok(found) => found,
-        Err(error) => return refuse(error, printer),
+        Err(end) => return end,
     };
     let plan = &prospect.plan;
     let nothing = plan.is_empty();
@@ -40,9 +43,13 @@ pub(crate) fn run(args: Destroy, printer: &Printer) -> anyhow::Result<Exit> {
             plan_text(plan)
         );
         printer.say(&text);
-        if !yes && !confirmed(&infra_id, printer) {
+        let meant = yes.then_some(true).or_else(|| confirmed(&infra_id, &runtime, printer));
+        if meant != Some(true) {
             runtime.block_on(project.close());
-            return Ok(Exit::Other);
+            return match meant {
+                Some(_) => Ok(Exit::Other),
+                None => interrupt::tell("nothing was done", printer),
+            };
         }
     }
     let outcome = match carry_out(project, prospect, &[], patience, &runtime, printer) {
@@ -73,19 +80,29 @@ pub(crate) fn run(args: Destroy, printer: &Printer) -> anyhow::Result<Exit> {
     Ok(exit_of(&outcome))
 }
 
-/// Whether the user has typed the name of what goes.
-fn confirmed(infra_id: &str, printer: &Printer) -> bool {
+/// Whether the user has typed the name of what goes; none if that is interrupted.
+fn confirmed(infra_id: &str, runtime: &Runtime, printer: &Printer) -> Option<bool> {
     if !std::io::stdin().is_terminal() {
         printer.error(&anyhow::anyhow!("nobody is there to ask, and `--yes` was not given"));
         printer.hint("nothing was done. Look at the plan above, then add `--yes`");
-        return false;
+        return Some(false);
     }
     printer.say(&format!("Type {NAME}{infra_id}{NAME:#} to remove all of this: "));
-    let mut answer = String::new();
-    let read = std::io::stdin().lock().read_line(&mut answer);
-    let meant = read.is_ok() && answer.trim() == infra_id;
+    let (tell, told) = oneshot::channel();
+    // A thread of its own, since reading a line cannot be given up.
+    std::thread::spawn(move || {
+        let mut answer = String::new();
+        let read = std::io::stdin().lock().read_line(&mut answer);
+        tell.send(read.map(|_| answer))
+    });
+    let answer = runtime.block_on(unless_interrupted(told));
+    let Some(answer) = answer else {
+        printer.say("\n");
+        return None;
+    };
+    let meant = matches!(answer, Ok(Ok(answer)) if answer.trim() == infra_id);
     if !meant {
         printer.say("nothing was done\n");
     }
-    meant
+    Some(meant)
 }

@@ -10,10 +10,11 @@ use slipway_lifecycle::wait::Subject;
 use slipway_providers::vsphere::kinds::State;
 use tokio::runtime::Runtime;
 
-use super::{patience, runtime, survey};
+use super::{patience, runtime};
 use crate::args::{Gather, Output, Reach};
 use crate::commands::create::with_request;
 use crate::exit::Exit;
+use crate::interrupt::{self, unless_interrupted};
 use crate::output::{GOOD, Printer, WARNING};
 
 pub(crate) fn run(args: &Gather, printer: &Printer) -> anyhow::Result<Exit> {
@@ -33,10 +34,16 @@ pub(crate) fn run(args: &Gather, printer: &Printer) -> anyhow::Result<Exit> {
     let now = Timestamp::now();
     let mut bundle = Bundle::default();
     with_request(&reach.dir, false, |request| of_directory(request, &mut bundle));
-    let addresses = of_platform(reach, &runtime, &mut bundle)?;
+    let interrupted = "nothing was written";
+    let Some(addresses) = of_platform(reach, &runtime, &mut bundle)? else {
+        return interrupt::tell(interrupted, printer);
+    };
     let name = match with_request(&reach.dir, false, Subject::open) {
         Ok(subject) => {
-            runtime.block_on(of_cluster(&subject, &addresses, &mut bundle));
+            let gathered = of_cluster(&subject, &addresses, &mut bundle);
+            if runtime.block_on(unless_interrupted(gathered)).is_none() {
+                return interrupt::tell(interrupted, printer);
+            }
             subject.infra_id
         }
         Err(error) => {
@@ -62,29 +69,31 @@ pub(crate) fn run(args: &Gather, printer: &Printer) -> anyhow::Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// What the vCenters say: the plan, how the machines are, and their addresses.
+/// What the vCenters say: the plan, how the machines are, and their addresses. `None` if that is interrupted.
 fn of_platform(
     reach: &Reach,
     runtime: &Runtime,
     bundle: &mut Bundle,
-) -> anyhow::Result<BTreeMap<String, Vec<IpAddr>>> {
+) -> anyhow::Result<Option<BTreeMap<String, Vec<IpAddr>>>> {
     let patience = patience(reach)?;
     let mut addresses = BTreeMap::new();
     let project = match with_request(&reach.dir, false, |request| Project::open(request, patience)) {
         Ok(project) => project,
         Err(error) => {
             bundle.missing("the machines on their platform", &error.to_string());
-            return Ok(addresses);
+            return Ok(Some(addresses));
         }
     };
-    let (project, prospect) = match runtime.block_on(survey(project, Purpose::Create, &[])) {
-        Ok(found) => found,
-        Err(error) => {
-            bundle.missing("the machines on their platform", &error.to_string());
-            return Ok(addresses);
-        }
-    };
+    let found = runtime.block_on(unless_interrupted(project.survey(Purpose::Create, &[])));
     runtime.block_on(project.close());
+    let prospect = match found {
+        Some(Ok(prospect)) => prospect,
+        Some(Err(error)) => {
+            bundle.missing("the machines on their platform", &error.to_string());
+            return Ok(Some(addresses));
+        }
+        None => return Ok(None),
+    };
     bundle.json("platform/plan.json", serde_json::to_value(&prospect.plan)?);
     let mut states = Vec::new();
     for (id, sight) in prospect.world.iter() {
@@ -100,5 +109,5 @@ fn of_platform(
         }));
     }
     bundle.json("platform/resources.json", serde_json::Value::Array(states));
-    Ok(addresses)
+    Ok(Some(addresses))
 }

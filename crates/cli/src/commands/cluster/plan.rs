@@ -34,9 +34,9 @@ pub(crate) fn run(args: &Plan, printer: &Printer) -> anyhow::Result<Exit> {
     };
     let runtime = runtime()?;
     let (cluster, infra_id) = (project.cluster.clone(), project.infra_id.to_string());
-    let (project, prospect) = match runtime.block_on(survey(project, purpose, &[])) {
+    let (project, prospect) = match survey(project, purpose, &[], &runtime, printer) {
         Ok(found) => found,
-        Err(error) => return refuse(error, printer),
+        Err(end) => return end,
     };
     runtime.block_on(project.close());
     let plan = prospect.plan;

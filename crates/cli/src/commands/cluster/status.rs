@@ -21,9 +21,9 @@ pub(crate) fn run(reach: &Reach, printer: &Printer) -> anyhow::Result<Exit> {
     };
     let runtime = runtime()?;
     let (cluster, infra_id) = (project.cluster.clone(), project.infra_id.to_string());
-    let (project, prospect) = match runtime.block_on(survey(project, Purpose::Create, &[])) {
+    let (project, prospect) = match survey(project, Purpose::Create, &[], &runtime, printer) {
         Ok(found) => found,
-        Err(error) => return refuse(error, printer),
+        Err(end) => return end,
     };
     runtime.block_on(project.close());
     let rows = rows(&prospect);

@@ -11,10 +11,11 @@ use slipway_lifecycle::cluster::{self, Project, Purpose};
 use slipway_lifecycle::wait::{self, Error, Goal, Listener, Subject, View, for_bootstrap, for_install};
 use tokio::runtime::Runtime;
 
-use super::{carry_out, exit_of, interrupted, refuse, runtime, survey, troubles};
+use super::{carry_out, exit_of, refuse, runtime, survey, troubles};
 use crate::args::{Output, Timeouts, Wait, WaitFor};
 use crate::commands::create::{self as files, with_request};
 use crate::exit::Exit;
+use crate::interrupt::interrupted;
 use crate::output::{FAINT, GOOD, NAME, Printer};
 use crate::progress::seconds;
 
@@ -230,9 +231,9 @@ fn remove_bootstrap(
         Ok(project) => project,
         Err(error) => return refuse(error, printer),
     };
-    let (project, prospect) = match runtime.block_on(survey(project, Purpose::DestroyBootstrap, &[])) {
+    let (project, prospect) = match survey(project, Purpose::DestroyBootstrap, &[], runtime, printer) {
         Ok(found) => found,
-        Err(error) => return refuse(error, printer),
+        Err(end) => return end,
     };
     let outcome = match carry_out(project, prospect, &[], patience, runtime, printer) {
         Ok(outcome) => outcome,

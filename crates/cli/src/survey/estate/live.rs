@@ -21,6 +21,8 @@ const CALL: Duration = Duration::from_secs(20);
 const GREETING: Duration = Duration::from_secs(45);
 /// The longest reading an inventory may take.
 const READING: Duration = Duration::from_mins(3);
+/// The longest leaving may take.
+const GOODBYE: Duration = Duration::from_secs(5);
 
 /// vCenters, asked over the network.
 #[derive(Debug)]
@@ -78,13 +80,12 @@ impl Estate for Live {
     }
 
     fn read(&mut self, target: &Target, user: &str, password: &SecretString) -> Result<Inventory, Failure> {
-        self.wait(READING, async {
-            let client = client(target, user, password).map_err(|error| failure(&error))?;
-            let inventory = read::inventory(&client).await;
-            // A session that cannot be ended now ends by itself.
-            let _ = client.logout().await;
-            inventory.map_err(|error| failure(&error))
-        })
+        let client = client(target, user, password).map_err(|error| failure(&error))?;
+        let inventory =
+            self.wait(READING, async { read::inventory(&client).await.map_err(|error| failure(&error)) });
+        // A session that cannot be ended now ends by itself.
+        let _ = self.wait(GOODBYE, async { client.logout().await.map_err(|error| failure(&error)) });
+        inventory
     }
 }
 

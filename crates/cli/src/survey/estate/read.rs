@@ -128,30 +128,13 @@ async fn tags(client: &Client, objects: &[Object]) -> BTreeMap<MoRef, String> {
         .filter(|moref| matches!(&*moref.reference.kind, "Datacenter" | "ClusterComputeResource"))
         .cloned()
         .collect();
-    read_tags(client, &tagged).await.unwrap_or_default()
-}
-
-async fn read_tags(client: &Client, objects: &[MoRef]) -> Result<BTreeMap<MoRef, String>, Error> {
-    let mut categories = BTreeMap::new();
-    for category in client.categories().await? {
-        if [REGION, ZONE].contains(&category.name.as_str()) {
-            categories.insert(category.id, category.name);
-        }
-    }
-    let mut names = BTreeMap::new();
-    if categories.is_empty() {
-        return Ok(names);
-    }
-    for (object, ids) in client.tags_of(objects).await? {
-        let wanted = if &*object.reference.kind == "Datacenter" { REGION } else { ZONE };
-        for id in ids {
-            let tag = client.tag(&id).await?;
-            if categories.get(&tag.category_id).is_some_and(|category| category == wanted) {
-                names.insert(object.clone(), tag.name);
-            }
-        }
-    }
-    Ok(names)
+    let named = client.named_tags_of(&tagged, &[REGION, ZONE]).await.unwrap_or_default();
+    let wanted = |object: &MoRef| if &*object.reference.kind == "Datacenter" { REGION } else { ZONE };
+    let name = |(object, tags): (MoRef, Vec<(String, String)>)| {
+        let (_, name) = tags.into_iter().find(|(category, _)| *category == wanted(&object))?;
+        Some((object, name))
+    };
+    named.into_iter().filter_map(name).collect()
 }
 
 #[cfg(test)]

@@ -13,8 +13,8 @@ use super::super::subject::{Domain, Zone};
 use super::{listed, places};
 use crate::preflight::count;
 
-pub(super) const REGION: &str = "openshift-region";
-pub(super) const ZONE: &str = "openshift-zone";
+pub(in crate::check) const REGION: &str = "openshift-region";
+pub(in crate::check) const ZONE: &str = "openshift-zone";
 
 type Tags = BTreeMap<Reference, Vec<(String, String)>>;
 

@@ -3,7 +3,7 @@
 use slipway_config::install_config::vsphere::ZoneKind;
 
 use super::count;
-use crate::preflight::estate::{Estate, Facts, Item};
+use crate::preflight::estate::{Depth, Estate, Facts, Item};
 use crate::preflight::report::{Check, Finding};
 use crate::preflight::wanted::Site;
 
@@ -115,7 +115,9 @@ fn cluster(site: &Site, found: &Found<'_>, estate: &Estate) -> Vec<Finding> {
             missing(&wanted, pool, estate, &of_kind(estate, &format!("{path}/"), &Item::is_pool))
         });
     }
-    if let (ZoneKind::HostGroup(group), Some(facts)) = (&site.zone_kind, cluster.cluster()) {
+    if let (ZoneKind::HostGroup(group), Some(facts)) = (&site.zone_kind, cluster.cluster())
+        && estate.depth >= Depth::Hosts
+    {
         findings.push(match facts.host_groups.get(group) {
             None => {
                 let wanted =

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use crate::preflight::estate::{Clocks, Estate};
+use crate::preflight::estate::{Clocks, Depth, Estate};
 use crate::preflight::report::{Check, Finding};
 
 /// From this difference on it should be known, and from the second on machines refuse certificates of others.
@@ -16,10 +16,14 @@ const OLDEST_BUILD_SINCE_8: u64 = 20_519_528;
 
 pub(super) fn judge(estate: &Estate) -> Vec<Finding> {
     let mut findings = vec![version(&estate.version, &estate.build)];
-    findings.push(match estate.clock {
-        Some(clocks) => clock(clocks),
-        None => Finding::unknown(Check::Clock, "clock", "the vCenter did not say what time it is"),
-    });
+    match estate.clock {
+        Some(clocks) => findings.push(clock(clocks)),
+        None if estate.depth >= Depth::Clock => {
+            let message = "the vCenter did not say what time it is";
+            findings.push(Finding::unknown(Check::Clock, "clock", message));
+        }
+        None => {}
+    }
     findings
 }
 

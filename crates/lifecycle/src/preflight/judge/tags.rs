@@ -8,8 +8,8 @@ use crate::preflight::estate::{Estate, Item, Tags, ancestry};
 use crate::preflight::report::{Check, Finding};
 use crate::preflight::wanted::{Site, Wanted};
 
-const REGION: &str = "openshift-region";
-const ZONE: &str = "openshift-zone";
+pub(in crate::preflight) const REGION: &str = "openshift-region";
+pub(in crate::preflight) const ZONE: &str = "openshift-zone";
 
 pub(super) fn judge(site: &Site, found: &Found<'_>, wanted: &Wanted, estate: &Estate) -> Vec<Finding> {
     if found.datacenter.is_none() || (!wanted.zoned && site.tag_ids.is_empty()) {

@@ -13,7 +13,7 @@ use slipway_providers::vsphere::Reference;
 use uuid::Uuid;
 
 use super::{entities, judge};
-use crate::preflight::estate::{Clocks, Cluster, Datastore, Estate, Facts, Host, Item, Machine, Tags};
+use crate::preflight::estate::{Clocks, Cluster, Datastore, Depth, Estate, Facts, Host, Item, Machine, Tags};
 use crate::preflight::needs::{self, Need};
 use crate::preflight::report::{Finding, Outcome, Report};
 use crate::preflight::wanted::Wanted;
@@ -140,6 +140,7 @@ fn estate() -> Estate {
         (id("ClusterComputeResource", "domain-c1"), tag("openshift-zone", "north")),
     ]);
     let mut estate = Estate {
+        depth: Depth::Privileges,
         user: "VSPHERE.LOCAL\\slipway".to_owned(),
         version: "8.0.3".to_owned(),
         build: "24022515".to_owned(),

@@ -46,7 +46,7 @@ pub(super) fn are_anywhere(wanted: &Wanted) -> bool {
 /// `all` are the names of all machines, if they were read; `children` is what is in the folders that matter.
 pub(super) async fn read(
     client: &Client,
-    inventory: &Inventory,
+    inventory: &Inventory<'_>,
     wanted: &Wanted,
     all: Vec<Object>,
     mut children: Vec<MoRef>,

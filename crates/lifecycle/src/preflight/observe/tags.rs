@@ -6,6 +6,7 @@ use slipway_providers::vsphere::{Client, Error, MoRef};
 
 use super::tagged;
 use crate::preflight::estate::{Estate, Tags};
+use crate::preflight::judge::{REGION, ZONE};
 use crate::preflight::wanted::Wanted;
 
 /// What is asked for depends on what is wanted: with one failure domain and no tags named, nothing.
@@ -19,7 +20,8 @@ pub(super) async fn read(client: &Client, wanted: &Wanted, estate: &Estate) -> R
     }
     let items = wanted.sites.iter().flat_map(|site| tagged(site, estate));
     let objects: BTreeSet<MoRef> = items.map(|item| client.moref(item.id.clone())).collect();
-    let named = client.named_tags_of(&objects.into_iter().collect::<Vec<_>>()).await?;
+    let objects: Vec<MoRef> = objects.into_iter().collect();
+    let named = client.named_tags_of(&objects, &[REGION, ZONE]).await?;
     tags.attached = named.into_iter().map(|(object, tags)| (object.reference, tags)).collect();
     Ok(tags)
 }

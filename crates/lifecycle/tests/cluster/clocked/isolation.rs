@@ -80,3 +80,32 @@ fn a_frozen_vcenter_slows_nobody_else() {
     });
     assert!(with_one_frozen < usual.mul_f64(1.3), "{with_one_frozen:?} instead of {usual:?}");
 }
+
+/// A plan needs everybody: one that is silent from the start costs the time of one call, and leaves the others' part whole.
+#[test]
+fn a_vcenter_that_is_silent_from_the_start_is_waited_for_once() {
+    let mut bench = Bench::new(3);
+    let silent = bench.vcenters[1].address();
+    let of_others = |plan: &slipway_engine::Plan<_>| {
+        plan.steps.iter().filter(|planned| planned.step.resource.endpoint.as_str() != silent).count()
+    };
+    let usual = bench.plan(Purpose::Create).unwrap().plan;
+    bench.patience.call = Duration::from_secs(1);
+    bench.vcenters[1].control("POST", "/freeze", &Value::Null).unwrap();
+    let (plan, took) = process(async {
+        let project = bench.open(Purpose::Create).unwrap();
+        let began = Instant::now();
+        let plan = project.survey(Purpose::Create, &[]).await.unwrap().plan;
+        (plan, began.elapsed())
+    });
+    assert_eq!(of_others(&plan), of_others(&usual));
+    assert!(plan.unknown.iter().all(|stop| stop.resource.endpoint.as_str() == silent), "{:?}", plan.unknown);
+    assert!(
+        plan.unknown.iter().any(|stop| stop.reason.contains("no answer within 1s")),
+        "{:?}",
+        plan.unknown
+    );
+    assert!(took < Duration::from_secs(2), "{took:?}");
+    let error = bench.plan(Purpose::Destroy).unwrap_err();
+    assert!(error.to_string().contains("no answer within 1s"), "{error}");
+}

@@ -2,12 +2,13 @@
 
 use std::time::{Duration, Instant};
 
+use rstest::rstest;
 use serde_json::{Value, json};
 use slipway_lifecycle::preflight::Options;
-use slipway_lifecycle::preflight::report::{Outcome, Report};
+use slipway_lifecycle::preflight::report::{Check, Outcome, Report};
 use slipway_testkit::vcenter::ADMINISTRATOR;
 
-use crate::bench::{config, options, problems, run, run_as, sessions, start_all};
+use crate::bench::{config, inventory, options, problems, run, run_as, sessions, start, start_all};
 
 /// Everything about all vCenters but one.
 fn others(report: &Report, server: &str) -> Vec<(Option<String>, &'static str, String, Outcome)> {
@@ -37,16 +38,28 @@ async fn a_frozen_vcenter_delays_nobody_beyond_the_deadline() {
     assert_eq!(others(&before, "127.0.0.2"), others(&after, "127.0.0.2"));
 }
 
-/// There is time left to end the session.
+/// What was found before stays, and there is time left to end the session.
+#[rstest]
+#[case::early(
+    "CreateContainerView",
+    &[],
+    "not looked at: the inventory, hosts, templates and taken names, tags, privileges"
+)]
+#[case::late("FetchUserPrivilegeOnEntities", &["127.0.0.1: Failure network net"], "not looked at: privileges")]
 #[tokio::test]
-async fn a_vcenter_that_falls_silent_keeps_no_session() {
-    let vcenters = start_all(1);
-    let rule =
-        json!({"on": {"kind": "soap", "method": "CreateContainerView"}, "fault": {"delay_ms": 60_000}});
+async fn a_vcenter_that_falls_silent(#[case] method: &str, #[case] found: &[&str], #[case] unseen: &str) {
+    let mut estate = inventory(0);
+    estate["datacenters"][0]["networks"][0]["name"] = json!("other");
+    estate["datacenters"][0]["vms"][0]["networks"] = json!([]);
+    let vcenters = [start("127.0.0.1", &estate, &[])];
+    let rule = json!({"on": {"kind": "soap", "method": method}, "fault": {"delay_ms": 60_000}});
     vcenters[0].control("POST", "/faults", &rule).unwrap();
     let options = Options { whole: Duration::from_secs(2), ..options() };
     let report = run_as(&config(&vcenters), ADMINISTRATOR, None, options).await;
-    assert_eq!(problems(&report), ["127.0.0.1: Failure connection 127.0.0.1"]);
+    let problems = problems(&report);
+    assert_eq!(problems, [&["127.0.0.1: Failure connection 127.0.0.1"], found].concat());
+    assert!(report.findings[0].message.ends_with(unseen), "{:?}", report.findings[0]);
+    assert!(report.findings.iter().any(|finding| finding.check == Check::Clock));
     assert_eq!(sessions(&vcenters[0]), (0, 0));
 }
 

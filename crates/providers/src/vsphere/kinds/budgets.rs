@@ -1,6 +1,6 @@
 //! How much a vCenter should be asked to do at once.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use slipway_engine::budget::Budgets;
 use slipway_engine::{Endpoint, Graph};
@@ -17,18 +17,19 @@ const TASKS: u32 = 128;
 const UNITS_PER_HOST: u32 = 16;
 
 impl VSphere {
-    /// Budgets for what a graph wants. A cluster whose hosts cannot be counted gets that of one host.
-    pub async fn budgets(&self, graph: &Graph<Wanted>) -> Budgets {
+    /// Budgets for what a graph wants. A cluster whose hosts cannot be counted gets that of one host, and those that are
+    /// `silent` are not asked.
+    pub async fn budgets(&self, graph: &Graph<Wanted>, silent: &BTreeMap<Endpoint, String>) -> Budgets {
         let mut budgets = Budgets::default();
-        // All at once: one that does not answer delays the others only once.
         let mut counts = JoinSet::new();
         for (endpoint, vcenter) in &self.vcenters {
             budgets.limit(endpoint, "tasks", TASKS);
             for cluster in clusters(graph, endpoint) {
                 let (endpoint, vcenter, cluster) = (endpoint.clone(), vcenter.clone(), cluster.to_owned());
+                let answers = !silent.contains_key(&endpoint);
                 counts.spawn(async move {
-                    let hosts = vcenter.hosts_of(&cluster).await.unwrap_or(1);
-                    (endpoint, cluster, hosts)
+                    let hosts = if answers { vcenter.hosts_of(&cluster).await } else { None };
+                    (endpoint, cluster, hosts.unwrap_or(1))
                 });
             }
         }

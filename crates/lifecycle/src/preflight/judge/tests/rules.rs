@@ -1,9 +1,11 @@
 //! Each rule: one thing broken, and exactly what is said then.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+
+use rstest::rstest;
 
 use super::{Break, brief, config, estate, host_groups, id, identity, problems, report, wanted};
-use crate::preflight::estate::{Clocks, Estate, Facts, Machine};
+use crate::preflight::estate::{Clocks, Depth, Estate, Facts, Machine, Tags};
 use crate::preflight::report::Check;
 use crate::preflight::wanted::{Template, Wanted};
 
@@ -32,6 +34,59 @@ fn nothing_is_said_of_what_fits() {
         "zone-tag",
     ];
     assert_eq!(passed, BTreeSet::from(expected));
+}
+
+/// A vCenter that fell silent: what was not read is neither praised nor blamed.
+#[rstest]
+#[case::server(Depth::Server, &["vcenter-version"])]
+#[case::clock(Depth::Clock, &["clock"])]
+#[case::inventory(
+    Depth::Inventory,
+    &["compute-cluster", "datacenter", "datastore", "folder", "network", "resource-pool", "storage"]
+)]
+#[case::hosts(Depth::Hosts, &["cpu", "hosts", "memory"])]
+#[case::machines(Depth::Machines, &["collisions", "template"])]
+#[case::tags(Depth::Tags, &["region-tag", "zone-tag"])]
+#[case::privileges(Depth::Privileges, &["privileges"])]
+fn what_was_not_read_is_not_judged(#[case] depth: Depth, #[case] added: &[&str]) {
+    let judged = |depth: Depth| -> BTreeSet<&str> {
+        let estate = read_to(depth);
+        assert_eq!(problems(&wanted(), &estate), []);
+        report(&wanted(), &estate).findings.iter().map(|finding| finding.check.code()).collect()
+    };
+    let stages = [
+        Depth::Server,
+        Depth::Clock,
+        Depth::Inventory,
+        Depth::Hosts,
+        Depth::Machines,
+        Depth::Tags,
+        Depth::Privileges,
+    ];
+    let before = stages.into_iter().take_while(|stage| *stage < depth).last().map(judged);
+    let new: Vec<&str> = judged(depth).difference(&before.unwrap_or_default()).copied().collect();
+    assert_eq!(new, added);
+    assert_eq!(depth.beyond().len(), stages.len() - 1 - depth as usize);
+}
+
+/// What fits, as far as it was read.
+fn read_to(depth: Depth) -> Estate {
+    let mut estate = Estate { depth, ..estate() };
+    if depth < Depth::Clock {
+        estate.clock = None;
+    }
+    estate.items.retain(|item| match &item.facts {
+        Facts::Host(_) => depth >= Depth::Hosts,
+        Facts::Machine(_) => depth >= Depth::Machines,
+        _ => depth >= Depth::Inventory,
+    });
+    if depth < Depth::Tags {
+        estate.tags = Ok(Tags::default());
+    }
+    if depth < Depth::Privileges {
+        estate.privileges = Ok(BTreeMap::new());
+    }
+    estate
 }
 
 const BROKEN: &[(&str, Break, &str)] = &[

@@ -4,7 +4,7 @@ use std::fmt;
 use std::fmt::{Display, Write};
 
 use super::element::Element;
-use crate::vsphere::moref::Reference;
+use crate::vim::moref::Reference;
 
 /// The content of a request or of a data object in it. Order matters: it is that of the schema.
 #[derive(Clone, Default, PartialEq, Eq)]
@@ -175,8 +175,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::Body;
-    use crate::vsphere::moref::Reference;
-    use crate::vsphere::soap::element::parse;
+    use crate::vim::moref::Reference;
+    use crate::vim::soap::element::parse;
 
     proptest! {
         /// What is written is read back, whatever it is.

@@ -155,8 +155,8 @@ impl std::error::Error for Fault {}
 #[cfg(test)]
 mod tests {
     use super::{Fault, FaultKind};
-    use crate::vsphere::moref::Reference;
-    use crate::vsphere::soap::element::parse;
+    use crate::vim::moref::Reference;
+    use crate::vim::soap::element::parse;
 
     #[test]
     fn faults_of_messages_have_types() {

@@ -1,26 +1,24 @@
 //! The command on a terminal of its own: keys go in, the screen's text comes out.
 
 use std::io::{ErrorKind, Write};
-use std::path::Path;
+use std::process::Command;
 use std::time::Duration;
 
 use expectrl::process::unix::WaitStatus;
 use expectrl::session::OsSession;
 use slipway_testkit::process::eventually;
 
-use crate::run::slipway;
-
 /// Long enough for a busy machine.
 const PATIENCE: Duration = Duration::from_secs(40);
 
-pub(super) const ENTER: &str = "\r";
-pub(super) const ESCAPE: &str = "\u{1b}";
-pub(super) const INTERRUPT: &str = "\u{3}";
-pub(super) const DOWN: &str = "\u{1b}[B";
-pub(super) const BACKSPACE: &str = "\u{7f}";
+pub(crate) const ENTER: &str = "\r";
+pub(crate) const ESCAPE: &str = "\u{1b}";
+pub(crate) const INTERRUPT: &str = "\u{3}";
+pub(crate) const DOWN: &str = "\u{1b}[B";
+pub(crate) const BACKSPACE: &str = "\u{7f}";
 
 /// A terminal with the command in it.
-pub(super) struct Terminal {
+pub(crate) struct Terminal {
     session: OsSession,
     raw: Vec<u8>,
     /// How much of the text has been waited for.
@@ -28,26 +26,20 @@ pub(super) struct Terminal {
 }
 
 impl Terminal {
-    /// Runs the command in a directory that is also its home, trusting these authorities.
-    pub(super) fn start(arguments: &[&str], home: &Path, authorities: Option<&Path>) -> Self {
-        let mut command = slipway(&[&["create", "install-config"], arguments].concat());
-        command.current_dir(home).env("HOME", home).env("TERM", "xterm");
-        // Nothing at all is trusted where the test does not say what is.
-        let none = home.join("no-authorities.pem");
-        std::fs::write(&none, "").expect("a file");
-        command.env("SSL_CERT_FILE", authorities.unwrap_or(&none)).env("SSL_CERT_DIR", home);
+    pub(crate) fn run(mut command: Command) -> Self {
+        command.env("TERM", "xterm");
         let mut session = OsSession::spawn(command).expect("the command runs");
         session.get_process_mut().set_window_size(160, 60).expect("a window");
         Terminal { session, raw: Vec::new(), seen: 0 }
     }
 
     /// Everything that was on the screen, without colours and movements.
-    pub(super) fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         plain(&String::from_utf8_lossy(&self.raw))
     }
 
     /// Waits until the text appears behind the last one that was waited for.
-    pub(super) fn expect(&mut self, part: &str) -> &mut Self {
+    pub(crate) fn expect(&mut self, part: &str) -> &mut Self {
         let waited = eventually(part, PATIENCE, || {
             let ended = self.read();
             let text = self.text();
@@ -68,18 +60,18 @@ impl Terminal {
         self
     }
 
-    pub(super) fn send(&mut self, keys: &str) -> &mut Self {
+    pub(crate) fn send(&mut self, keys: &str) -> &mut Self {
         self.session.write_all(keys.as_bytes()).expect("a terminal");
         self
     }
 
     /// Waits for a question, and answers it.
-    pub(super) fn answer(&mut self, question: &str, keys: &str) -> &mut Self {
+    pub(crate) fn answer(&mut self, question: &str, keys: &str) -> &mut Self {
         self.expect(&format!("? {question}")).send(keys).send(ENTER)
     }
 
     /// Waits for the end: the exit code.
-    pub(super) fn finish(&mut self) -> i32 {
+    pub(crate) fn finish(&mut self) -> i32 {
         let ended = eventually("the end", PATIENCE, || Ok(self.read().then_some(())));
         assert!(ended.is_ok(), "still running:\n{}", self.text());
         match self.session.get_process().wait().expect("a status") {
