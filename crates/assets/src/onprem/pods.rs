@@ -82,7 +82,12 @@ fn pod(program: &Program, image: &str) -> Pod {
         image_pull_policy: Some("IfNotPresent".to_owned()),
         command: Some(command.iter().map(|&word| word.to_owned()).collect()),
         liveness_probe: health.map(|(port, path)| probe(port, path)),
-        readiness_probe: (*name == HAPROXY.name).then(|| probe(BALANCER_HEALTH_PORT, "/haproxy_ready")),
+        // The bootstrap machine hands the API's address over when this is ready, and the whole cluster waits for that.
+        readiness_probe: (*name == HAPROXY.name).then(|| Probe {
+            initial_delay_seconds: None,
+            period_seconds: Some(2),
+            ..probe(BALANCER_HEALTH_PORT, "/haproxy_ready")
+        }),
         resources: Some(ResourceRequirements {
             requests: Some(requests.into()),
             ..ResourceRequirements::default()
