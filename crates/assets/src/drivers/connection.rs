@@ -99,3 +99,73 @@ impl Connection {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+    use serde_json::{Value, json};
+    use slipway_config::install_config::vsphere::Tls;
+
+    use super::Connection;
+
+    fn read(tls: &Value, authorities: Option<&str>) -> Result<Connection, String> {
+        let spec = json!({"server": "vc.example.com", "credentialsSecret": {"name": "login"}, "tls": tls});
+        let spec = serde_json::from_value(spec).unwrap();
+        Connection::new(
+            "north",
+            &spec,
+            authorities.map(str::to_owned),
+            "me@vsphere.local\n",
+            &"hunter2\r\n".into(),
+        )
+        .map_err(|error| error.to_string())
+    }
+
+    #[rstest]
+    #[case(Value::Null, Tls::System)]
+    #[case(json!({"insecure": true}), Tls::Insecure)]
+    #[case(json!({"caBundle": {"name": "ca"}}), Tls::CaBundle("PEM".to_owned()))]
+    #[case(json!({"thumbprint": (["aB"; 20].join(":"))}), Tls::Thumbprint(vec![0xab; 20]))]
+    #[case(json!({"thumbprint": (["01"; 32].join(":"))}), Tls::Thumbprint(vec![1; 32]))]
+    fn connections_say_what_is_trusted(#[case] tls: Value, #[case] expected: Tls) {
+        let connection = read(&tls, Some("PEM")).unwrap();
+        assert_eq!((connection.tls, connection.port), (expected, 443));
+        assert_eq!((&*connection.user, connection.password.expose()), ("me@vsphere.local", "hunter2"));
+    }
+
+    #[rstest]
+    #[case(json!({}))]
+    #[case(json!({"insecure": false}))]
+    #[case(json!({"caBundle": {"name": "ca"}}))]
+    #[case(json!({"thumbprint": "AB:CD"}))]
+    fn what_is_unclear_is_not_trusted(#[case] tls: Value) {
+        let error = read(&tls, None).unwrap_err();
+        assert!(error.starts_with("the connection `north` cannot be used"), "{error}");
+    }
+
+    /// What is written is what is read.
+    #[rstest]
+    #[case(Tls::System)]
+    #[case(Tls::Insecure)]
+    #[case(Tls::CaBundle("PEM".to_owned()))]
+    #[case(Tls::Thumbprint(vec![0xab; 32]))]
+    fn objects_say_the_same(#[case] tls: Tls) {
+        let connection = Connection {
+            name: Connection::name_for("FD00::1"),
+            server: "fd00::1".to_owned(),
+            port: 8443,
+            datacenters: vec!["dc1".to_owned()],
+            tls: tls.clone(),
+            user: "me@vsphere.local".to_owned(),
+            password: "hunter2".into(),
+        };
+        let objects = connection.objects().unwrap();
+        let spec = serde_json::from_value(objects.last().unwrap()["spec"].clone()).unwrap();
+        let authorities =
+            objects.iter().find_map(|object| object["data"]["ca.crt"].as_str()).map(str::to_owned);
+        let read =
+            Connection::new("fd00--1", &spec, authorities, "me@vsphere.local", &"hunter2".into()).unwrap();
+        assert_eq!((read.tls, read.name, read.port), (tls, connection.name, 8443));
+        assert_eq!(read.datacenters, connection.datacenters);
+    }
+}

@@ -201,44 +201,8 @@ fn ca_file(connection: &Connection, directory: &str) -> String {
 #[cfg(test)]
 mod tests {
     use rstest::rstest;
-    use serde_json::{Value, json};
 
-    use super::{Connection, relocate};
-
-    fn read(tls: &Value, authorities: Option<&str>) -> Result<Connection, String> {
-        let spec = json!({"server": "vc.example.com", "credentialsSecret": {"name": "login"}, "tls": tls});
-        let spec = serde_json::from_value(spec).unwrap();
-        Connection::new(
-            "north",
-            &spec,
-            authorities.map(str::to_owned),
-            "me@vsphere.local\n",
-            &"hunter2\r\n".into(),
-        )
-        .map_err(|error| error.to_string())
-    }
-
-    #[rstest]
-    #[case(Value::Null, Tls::System)]
-    #[case(json!({"insecure": true}), Tls::Insecure)]
-    #[case(json!({"caBundle": {"name": "ca"}}), Tls::CaBundle("PEM".to_owned()))]
-    #[case(json!({"thumbprint": (["aB"; 20].join(":"))}), Tls::Thumbprint(vec![0xab; 20]))]
-    #[case(json!({"thumbprint": (["01"; 32].join(":"))}), Tls::Thumbprint(vec![1; 32]))]
-    fn connections_say_what_is_trusted(#[case] tls: Value, #[case] expected: Tls) {
-        let connection = read(&tls, Some("PEM")).unwrap();
-        assert_eq!((connection.tls, connection.port), (expected, 443));
-        assert_eq!((&*connection.user, connection.password.expose()), ("me@vsphere.local", "hunter2"));
-    }
-
-    #[rstest]
-    #[case(json!({}))]
-    #[case(json!({"insecure": false}))]
-    #[case(json!({"caBundle": {"name": "ca"}}))]
-    #[case(json!({"thumbprint": "AB:CD"}))]
-    fn what_is_unclear_is_not_trusted(#[case] tls: Value) {
-        let error = read(&tls, None).unwrap_err();
-        assert!(error.starts_with("the connection `north` cannot be used"), "{error}");
-    }
+    use super::relocate;
 
     #[rstest]
     #[case(None, "registry.k8s.io/a/b:v1", "registry.k8s.io/a/b:v1")]
