@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
+use slipway_lifecycle::text::said;
 
 use crate::args::{Color, Output};
 
@@ -77,7 +78,7 @@ impl Printer {
     pub(crate) fn error(&self, error: &anyhow::Error) {
         let mut text = format!("{ERROR}error{ERROR:#}: {error}\n");
         for cause in error.chain().skip(1) {
-            text.push_str(&format!("  Caused by: {cause}\n"));
+            text.push_str(&format!("  Caused by: {}\n", said(cause)));
         }
         self.say(&text);
     }

@@ -14,6 +14,7 @@
 //! | [`credentials`] | how to log in to the platform |
 //! | [`drivers`] | the vSphere drivers of a cluster, by their operator |
 //! | [`environment`] | the variables of the process |
+//! | [`text`] | errors as text |
 //! | [`random`] | randomness from the operating system |
 
 pub mod bare_metal;
@@ -29,4 +30,5 @@ pub mod preflight;
 pub mod random;
 mod regular;
 pub mod store;
+pub mod text;
 pub mod wait;

@@ -56,14 +56,3 @@ pub enum StageError {
     #[error("{0}")]
     Other(String),
 }
-
-/// An error with its sources.
-pub(crate) fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(error) = source {
-        text.push_str(&format!(": {error}"));
-        source = error.source();
-    }
-    text
-}

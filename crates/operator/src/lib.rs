@@ -36,4 +36,3 @@ pub mod net;
 pub mod onprem;
 pub mod run;
 mod tell;
-mod text;

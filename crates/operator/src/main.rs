@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Parser;
+use slipway_lifecycle::text::said;
 use slipway_operator::args::Args;
 use slipway_operator::run::run;
 
@@ -12,7 +13,7 @@ fn main() -> ExitCode {
         Err(error) => {
             eprintln!("error: {error}");
             for cause in error.chain().skip(1) {
-                eprintln!("  Caused by: {cause}");
+                eprintln!("  Caused by: {}", said(cause));
             }
             ExitCode::FAILURE
         }

@@ -1,20 +1,5 @@
 //! Why somebody does not answer, in words that say what to look at.
 
-/// An error with its sources.
-pub fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(error) = source {
-        let next = error.to_string();
-        // Some libraries repeat their sources.
-        if !text.contains(&next) {
-            text.push_str(&format!(": {next}"));
-        }
-        source = error.source();
-    }
-    text
-}
-
 /// What an error of a connection to a server means.
 pub fn of_connection(server: &str, error: &str) -> String {
     let has = |words: &[&str]| words.iter().any(|word| error.contains(word));

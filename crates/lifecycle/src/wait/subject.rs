@@ -15,9 +15,10 @@ use slipway_config::install_config::PayloadType;
 use tokio::time::timeout;
 
 use super::Error;
-use super::cause::{chain, of_connection};
+use super::cause::of_connection;
 use crate::create::{self, Request};
 use crate::store;
+use crate::text::chain;
 
 const API_PORT: u16 = 6443;
 const MACHINE_CONFIG_PORT: u16 = 22623;
@@ -97,8 +98,9 @@ impl Subject {
     /// Access as the administrator: by the name in the kubeconfig, or straight to the virtual address where the name
     /// cannot be resolved from here.
     pub async fn client(&self) -> Result<Client, String> {
-        let broken =
-            |error: &dyn std::error::Error| format!("auth/kubeconfig cannot be used: {}", chain(error));
+        let broken = |error: &(dyn std::error::Error + 'static)| {
+            format!("auth/kubeconfig cannot be used: {}", chain(error))
+        };
         let kubeconfig = Kubeconfig::read_from(&self.kubeconfig).map_err(|error| broken(&error))?;
         let options = KubeConfigOptions::default();
         let mut config =

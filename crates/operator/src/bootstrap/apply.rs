@@ -10,9 +10,9 @@ use kube::discovery::{self, Scope};
 use kube::{Api, Client};
 use serde_json::Value;
 use slipway_config::yaml::from_yaml;
+use slipway_lifecycle::text::chain;
 use tokio::time::Instant;
 
-use super::chain;
 use crate::csr::approve::{AccessError, call};
 use crate::host::Files;
 

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use slipway_assets::kubernetes::record::Stage;
+use slipway_lifecycle::text::chain;
 use tokio::sync::watch;
 
-use super::{Ledger, StageError, chain};
+use super::{Ledger, StageError};
 
 /// Pauses after failures: the first one, and the longest.
 const PAUSES: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(30));

@@ -24,6 +24,7 @@ use slipway_lifecycle::check::conditions::verdict;
 use slipway_lifecycle::check::metrics::series;
 use slipway_lifecycle::check::report::Round;
 use slipway_lifecycle::check::{Context, Options, schedule};
+use slipway_lifecycle::text::chain;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
@@ -37,7 +38,6 @@ use crate::csr::controller::keep;
 use crate::drivers::nodes::NodeBrief;
 use crate::metrics::Metrics;
 use crate::tell::tell;
-use crate::text::chain;
 
 /// Where OpenShift keeps logins and the cloud provider's configuration.
 const OPENSHIFT: [(&str, &str); 2] =

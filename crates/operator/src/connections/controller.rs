@@ -15,6 +15,7 @@ use kube::{Api, Client, Resource};
 use serde_json::json;
 use slipway_api::slipway::condition::READY;
 use slipway_api::slipway::{VDO_CONFIG_NAME, VDOConfig, VSphereConnection, VSphereConnectionStatus};
+use slipway_lifecycle::text::chain;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout};
@@ -30,7 +31,6 @@ use crate::csr::approve::{AccessError, call};
 use crate::csr::controller::keep;
 use crate::metrics::Metrics;
 use crate::tell::tell;
-use crate::text::chain;
 
 /// Who writes the status.
 const MANAGER: &str = "slipway-connections";

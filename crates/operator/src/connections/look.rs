@@ -6,6 +6,7 @@ use std::time::Duration;
 use slipway_api::slipway::VSphereConnectionSpec;
 use slipway_api::slipway::connection::{MissingPrivileges, ResourceKind};
 use slipway_assets::drivers::Connection;
+use slipway_lifecycle::text::chain;
 use slipway_providers::vsphere::client::About;
 use slipway_providers::vsphere::paths::unescape;
 use slipway_providers::vsphere::properties::Wanted;
@@ -14,7 +15,6 @@ use tokio::time::timeout;
 
 use super::demands::Demands;
 use super::problem::Problem;
-use crate::text::chain;
 
 /// How long a vCenter may take to say who it is.
 const REACH: Duration = Duration::from_secs(8);

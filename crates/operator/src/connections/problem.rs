@@ -2,11 +2,10 @@
 
 use slipway_api::slipway::condition;
 use slipway_api::slipway::connection::MissingPrivileges;
+use slipway_lifecycle::text::chain;
 use slipway_providers::vsphere::error::Cause;
 use slipway_providers::vsphere::{Error, FaultKind};
 use thiserror::Error as ThisError;
-
-use crate::text::chain;
 
 /// What is wrong with a connection. The variant is the reason of the condition.
 #[derive(Debug, Clone, PartialEq, Eq, ThisError)]

@@ -16,6 +16,7 @@ use kube::runtime::events::{Event, EventType, Recorder};
 use kube::runtime::reflector::{Lookup, Store, reflector, store};
 use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Api, Client, Resource, ResourceExt};
+use slipway_lifecycle::text::chain;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -223,15 +224,4 @@ impl Approver {
             Err(_) => tracing::warn!(request = csr.name, "telling an event took too long"),
         }
     }
-}
-
-/// An error with its sources.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(error) = source {
-        text.push_str(&format!(": {error}"));
-        source = error.source();
-    }
-    text
 }

@@ -23,6 +23,7 @@ use slipway_assets::drivers::object::DRIVER_LABEL;
 use slipway_assets::drivers::signature::PublicKey;
 use slipway_assets::drivers::{Connection, DriverError, NodeMark, cloud, storage};
 use slipway_config::matrix::Driver;
+use slipway_lifecycle::text::chain;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
@@ -43,7 +44,6 @@ use crate::csr::approve::{AccessError, call};
 use crate::csr::controller::keep;
 use crate::metrics::Metrics;
 use crate::tell::tell;
-use crate::text::chain;
 
 /// Changes within this time are looked at together.
 const GATHER: Duration = Duration::from_millis(300);

@@ -7,13 +7,13 @@ use kube::api::{Patch, PatchParams};
 use kube::{Api, Client};
 use serde_json::json;
 use slipway_assets::drivers::{Connection, NodeMark};
+use slipway_lifecycle::text::chain;
 use slipway_providers::vsphere::properties::Wanted;
 use slipway_providers::vsphere::{self, Endpoint, Error, Login};
 use tokio::time::{Instant, timeout};
 
 use super::nodes::NodeBrief;
 use crate::csr::approve::{AccessError, call};
-use crate::text::chain;
 
 /// How long a vCenter may take.
 const PATIENCE: Duration = Duration::from_mins(1);

@@ -12,10 +12,10 @@ use slipway_api::slipway::vdo_status::MatrixStatus;
 use slipway_assets::drivers::signature::{PublicKey, verify};
 use slipway_config::findings::Severity;
 use slipway_config::matrix::{EMBEDDED, LIMITS, Matrix, read};
+use slipway_lifecycle::text::chain;
 use tokio::time::Instant;
 
 use crate::csr::approve::call;
-use crate::text::chain;
 
 /// How long a download may take.
 const PATIENCE: Duration = Duration::from_secs(30);

@@ -9,6 +9,7 @@ use axum::http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use axum::response::IntoResponse;
 use axum::routing::get;
 use jiff::Timestamp;
+use slipway_lifecycle::text::chain;
 
 use super::accept::{MEDIA_TYPE, Wanted, wanted};
 use super::answer::{Answer, Refusal};
@@ -148,15 +149,4 @@ fn accept(headers: &HeaderMap) -> Result<Option<String>, Refusal> {
         parts.push(value.to_str().map_err(|_| super::accept::AcceptError::Malformed)?);
     }
     Ok((!parts.is_empty()).then(|| parts.join(",")))
-}
-
-/// An error with its sources.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(error) = source {
-        text.push_str(&format!(": {error}"));
-        source = error.source();
-    }
-    text
 }
