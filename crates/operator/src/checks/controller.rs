@@ -35,7 +35,7 @@ use super::status::{Times, news, of_round, unread};
 use crate::connections::controller::version;
 use crate::csr::approve::{AccessError, call};
 use crate::csr::controller::keep;
-use crate::drivers::nodes::NodeBrief;
+use crate::drivers::nodes::{NodeBrief, PAGE};
 use crate::metrics::Metrics;
 use crate::tell::tell;
 
@@ -123,7 +123,11 @@ impl Watched {
                 changed,
                 watcher(Api::namespaced(client.clone(), namespace), config.clone()),
             ),
-            nodes: keep(watches, changed, watcher(briefs, config.clone()).modify(NodeBrief::slim)),
+            nodes: keep(
+                watches,
+                changed,
+                watcher(briefs, config.clone().page_size(PAGE)).modify(NodeBrief::slim),
+            ),
             secrets: keep(watches, changed, watcher(own(), config.clone())),
             maps: keep(watches, changed, watcher(Api::namespaced(client.clone(), namespace), config.clone())),
             classes: keep(watches, changed, watcher(Api::all(client.clone()), config.clone())),

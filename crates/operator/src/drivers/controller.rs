@@ -36,7 +36,7 @@ use super::fetch::{Facts, FetchError, fetch};
 use super::health::{Workload, places};
 use super::marks::{Search, unmarked};
 use super::matrix::{Library, Place};
-use super::nodes::{Census, NodeBrief};
+use super::nodes::{Census, NodeBrief, PAGE};
 use super::upgrade::{self, Next, Plan};
 use super::{ADOPT, MANAGER, status};
 use crate::conditions::{find, news};
@@ -102,7 +102,8 @@ pub async fn run(
     let connections: Api<DeserializeGuard<VSphereConnection>> = Api::namespaced(client.clone(), &namespace);
     let connections = keep(&mut watches, &changed, watcher(connections, config.clone()));
     let nodes: Api<NodeBrief> = Api::all(client.clone());
-    let nodes = keep(&mut watches, &moved, watcher(nodes, config.clone()).modify(NodeBrief::slim));
+    let pages = config.clone().page_size(PAGE);
+    let nodes = keep(&mut watches, &moved, watcher(nodes, pages).modify(NodeBrief::slim));
     let labelled = config.clone().labels(DRIVER_LABEL);
     for (place, config) in
         [(&*namespace, config), (cloud::NAMESPACE, labelled.clone()), (storage::NAMESPACE, labelled.clone())]

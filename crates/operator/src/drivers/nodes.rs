@@ -16,6 +16,8 @@ const CONTROL_PLANE: [&str; 3] = [
     "node-role.kubernetes.io/controlplane",
     "node-role.kubernetes.io/master",
 ];
+/// Nodes are large, and thousands at once would be tens of megabytes that no allocator gives back.
+pub const PAGE: u32 = 50;
 /// Names that are shown of each kind.
 const SHOWN: usize = 10;
 

@@ -18,7 +18,7 @@ use super::{Cluster, DRIVER, Driver, NodeKind, Pod};
 use crate::check::subject::Subject;
 
 /// Objects per page. A node has about twenty kilobytes.
-const PAGE: u32 = 200;
+const PAGE: u32 = 100;
 /// For each call.
 const PATIENCE: Duration = Duration::from_mins(1);
 

@@ -100,5 +100,8 @@ fn bench() {
         line.split_whitespace().nth(1).unwrap().parse::<f64>().unwrap() / 1024.0
     };
     println!("connections: {VCENTERS}, nodes: {NODES} ({nodes} ready), goal: under 40 MB");
-    println!("resident memory: {:.1} MB now, {:.1} MB at most", megabytes("VmRSS"), megabytes("VmHWM"));
+    let [now, most, own] = ["VmRSS", "VmHWM", "RssAnon"].map(megabytes);
+    println!(
+        "resident memory: {now:.1} MB now, of which {own:.1} MB are not the program's file; {most:.1} MB at most"
+    );
 }
