@@ -126,7 +126,7 @@ pub(crate) async fn run_as(
     options: Options,
 ) -> Report {
     let nobody = std::future::pending();
-    run_until(text, login, identity, options, nobody).await.expect("nobody cancels it")
+    run_until(text, login, identity, options, nobody).await.unwrap()
 }
 
 pub(crate) async fn run_until(
