@@ -146,7 +146,9 @@ pub(super) async fn observe(
         if tagged.is_empty() {
             return Ok(BTreeMap::new());
         }
-        client.named_tags_of(&tagged, &[tags::REGION, tags::ZONE]).await
+        let categories = tags::categories(&question.subject);
+        let categories: Vec<&str> = categories.iter().map(String::as_str).collect();
+        client.named_tags_of(&tagged, &categories).await
     });
     let policies = part(patience, async {
         if !question.policies {

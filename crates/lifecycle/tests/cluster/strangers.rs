@@ -101,7 +101,7 @@ fn a_folder_of_the_users_that_has_no_tag_stays() {
     let vcenters = Arc::new(vec![start(0, &inventory(0), &[])]);
     let bench = Bench::edited(vcenters, "harbour", named);
     let steps = bench.plan(Purpose::Create).unwrap().plan.steps;
-    let made = steps.iter().position(|planned| &*planned.step.resource.kind == "folder").expect("a folder");
+    let made = steps.iter().position(|planned| &*planned.step.resource.kind == "folder").unwrap();
     let cut = bench.die_at(Purpose::Create, (made, Moment::Intended));
     assert!(cut.cancelled);
     let half = json!({"datacenters": [{"name": "north", "folders": {"vm": ["team"]}}]});
@@ -110,6 +110,6 @@ fn a_folder_of_the_users_that_has_no_tag_stays() {
     assert_eq!(bench.machines(0).len(), 4);
     bench.destroy();
     assert_eq!(bench.machines(0), Vec::<String>::new());
-    let folder = bench.vcenters[0].object("/north/vm/team").unwrap().expect("the folder");
+    let folder = bench.vcenters[0].object("/north/vm/team").unwrap().unwrap();
     assert!(folder["tags"].is_null(), "{folder}");
 }

@@ -22,7 +22,7 @@ impl StorageClass {
 }
 
 /// The policy that the drivers of a cluster make for it, and the category of its tag.
-fn own_policy(id: &str) -> (String, String) {
+pub(super) fn own_policy(id: &str) -> (String, String) {
     (format!("openshift-storage-policy-{id}"), format!("openshift-{id}"))
 }
 

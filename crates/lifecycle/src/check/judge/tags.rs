@@ -9,12 +9,19 @@ use super::super::catalog::Check;
 use super::super::estate::{Cluster, Estate, Item};
 use super::super::observe::Question;
 use super::super::report::{Finding, Verdicts};
-use super::super::subject::{Domain, Zone};
+use super::super::subject::{Domain, Subject, Zone};
+use super::storage::own_policy;
 use super::{listed, places};
 use crate::preflight::count;
 
-pub(in crate::check) const REGION: &str = "openshift-region";
-pub(in crate::check) const ZONE: &str = "openshift-zone";
+pub(super) const REGION: &str = "openshift-region";
+pub(super) const ZONE: &str = "openshift-zone";
+
+/// The categories whose tags are judged.
+pub(in crate::check) fn categories(subject: &Subject) -> Vec<String> {
+    let own = subject.cluster_id.as_ref().map(|id| own_policy(id).1);
+    [REGION.to_owned(), ZONE.to_owned()].into_iter().chain(own).collect()
+}
 
 type Tags = BTreeMap<Reference, Vec<(String, String)>>;
 
