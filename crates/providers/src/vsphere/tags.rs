@@ -21,6 +21,9 @@ const BATCH: usize = 500;
 /// Reads at the same time.
 const AT_ONCE: usize = 8;
 
+/// Fewer tags are read sooner than it is asked which of them are in a category.
+const WORTH_A_LIST: usize = 3;
+
 /// A category of tags.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Category {
@@ -235,7 +238,8 @@ impl Client {
             let Some(tag) = self.each_of::<Tag>("tag", vec![id]).await?.pop() else { continue };
             let category: Option<Category> =
                 self.each_of("category", vec![tag.category_id.clone()]).await?.pop();
-            let all = if ids.is_empty() { Vec::new() } else { self.tag_ids_in(&tag.category_id).await? };
+            let few = ids.len() < WORTH_A_LIST;
+            let all = if few { Vec::new() } else { self.tag_ids_in(&tag.category_id).await? };
             let (siblings, others): (BTreeSet<_>, _) = ids.into_iter().partition(|id| all.contains(id));
             ids = others;
             let asked = category.filter(|category| categories.contains(&category.name.as_str()));
