@@ -72,6 +72,8 @@ pub const MACHINE_NAME: &str = "slipway-machine-name";
 pub const BOOTSTRAPPERS: &str = "system:bootstrappers:slipway";
 /// The namespace of the operator.
 pub const NAMESPACE: &str = "slipway-system";
+/// The DaemonSet in `kube-system` that hands out machine configurations and approves certificates.
+pub const CONTROL_PLANE: &str = "slipway-control-plane";
 /// The folder of the network plugin's manifests, in the tree that `ignition` is given.
 pub const NETWORK_FOLDER: &str = "network/";
 

@@ -9,7 +9,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Facts, MACHINE_CONFIG_SECRET, MACHINE_CONFIG_TLS_SECRET, NAMESPACE, payload};
+use super::{CONTROL_PLANE, Facts, MACHINE_CONFIG_SECRET, MACHINE_CONFIG_TLS_SECRET, NAMESPACE, payload};
 use crate::names::Role;
 use crate::onprem::{API_PORT, CONFIG_FOLDER};
 use crate::{Access, Cluster, Error, Tree};
@@ -17,7 +17,6 @@ use crate::{Access, Cluster, Error, Tree};
 const SYSTEM: &str = "kube-system";
 const PROGRAM: &str = "/usr/bin/slipway-operator";
 const NODE: &str = "slipway-node";
-const CONTROL_PLANE: &str = "slipway-control-plane";
 /// Nobody in particular, as in the drivers' images.
 const NOBODY: u32 = 65532;
 

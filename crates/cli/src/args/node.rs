@@ -68,9 +68,10 @@ pub struct Add {
     #[arg(long, value_name = "NAME")]
     pub context: Option<String>,
 
-    /// Who asks for a machine's first certificate: a service account, or `system:bootstrap:<id>`
-    #[arg(long, value_name = "USER", default_value = slipway_operator::csr::OPENSHIFT_BOOTSTRAPPER)]
-    pub bootstrapper: String,
+    /// Who asks for a machine's first certificate: a service account, or `system:bootstrap:<id>`. Without it whom Slipway's approver in
+    /// the cluster knows, or OpenShift's own
+    #[arg(long, value_name = "USER")]
+    pub bootstrapper: Option<String>,
 
     /// A virtual address beside those that the cluster publishes; can be given several times
     #[arg(long, value_name = "ADDRESS")]
@@ -103,9 +104,10 @@ pub struct Approve {
     #[arg(long, value_name = "NAME")]
     pub context: Option<String>,
 
-    /// Who asks for a machine's first certificate: a service account, or `system:bootstrap:<id>`
-    #[arg(long, value_name = "USER", default_value = slipway_operator::csr::OPENSHIFT_BOOTSTRAPPER)]
-    pub bootstrapper: String,
+    /// Who asks for a machine's first certificate: a service account, or `system:bootstrap:<id>`. Without it whom Slipway's approver in
+    /// the cluster knows, or OpenShift's own
+    #[arg(long, value_name = "USER")]
+    pub bootstrapper: Option<String>,
 
     /// A virtual address beside those that the cluster publishes; can be given several times
     #[arg(long, value_name = "ADDRESS")]

@@ -155,6 +155,38 @@ fn requests_are_listed_judged_and_approved() {
     assert!(String::from_utf8_lossy(&unknown.stderr).contains("pending under the name `csr-3`"));
     assert_eq!(run(&["node", "approve", "csr-2-pirate", "--yes"]).status.code(), Some(0));
     assert!(is_approved(&plane, "csr-2-pirate"));
+    the_approver_says_who_asks(&plane);
+}
+
+/// In a cluster of Slipway's own, machines ask with its token.
+fn the_approver_says_who_asks(plane: &ControlPlane) {
+    let labels = json!({"app": "approver"});
+    let command = ["slipway-operator", "csr-approver", "--bootstrapper=system:bootstrap:abcdef"];
+    let approver = json!({
+        "apiVersion": "apps/v1", "kind": "DaemonSet",
+        "metadata": {"name": "slipway-control-plane", "namespace": "kube-system"},
+        "spec": {"selector": {"matchLabels": labels}, "template": {
+            "metadata": {"labels": labels},
+            "spec": {"containers": [{"name": "csr-approver", "image": "slipway", "command": command}]},
+        }},
+    });
+    plane.kubectl().apply_value(&approver).expect("an approver");
+    let groups = ["system:bootstrappers", "system:bootstrappers:slipway", "system:authenticated"];
+    for (name, user) in
+        [("csr-4-ours", "system:bootstrap:abcdef"), ("csr-5-other", "system:bootstrap:fedcba")]
+    {
+        ask(plane, name, "harbour-worker-9", user, &groups);
+    }
+    let told = slipway(&["node", "approve", "--yes", "--output", "json"])
+        .env("KUBECONFIG", plane.kubeconfig())
+        .output()
+        .expect("the command runs");
+    let told: Value = serde_json::from_slice(&told.stdout).expect("JSON");
+    let requests = told["requests"].as_array().expect("requests").iter();
+    let reasons: Vec<_> = requests.map(|one| (one["name"].as_str(), one["reason"].as_str())).collect();
+    let expected =
+        [(Some("csr-4-ours"), Some("NoSuchMachine")), (Some("csr-5-other"), Some("AskedByStranger"))];
+    assert_eq!(reasons, expected);
 }
 
 #[test]

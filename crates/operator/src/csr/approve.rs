@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use k8s_openapi::api::apps::v1::DaemonSet;
 use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 use k8s_openapi::api::core::v1::Node;
 use kube::api::{ApiResource, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams};
@@ -13,6 +14,7 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::core::{DeserializeGuard, PartialObjectMeta};
 use kube::{Api, Client, Config, ResourceExt};
 use serde_json::{Value, json};
+use slipway_assets::kubernetes::CONTROL_PLANE;
 
 use super::cluster::{Bootstrapper, Cluster, Machine};
 use super::judge::{Verdict, judge};
@@ -86,6 +88,17 @@ pub(crate) fn or_absent<T: Default>(result: Result<T, AccessError>) -> Result<T,
 
 pub(crate) fn is_absent(error: &kube::Error) -> bool {
     matches!(error, kube::Error::Api(status) if status.code == 404)
+}
+
+/// Who asks for the first certificates of machines here: whom the cluster's own approver knows, where it is Slipway's.
+pub async fn bootstrapper_of(client: &Client) -> Result<Bootstrapper, AccessError> {
+    let approvers: Api<DaemonSet> = Api::namespaced(client.clone(), "kube-system");
+    let approver = or_absent(call("looking for the approver", approvers.get_opt(CONTROL_PLANE)).await)?;
+    let pods = approver.and_then(|approver| approver.spec).and_then(|spec| spec.template.spec);
+    let containers = pods.map(|pods| pods.containers).unwrap_or_default();
+    let words = containers.iter().flat_map(|one| one.command.iter().chain(&one.args)).flatten();
+    let named = words.filter_map(|word| Bootstrapper::of(word.strip_prefix("--bootstrapper=")?)).next();
+    Ok(named.unwrap_or_else(Bootstrapper::openshift))
 }
 
 /// A pending request and what is to be done about it.

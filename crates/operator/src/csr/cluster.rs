@@ -5,6 +5,7 @@ use std::net::IpAddr;
 
 use jiff::{SignedDuration, Timestamp};
 
+use super::OPENSHIFT_BOOTSTRAPPER;
 use super::request::Csr;
 
 /// Requests count for the breaker as long as this.
@@ -42,6 +43,22 @@ pub struct Bootstrapper {
 }
 
 impl Bootstrapper {
+    /// OpenShift's own, a service account.
+    pub fn openshift() -> Self {
+        let namespace = "openshift-machine-config-operator";
+        let groups = [
+            "system:serviceaccounts".to_owned(),
+            format!("system:serviceaccounts:{namespace}"),
+            "system:authenticated".to_owned(),
+        ];
+        Bootstrapper { username: OPENSHIFT_BOOTSTRAPPER.to_owned(), groups: vec![groups.into()] }
+    }
+
+    /// Whether it is a bootstrap token: machines of clusters made by kubeadm have the names of their nodes.
+    pub fn is_token(&self) -> bool {
+        self.username.starts_with("system:bootstrap:")
+    }
+
     /// A service account, `system:serviceaccount:<namespace>:<name>`, or a bootstrap token of kubeadm's,
     /// `system:bootstrap:<id>`; the groups follow from the name.
     pub fn of(username: &str) -> Option<Self> {

@@ -9,12 +9,13 @@ use anyhow::Context;
 use jiff::Timestamp;
 use slipway_assets::drivers::operator::NAMESPACE;
 use slipway_lifecycle::bare_metal;
-use slipway_operator::csr::approve::{Judged, approve, connect};
+use slipway_operator::csr::approve::{Judged, approve, bootstrapper_of, connect};
 use slipway_operator::csr::host::{Host, survey};
 use slipway_operator::csr::hosts;
 use slipway_operator::csr::{Bootstrapper, Signer, Verdict};
 
 use super::confirm::confirm;
+use super::given;
 use super::show::Request;
 use crate::args::{Add, Output};
 use crate::exit::Exit;
@@ -30,11 +31,9 @@ pub(crate) fn run(args: &Add, printer: &Printer) -> anyhow::Result<Exit> {
         printer.error(&anyhow::anyhow!(message));
         Ok(Exit::Usage)
     };
-    let Some(bootstrapper) = Bootstrapper::of(&args.bootstrapper) else {
-        return usage(format!(
-            "`--bootstrapper {}` is neither `system:serviceaccount:<namespace>:<name>` nor `system:bootstrap:<id>`",
-            args.bootstrapper
-        ));
+    let given = match given(args.bootstrapper.as_deref()) {
+        Ok(given) => given,
+        Err(error) => return usage(error.to_string()),
     };
     if !bare_metal::is_node_name(&args.bare_metal) {
         return usage(format!(
@@ -71,7 +70,13 @@ pub(crate) fn run(args: &Add, printer: &Printer) -> anyhow::Result<Exit> {
         names: args.dns_name.iter().cloned().collect(),
         addresses: args.address.iter().copied().collect(),
     };
-    let wait = wait(args, &client, &bootstrapper, &host, limit, printer);
+    let wait = async {
+        let bootstrapper = match given {
+            Some(given) => given,
+            None => bootstrapper_of(&client).await?,
+        };
+        wait(args, &client, &bootstrapper, &host, limit, printer).await
+    };
     runtime.block_on(async {
         tokio::select! {
             exit = wait => exit,

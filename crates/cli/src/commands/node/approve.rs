@@ -2,10 +2,11 @@
 
 use anyhow::Context;
 use jiff::Timestamp;
-use slipway_operator::csr::approve::{Judged, approve, connect, survey};
-use slipway_operator::csr::{Bootstrapper, Roster, Verdict};
+use slipway_operator::csr::approve::{Judged, approve, bootstrapper_of, connect, survey};
+use slipway_operator::csr::{Roster, Verdict};
 
 use super::confirm::confirm;
+use super::given;
 use super::show::Request;
 use crate::args::{Approve, Output};
 use crate::exit::Exit;
@@ -16,18 +17,22 @@ const BY_HAND: &str = "approved by hand with slipway node approve";
 
 pub(crate) fn run(args: &Approve, printer: &Printer) -> anyhow::Result<Exit> {
     let Approve { names, kubeconfig, context, bootstrapper, vip, yes } = args;
-    // Machines of clusters made by kubeadm have the names of their nodes.
-    let roster = Roster { named_alike: bootstrapper.starts_with("system:bootstrap:"), ..Roster::default() };
-    let Some(bootstrapper) = Bootstrapper::of(bootstrapper) else {
-        printer.error(&anyhow::anyhow!(
-            "`--bootstrapper {bootstrapper}` is neither `system:serviceaccount:<namespace>:<name>` nor `system:bootstrap:<id>`"
-        ));
-        return Ok(Exit::Usage);
+    let given = match given(bootstrapper.as_deref()) {
+        Ok(given) => given,
+        Err(error) => {
+            printer.error(&error);
+            return Ok(Exit::Usage);
+        }
     };
     let runtime =
         tokio::runtime::Builder::new_multi_thread().enable_all().build().context("starting to ask")?;
     let (client, judged) = runtime.block_on(async {
         let client = connect(kubeconfig.as_deref(), context.as_deref()).await?;
+        let bootstrapper = match given {
+            Some(given) => given,
+            None => bootstrapper_of(&client).await?,
+        };
+        let roster = Roster { named_alike: bootstrapper.is_token(), ..Roster::default() };
         let judged = survey(&client, bootstrapper, vip, &roster).await?;
         anyhow::Ok((client, judged))
     })?;
