@@ -2,6 +2,7 @@
 
 pub(crate) mod boot;
 pub(crate) mod drills;
+mod metal;
 mod picture;
 
 use std::net::{IpAddr, Ipv4Addr};

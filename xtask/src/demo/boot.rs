@@ -12,7 +12,7 @@ use slipway_testkit::lab::{Lab, Machine, root as lab_root};
 use slipway_testkit::peers::Peer;
 use slipway_testkit::process::eventually;
 
-use super::inventories;
+use super::{inventories, metal};
 use crate::command::{cargo, root, run as run_command};
 
 /// How large a cluster is booted.
@@ -31,7 +31,7 @@ const SMALL: Size = Size { control_plane: 1, compute: 1, sites: &["north"] };
 
 const NAME: &str = "harbour";
 /// How long one step of a cluster may take on a busy machine.
-const LIMIT: Duration = Duration::from_mins(5);
+pub(super) const LIMIT: Duration = Duration::from_mins(5);
 
 /// What becomes of the machines when something goes wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -141,6 +141,8 @@ fn acts(play: &Play, size: Size) -> anyhow::Result<()> {
     for node in &nodes {
         check_initialised(node)?;
     }
+    play.say("A host that no vCenter knows joins as well.");
+    metal::join(harbour, &kubectl)?;
     play.say("A pod answers through a Service.");
     serve(harbour, &kubectl)?;
     if size.control_plane > 2 {
@@ -157,6 +159,7 @@ fn acts(play: &Play, size: Size) -> anyhow::Result<()> {
         harbour.destroy(worker)?;
     }
     play.slipway(&["destroy", "cluster", "--yes"])?;
+    metal::remove(harbour)?;
     if vcenters(harbour)? != before {
         bail!("the vCenters are not as they were before");
     }
@@ -192,7 +195,7 @@ pub(super) fn wait_for_nodes(kubectl: &Kubectl, count: usize) -> anyhow::Result<
     })
 }
 
-fn is_ready(node: &Value) -> bool {
+pub(super) fn is_ready(node: &Value) -> bool {
     let conditions = node["status"]["conditions"].as_array().into_iter().flatten();
     conditions.into_iter().any(|condition| condition["type"] == "Ready" && condition["status"] == "True")
 }
