@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
-use slipway_lifecycle::text::said;
+use slipway_lifecycle::text::words;
 
 use crate::args::{Color, Output};
 
@@ -76,9 +76,10 @@ impl Printer {
 
     /// Says what went wrong, and why, on stderr.
     pub(crate) fn error(&self, error: &anyhow::Error) {
-        let mut text = format!("{ERROR}error{ERROR:#}: {error}\n");
-        for cause in error.chain().skip(1) {
-            text.push_str(&format!("  Caused by: {}\n", said(cause)));
+        let words = words(&**error);
+        let mut text = format!("{ERROR}error{ERROR:#}: {}\n", words.first().map_or("", String::as_str));
+        for cause in words.iter().skip(1) {
+            text.push_str(&format!("  Caused by: {cause}\n"));
         }
         self.say(&text);
     }

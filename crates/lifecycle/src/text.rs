@@ -2,28 +2,37 @@
 
 use std::error::Error;
 
-/// The words of one error, without its sources. What an API server says is in its status, which the library shows twice,
-/// the second time as a structure.
-pub fn said(error: &(dyn Error + 'static)) -> String {
-    match error.downcast_ref::<kube::Error>() {
-        Some(kube::Error::Api(status)) if !status.message.is_empty() => status.message.clone(),
-        _ => error.to_string(),
-    }
+use kube::core::Status;
+
+/// An error with its sources, in one line.
+pub fn chain(error: &(dyn Error + 'static)) -> String {
+    words(error).join(": ")
 }
 
-/// An error with its sources. Some libraries repeat those: they are told once.
-pub fn chain(error: &(dyn Error + 'static)) -> String {
-    let mut text = said(error);
+/// What an error says, and then each of its sources. Some libraries repeat those: they are told once.
+pub fn words(error: &(dyn Error + 'static)) -> Vec<String> {
+    let mut told = vec![said(error)];
     let mut source = error.source();
     while let Some(error) = source {
         let next = said(error);
-        if !text.contains(&next) {
-            text.push_str(": ");
-            text.push_str(&next);
+        if !told.iter().any(|earlier| earlier.contains(&next)) {
+            told.push(next);
         }
         source = error.source();
     }
-    text
+    told
+}
+
+/// What an API server says is in its status, which the library shows as a structure, too.
+fn said(error: &(dyn Error + 'static)) -> String {
+    let status = match error.downcast_ref::<kube::Error>() {
+        Some(kube::Error::Api(status)) => Some(&**status),
+        _ => error
+            .downcast_ref::<Status>()
+            .or_else(|| error.downcast_ref::<Box<Status>>().map(|status| &**status)),
+    };
+    let message = status.map(|status| &status.message).filter(|message| !message.is_empty());
+    message.map_or_else(|| error.to_string(), Clone::clone)
 }
 
 #[cfg(test)]

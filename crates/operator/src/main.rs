@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Parser;
-use slipway_lifecycle::text::said;
+use slipway_lifecycle::text::words;
 use slipway_operator::args::Args;
 use slipway_operator::run::run;
 
@@ -11,10 +11,8 @@ fn main() -> ExitCode {
     match run(Args::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {error}");
-            for cause in error.chain().skip(1) {
-                eprintln!("  Caused by: {}", said(cause));
-            }
+            let words = words(&*error);
+            eprintln!("error: {}", words.join("\n  Caused by: "));
             ExitCode::FAILURE
         }
     }

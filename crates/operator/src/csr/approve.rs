@@ -96,8 +96,8 @@ pub async fn bootstrapper_of(client: &Client) -> Result<Bootstrapper, AccessErro
     let approver = or_absent(call("looking for the approver", approvers.get_opt(CONTROL_PLANE)).await)?;
     let pods = approver.and_then(|approver| approver.spec).and_then(|spec| spec.template.spec);
     let containers = pods.map(|pods| pods.containers).unwrap_or_default();
-    let words = containers.iter().flat_map(|one| one.command.iter().chain(&one.args)).flatten();
-    let named = words.filter_map(|word| Bootstrapper::of(word.strip_prefix("--bootstrapper=")?)).next();
+    let mut words = containers.iter().flat_map(|one| one.command.iter().chain(&one.args)).flatten();
+    let named = words.find_map(|word| Bootstrapper::of(word.strip_prefix("--bootstrapper=")?));
     Ok(named.unwrap_or_else(Bootstrapper::openshift))
 }
 

@@ -117,6 +117,7 @@ fn nothing_is_for_openshift_only() {
     insta::assert_snapshot!(kinds.join("\n"), @r"
     apiextensions.k8s.io/v1 CustomResourceDefinition
     apps/v1 DaemonSet
+    apps/v1 Deployment
     cluster.x-k8s.io/v1beta1 Cluster
     cluster.x-k8s.io/v1beta1 Machine
     infrastructure.cluster.x-k8s.io/v1beta1 VSphereCluster
@@ -125,10 +126,14 @@ fn nothing_is_for_openshift_only() {
     ipam.cluster.x-k8s.io/v1beta1 IPAddressClaim
     machine.openshift.io/v1beta1 Machine
     machine.openshift.io/v1beta1 MachineSet
+    policy/v1 PodDisruptionBudget
     rbac.authorization.k8s.io/v1 ClusterRole
     rbac.authorization.k8s.io/v1 ClusterRoleBinding
     rbac.authorization.k8s.io/v1 Role
     rbac.authorization.k8s.io/v1 RoleBinding
+    scheduling.k8s.io/v1 PriorityClass
+    slipway.dev/v1alpha1 VDOConfig
+    slipway.dev/v1alpha1 VSphereConnection
     v1 Namespace
     v1 Secret
     v1 ServiceAccount
