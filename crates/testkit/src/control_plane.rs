@@ -13,7 +13,7 @@ use crate::kubectl::Kubectl;
 use crate::network::{Hosts, PrivateNetwork, free_port};
 use crate::peers;
 use crate::pki::{Authority, Identity, key_pair};
-use crate::process::{Process, Start};
+use crate::process::{Process, Start, eventually};
 use crate::scratch::Scratch;
 
 /// How long a server may take to start on a busy machine.
@@ -132,9 +132,15 @@ impl ControlPlane {
         }
         let files: Vec<&str> = files.iter().map(String::as_str).collect();
         self.kubectl.run(&[&["apply", "--server-side"], &files[..]].concat())?;
-        let wait = ["wait", "--for=condition=Established", "--timeout=60s"];
-        self.kubectl.run(&[&wait[..], &files[..]].concat())?;
-        Ok(())
+        self.wait_for_definitions()
+    }
+
+    /// Waits until all definitions that were applied are served.
+    pub fn wait_for_definitions(&self) -> anyhow::Result<()> {
+        let wait =
+            ["wait", "--for=condition=Established", "--timeout=10s", "customresourcedefinitions", "--all"];
+        // kubectl gives up at once on a definition that has no status yet.
+        eventually("the definitions are served", PATIENCE, || self.kubectl.run(&wait).map(|_| Some(())))
     }
 
     pub fn kubectl(&self) -> &Kubectl {

@@ -16,8 +16,9 @@ use crate::command::{cargo, root};
 /// Modules of this name hold what looks at the clock: nothing runs beside it.
 const CLOCKED: &str = "clocked::";
 
-/// Its machines take longest.
-const BOOTS: &str = "xtask unit tests";
+/// What takes longest begins first; the others find room beside it.
+const LONGEST: [&str; 4] =
+    ["xtask unit tests", "crates/assets it", "crates/lifecycle cluster", "crates/operator it"];
 
 /// A program of tests.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,8 +34,10 @@ pub(super) fn run() -> anyhow::Result<Tally> {
     let begin = Instant::now();
     let mut programs = build()?;
     println!("tests: built, linted and documented in {:.1} s", begin.elapsed().as_secs_f64());
-    // The long ones first. Unit tests take next to no time, but for those that boot machines.
-    programs.sort_by_key(|program| (program.name != BOOTS, !program.of_a_crate));
+    let rank =
+        |program: &Program| LONGEST.iter().position(|name| *name == program.name).unwrap_or(LONGEST.len());
+    // Unit tests take next to no time.
+    programs.sort_by_key(|program| (rank(program), !program.of_a_crate));
     let tally = Mutex::new(Tally::default());
     let queue = Mutex::new(VecDeque::from(programs.clone()));
     std::thread::scope(|scope| {

@@ -101,8 +101,7 @@ fn install<'a>(plane: &ControlPlane, definitions: impl IntoIterator<Item = &'a V
         return;
     }
     plane.kubectl().apply(&list(definitions)).unwrap();
-    let wait = ["wait", "--for=condition=Established", "--timeout=60s", "customresourcedefinitions", "--all"];
-    plane.kubectl().run(&wait).unwrap();
+    plane.wait_for_definitions().unwrap();
 }
 
 fn objects(config: &str) -> Vec<Value> {

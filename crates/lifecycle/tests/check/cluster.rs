@@ -115,8 +115,7 @@ async fn a_running_cluster_says_what_to_check() {
     // Our own connections, where there is no OpenShift.
     let crd = fs_err::read_to_string("../../deploy/crds/vsphereconnections.slipway.dev.yaml").unwrap();
     plane.kubectl().apply(&crd).unwrap();
-    let established = ["wait", "--for=condition=Established", "crd/vsphereconnections.slipway.dev"];
-    plane.kubectl().run(&established).unwrap();
+    plane.wait_for_definitions().unwrap();
     let vcenter = start("127.0.0.1", &inventory(0, 1), &[]);
     for object in [
         json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "login", "namespace": "default"},

@@ -286,7 +286,7 @@ platform:
                 .collect()
         };
         let waited =
-            eventually("no more files", Duration::from_secs(5), || Ok(left().is_empty().then_some(())));
+            eventually("no more files", Duration::from_secs(30), || Ok(left().is_empty().then_some(())));
         assert!(waited.is_ok(), "{context}: {:?}", left());
     }
 

@@ -149,7 +149,7 @@ fn run(
         hits.fetch_add(rules.matches("\"fired\"").count(), Ordering::Relaxed);
         vcenter.control("DELETE", "/faults", &Value::Null).unwrap();
         // What was accepted is done sooner or later, whoever waits for it.
-        eventually("tasks", Duration::from_secs(10), || {
+        eventually("tasks", Duration::from_mins(1), || {
             let stats = vcenter.control("GET", "/stats", &Value::Null)?;
             Ok((stats["running_tasks"] == 0 && stats["queued_tasks"] == 0).then_some(()))
         })

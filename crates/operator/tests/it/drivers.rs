@@ -2,9 +2,9 @@
 //! beside simulated vCenters, the real cloud controller manager and the storage driver's own reader.
 
 mod checked;
+mod clocked;
 mod estate;
 mod installed;
 mod memory;
 mod process;
-mod trouble;
 mod upgraded;

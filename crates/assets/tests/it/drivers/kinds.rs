@@ -119,8 +119,7 @@ pub(super) fn install(plane: &ControlPlane) {
         found += 1;
     }
     assert_eq!(found, slipway_api::slipway::definitions().len());
-    let wait = ["wait", "--for=condition=Established", "--timeout=60s", "crd", "--all"];
-    plane.kubectl().run(&wait).unwrap();
+    plane.wait_for_definitions().unwrap();
 }
 
 fn defaults_are_filled_in(plane: &ControlPlane) {

@@ -58,8 +58,7 @@ pub(super) fn install(plane: &ControlPlane) {
         plane.kubectl().apply(&fs_err::read_to_string(entry.unwrap().path()).unwrap()).unwrap();
     }
     plane.kubectl().apply(&fs_err::read_to_string(format!("{deploy}/operator/rbac.yaml")).unwrap()).unwrap();
-    let wait = ["wait", "--for=condition=Established", "--timeout=60s", "crd", "--all"];
-    plane.kubectl().run(&wait).unwrap();
+    plane.wait_for_definitions().unwrap();
 }
 
 /// A cluster, its vCenters, and whoever operates it.

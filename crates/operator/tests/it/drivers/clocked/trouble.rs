@@ -8,7 +8,7 @@ use slipway_operator::connections;
 use slipway_testkit::process::eventually;
 use slipway_testkit::vcenter::{ADMINISTRATOR, VCenter};
 
-use super::estate::{CONFIG, Estate, NORTH, PATIENCE, SOON, SOUTH, condition_of, inventory};
+use super::super::estate::{CONFIG, Estate, NORTH, PATIENCE, SOON, SOUTH, condition_of, inventory};
 
 fn generations(estate: &Estate) -> Vec<Value> {
     let list = estate.plane.kubectl().json(&[
