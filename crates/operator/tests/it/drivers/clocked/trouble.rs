@@ -3,6 +3,7 @@
 use std::net::Ipv4Addr;
 use std::time::{Duration, Instant};
 
+use jiff::Timestamp;
 use serde_json::{Value, json};
 use slipway_operator::connections;
 use slipway_testkit::process::eventually;
@@ -44,6 +45,12 @@ fn idle_calls_are_few(estate: &Estate) {
     let rounds = || estate.config()["status"]["checks"]["lastRound"].clone();
     estate.wait_until("no check fails", |config| config["status"]["checks"]["failures"] == 0);
     let before = rounds();
+    let told: Timestamp = before.as_str().unwrap().parse().unwrap();
+    // Rounds are told by the second: the next one must not be in the same.
+    eventually("the second is over", PATIENCE, || {
+        Ok((Timestamp::now().as_second() > told.as_second()).then_some(()))
+    })
+    .unwrap();
     estate.north.control("DELETE", "/requests", &Value::Null).unwrap();
     // Something that the drivers do not care about.
     let resources = json!([{"kind": "Datacenter", "path": "/north"}]);
