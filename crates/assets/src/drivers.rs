@@ -14,7 +14,7 @@
 
 pub mod cloud;
 pub mod connection;
-mod manifests;
+pub mod manifests;
 pub mod object;
 pub mod operator;
 mod pods;

@@ -30,6 +30,7 @@ mod scripts;
 
 pub use bare_metal::bare_metal;
 pub use channel::{Encoded, Encoding, encoded_for};
+pub use config::remove_nulls;
 pub use kargs::network_kargs;
 pub use pointer::{hostname_wrapper, pointer};
 

@@ -7,6 +7,7 @@
 //! | `machine` | what all machines have |
 //! | `bootstrap` | `bootstrap.ign` |
 //! | `node` | what the machine-config server hands out |
+//! | `login` | the login that the bootstrap machine fetches our image with |
 //! | `kubeconfig` | the administrator's, and what a new machine trusts |
 //! | `objects` | `manifests/` |
 //! | `drivers` | the operator of the vSphere drivers, and what it is told |
@@ -21,6 +22,7 @@ mod check;
 mod drivers;
 mod kubeadm;
 mod kubeconfig;
+mod login;
 mod machine;
 mod node;
 mod objects;
@@ -41,6 +43,13 @@ pub const FOLDER: &str = "/etc/slipway";
 pub const INIT_FILE: &str = "/etc/slipway/kubeadm-init.yaml";
 /// What kubeadm joins a machine from, once [`MACHINE_NAME`] has been replaced in it.
 pub const JOIN_FILE: &str = "/etc/slipway/kubeadm-join.yaml";
+/// The token it joins with, which takes the place of [`NO_TOKEN`] in [`JOIN_FILE`]. It is a file of its own because the
+/// machine-config server of a running cluster has to renew it.
+pub const JOIN_TOKEN_FILE: &str = "/etc/slipway/bootstrap-token";
+/// Has the shape of a token, and is none.
+pub const NO_TOKEN: &str = "000000.0000000000000000";
+/// A Secret in `kube-system`, `bootstrap-token-<id>`, is what the API server knows of a token.
+pub const JOIN_TOKEN_SECRET: &str = "bootstrap-token";
 /// Whom a machine trusts before it has joined.
 pub const DISCOVERY_FILE: &str = "/etc/slipway/discovery.kubeconfig";
 /// What the machine-config server of the bootstrap machine hands out: `<role>.ign`.

@@ -106,7 +106,8 @@ pub(super) fn image_of(text: &str, container: &str) -> Option<String> {
 }
 
 /// The documents of a text, with those inside of lists.
-fn documents(text: &str, problems: &mut Vec<String>) -> Vec<Value> {
+/// The documents of a file; what cannot be read is among the problems.
+pub fn documents(text: &str, problems: &mut Vec<String>) -> Vec<Value> {
     let mut documents = Vec::new();
     let mut current = String::new();
     let ends = |line: &str| line == "---" || line.starts_with("--- ");

@@ -13,7 +13,7 @@ use k8s_openapi::api::rbac::v1::{
 use serde::Serialize;
 use serde_json::Value;
 
-pub use deployment::{IMAGE, Placed, deployment};
+pub use deployment::{ARGUMENTS, IMAGE, Placed, deployment};
 
 use super::pods::{cluster_role, cluster_role_binding, role, rule, service_account};
 use super::settings::DriverError;

@@ -116,7 +116,8 @@ pub(crate) fn bytes(config: &Config) -> Vec<u8> {
     serde_json::to_vec(&value).unwrap_or_default()
 }
 
-fn remove_nulls(value: &mut Value) {
+/// Ignition takes an absent member and a null for the same; readers of the file do not.
+pub fn remove_nulls(value: &mut Value) {
     match value {
         Value::Object(members) => {
             members.retain(|_, member| !member.is_null());

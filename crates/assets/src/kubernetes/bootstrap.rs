@@ -1,11 +1,12 @@
 //! `bootstrap.ign`: the machine that starts the cluster, and leaves it.
 
+use secrecy::ExposeSecret;
 use sha2::{Digest, Sha256};
 
 use super::machine::text;
 use super::{
-    FOLDER, INIT_FILE, MACHINE_CONFIG_FOLDER, NETWORK_FOLDER, TLS_FOLDER, kubeadm, machine, node, payload,
-    pem,
+    FOLDER, INIT_FILE, MACHINE_CONFIG_FOLDER, NETWORK_FOLDER, TLS_FOLDER, kubeadm, login, machine, node,
+    payload, pem,
 };
 use crate::ignition::channel;
 use crate::ignition::config::{Builder, PRIVATE, PROGRAM, PUBLIC};
@@ -57,12 +58,13 @@ pub(super) fn bootstrap(cluster: &Cluster, manifests: &Tree) -> Result<Vec<u8>, 
             builder.file(format!("{FOLDER}/{path}"), PRIVATE, &file.contents);
         }
     }
+    let image = payload(cluster)?.image;
     // An image has no characters that mean something to systemd.
-    builder.file(
-        format!("{FOLDER}/agent.env"),
-        PUBLIC,
-        format!("SLIPWAY_IMAGE={}\n", payload(cluster)?.image),
-    );
+    builder.file(format!("{FOLDER}/agent.env"), PUBLIC, format!("SLIPWAY_IMAGE={image}\n"));
+    let secret = cluster.config.pull_secret.as_ref();
+    if let Some(login) = secret.and_then(|secret| login::login(secret.expose_secret(), image)) {
+        builder.file(format!("{FOLDER}/image-login"), PRIVATE, login);
+    }
     builder.file("/usr/local/bin/slipway-agent.sh", PROGRAM, text!("bin/slipway-agent.sh"));
     builder.unit("slipway-bootstrap.service", text!("units/slipway-bootstrap.service"), true);
     let bytes = builder.bytes();

@@ -8,7 +8,7 @@ use slipway_config::install_config::{InstallConfig, Platform};
 use slipway_config::net::Family;
 use slipway_config::yaml::to_yaml;
 
-use super::{BOOTSTRAPPERS, DISCOVERY_FILE, MACHINE_NAME, has_cloud_provider, payload, pem};
+use super::{BOOTSTRAPPERS, DISCOVERY_FILE, MACHINE_NAME, NO_TOKEN, has_cloud_provider, payload, pem};
 use crate::machines::hosts_of;
 use crate::names::{Role, vips};
 use crate::onprem::API_PORT;
@@ -33,11 +33,10 @@ pub(super) fn init(cluster: &Cluster) -> Result<String, Error> {
 
 /// For the machines of a role.
 pub(super) fn join(cluster: &Cluster, role: Role) -> Result<String, Error> {
-    let token = pem(cluster, BOOTSTRAP_TOKEN)?;
     let mut document = json!({
         "apiVersion": API_VERSION,
         "kind": "JoinConfiguration",
-        "discovery": {"file": {"kubeConfigPath": DISCOVERY_FILE}, "tlsBootstrapToken": token},
+        "discovery": {"file": {"kubeConfigPath": DISCOVERY_FILE}, "tlsBootstrapToken": NO_TOKEN},
         "nodeRegistration": registration(cluster, MACHINE_NAME, None, &taints(cluster, role)),
         // The certificate has to be approved, which may wait for others.
         "timeouts": {"discovery": "20m0s", "tlsBootstrap": "20m0s"},

@@ -9,7 +9,10 @@
 
 use serde_json::{Value, json};
 
-use super::{CONTROL_PLANE, Facts, MACHINE_CONFIG_SECRET, MACHINE_CONFIG_TLS_SECRET, NAMESPACE, payload};
+use super::{
+    CONTROL_PLANE, Facts, JOIN_TOKEN_SECRET, MACHINE_CONFIG_SECRET, MACHINE_CONFIG_TLS_SECRET, NAMESPACE,
+    payload,
+};
 use crate::names::Role;
 use crate::onprem::{API_PORT, CONFIG_FOLDER};
 use crate::{Access, Cluster, Error, Tree};
@@ -36,6 +39,7 @@ pub(super) fn add(cluster: &Cluster, tree: &mut Tree) -> Result<(), Error> {
     }
     objects.extend(account(CONTROL_PLANE, &approver_rules()));
     objects.extend(reader());
+    objects.extend(joiner(&facts));
     objects.push(("daemonset", control_plane(&facts, image)));
     for (kind, object) in objects {
         let name = object["metadata"]["name"].as_str().unwrap_or_default();
@@ -137,17 +141,27 @@ fn approver_rules() -> [Value; 6] {
 
 /// The right to read what machines boot from, and nothing else in the operator's namespace.
 fn reader() -> [(&'static str, Value); 2] {
-    let name = "slipway-machine-config";
-    let metadata = json!({"name": name, "namespace": NAMESPACE});
     let mut names: Vec<String> =
         Role::ALL.iter().map(|role| format!("{MACHINE_CONFIG_SECRET}-{}", role.as_str())).collect();
     names.push(MACHINE_CONFIG_TLS_SECRET.to_owned());
+    narrow("slipway-machine-config", NAMESPACE, &names, &["get"])
+}
+
+/// The right to renew the token that machines join with. With server-side apply, making is bound to the name too.
+fn joiner(facts: &Facts) -> [(&'static str, Value); 2] {
+    let names = [format!("{JOIN_TOKEN_SECRET}-{}", facts.bootstrap_token_id)];
+    narrow("slipway-join-token", SYSTEM, &names, &["get", "create", "patch"])
+}
+
+/// Rights of the control plane's account to Secrets of these names and to no others.
+fn narrow(name: &str, namespace: &str, names: &[String], verbs: &[&str]) -> [(&'static str, Value); 2] {
+    let metadata = json!({"name": name, "namespace": namespace});
     [
         (
             "role",
             json!({
                 "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": metadata,
-                "rules": [{"apiGroups": [""], "resources": ["secrets"], "resourceNames": names, "verbs": ["get"]}],
+                "rules": [{"apiGroups": [""], "resources": ["secrets"], "resourceNames": names, "verbs": verbs}],
             }),
         ),
         (

@@ -75,8 +75,16 @@ pub(crate) fn config(text: &str) -> InstallConfig {
     loaded.config.unwrap()
 }
 
+/// Made once per configuration: signing and hashing take long, and the same numbers give the same cluster.
 pub(crate) fn cluster(text: &str) -> Cluster {
-    cluster_with(config(text), &Repeating::default())
+    static CLUSTERS: LazyLock<Mutex<BTreeMap<String, Cluster>>> = LazyLock::new(Mutex::default);
+    if let Some(cluster) = CLUSTERS.lock().unwrap().get(text) {
+        return cluster.clone();
+    }
+    // Not under the lock: a configuration that does not load is one test's failure.
+    let cluster = cluster_with(config(text), &Repeating::default());
+    CLUSTERS.lock().unwrap().insert(text.to_owned(), cluster.clone());
+    cluster
 }
 
 pub(crate) fn cluster_with(config: InstallConfig, random: &dyn Random) -> Cluster {

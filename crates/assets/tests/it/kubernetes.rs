@@ -4,6 +4,7 @@ mod bare_metal;
 mod contents;
 mod kubeadm;
 mod machines;
+mod scripts;
 
 use slipway_assets::kubernetes::machine_config;
 use slipway_assets::names::Role;

@@ -1,13 +1,16 @@
 //! Every object is accepted by a real API server with the real definitions, and no field is unknown to it.
 
+use std::sync::LazyLock;
+
 use serde_json::{Value, json};
 use slipway_assets::kubevirt::infra_objects;
 use slipway_config::install_config::Platform;
 use slipway_testkit::control_plane::{ControlPlane, Options};
+use slipway_testkit::kubectl::stream;
 
 use crate::fixtures::{self, ALL};
 
-const DEFINITIONS: [&str; 25] = [
+const DEFINITIONS: [&str; 26] = [
     "openshift/infrastructures.config.openshift.io",
     "openshift/dnses.config.openshift.io",
     "openshift/ingresses.config.openshift.io",
@@ -33,6 +36,7 @@ const DEFINITIONS: [&str; 25] = [
     "cluster-api-provider-vsphere/vspherefailuredomains.infrastructure.cluster.x-k8s.io",
     "cluster-api-provider-vsphere/vspheredeploymentzones.infrastructure.cluster.x-k8s.io",
     "containerized-data-importer/datavolumes.cdi.kubevirt.io",
+    "kubevirt/virtualmachines.kubevirt.io",
 ];
 
 const DEFINITION: &str = "CustomResourceDefinition";
@@ -41,11 +45,19 @@ const DEFINITION: &str = "CustomResourceDefinition";
 const NAMESPACES: [&str; 4] =
     ["openshift-config", "openshift-machine-api", "openshift-machine-config-operator", "tenant-raft"];
 
+/// The one cluster with everybody's definitions.
+fn defined() -> &'static ControlPlane {
+    static PLANE: LazyLock<ControlPlane> = LazyLock::new(|| {
+        let plane = ControlPlane::start(Options::default()).unwrap();
+        plane.install_definitions(&DEFINITIONS).unwrap();
+        plane
+    });
+    &PLANE
+}
+
 #[test]
 fn every_object_is_accepted() {
-    let plane = ControlPlane::start(Options::default()).unwrap();
-    plane.install_definitions(&DEFINITIONS).unwrap();
-    plane.install_definitions(&["kubevirt/virtualmachines.kubevirt.io"]).unwrap();
+    let plane = defined();
     for name in NAMESPACES {
         plane.kubectl().run(&["create", "namespace", name]).unwrap();
     }
@@ -54,11 +66,10 @@ fn every_object_is_accepted() {
             objects(config).into_iter().partition(|object| object["kind"] == DEFINITION);
         // Those of others are there already, as their owners write them.
         let ours = |definition: &&Value| definition["spec"]["group"] == "slipway.dev";
-        install(&plane, definitions.iter().filter(ours));
-        let applied =
-            plane.kubectl().apply(&list(&objects)).unwrap_or_else(|error| panic!("{name}: {error}"));
+        install(plane, definitions.iter().filter(ours));
+        let applied = plane.kubectl().apply_all(&objects).unwrap_or_else(|error| panic!("{name}: {error}"));
         assert_eq!(applied.lines().count(), objects.len(), "{name}: {applied}");
-        clean(&plane, &objects);
+        clean(plane, &objects);
     }
 }
 
@@ -74,25 +85,18 @@ fn our_definitions_take_our_objects() {
     let (definitions, others): (Vec<Value>, Vec<Value>) =
         objects.into_iter().partition(|object| object["kind"] == DEFINITION);
     install(&plane, &definitions);
-    let applied = plane.kubectl().apply(&list(&others)).unwrap();
+    let applied = plane.kubectl().apply_all(&others).unwrap();
     assert_eq!(applied.lines().count(), others.len(), "{applied}");
 }
 
 /// The API server does refuse what it does not know: the test above can fail.
 #[test]
 fn unknown_fields_are_refused() {
-    let plane = ControlPlane::shared();
-    plane.install_definitions(&["openshift/dnses.config.openshift.io"]).unwrap();
     let tree = fixtures::manifests(fixtures::VSPHERE);
     let mut dns = fixtures::value(&tree, "manifests/cluster-dns-02-config.yml");
     dns["spec"]["baseDomian"] = json!("example.com");
-    let error = plane.kubectl().apply_value(&dns).unwrap_err().to_string();
+    let error = defined().kubectl().apply_value(&dns).unwrap_err().to_string();
     assert!(error.contains("baseDomian"), "{error}");
-}
-
-fn list<'a>(items: impl IntoIterator<Item = &'a Value>) -> String {
-    let items: Vec<&Value> = items.into_iter().collect();
-    json!({"apiVersion": "v1", "kind": "List", "items": items}).to_string()
 }
 
 fn install<'a>(plane: &ControlPlane, definitions: impl IntoIterator<Item = &'a Value>) {
@@ -100,7 +104,7 @@ fn install<'a>(plane: &ControlPlane, definitions: impl IntoIterator<Item = &'a V
     if definitions.is_empty() {
         return;
     }
-    plane.kubectl().apply(&list(definitions)).unwrap();
+    plane.kubectl().apply_all(definitions).unwrap();
     plane.wait_for_definitions().unwrap();
 }
 
@@ -122,16 +126,16 @@ fn objects(config: &str) -> Vec<Value> {
 /// Makes room for the next cluster, which has objects of the same names and other, unchangeable values.
 fn clean(plane: &ControlPlane, objects: &[Value]) {
     let kubectl = plane.kubectl();
-    for claim in objects.iter().filter(|object| object["kind"] == "IPAddressClaim") {
-        let name = claim["metadata"]["name"].as_str().unwrap();
+    let claims = objects.iter().filter(|object| object["kind"] == "IPAddressClaim");
+    let claims: Vec<&str> = claims.map(|claim| claim["metadata"]["name"].as_str().unwrap()).collect();
+    if !claims.is_empty() {
         let patch = r#"{"metadata":{"finalizers":null}}"#;
-        let arguments =
-            ["patch", "ipaddressclaims.ipam.cluster.x-k8s.io", name, "--type=merge", "--patch", patch];
-        kubectl.run(&[&arguments[..], &["--namespace", "openshift-machine-api"]].concat()).unwrap();
+        let arguments = ["patch", "ipaddressclaims.ipam.cluster.x-k8s.io", "--type=merge", "--patch", patch];
+        let namespace = ["--namespace", "openshift-machine-api"];
+        kubectl.run(&[&arguments[..], &namespace, &claims].concat()).unwrap();
     }
-    let list: Vec<&Value> = objects.iter().filter(|object| object["kind"] != "Namespace").collect();
-    let file = plane.scratch().join("objects.json");
-    fs_err::write(&file, json!({"apiVersion": "v1", "kind": "List", "items": list}).to_string()).unwrap();
+    let objects = objects.iter().filter(|object| object["kind"] != "Namespace");
+    let file = plane.scratch().write("objects.yaml", stream(objects)).unwrap();
     // Nothing holds them back any more, so they are gone when the call returns.
     kubectl.run(&["delete", "--filename", file.to_str().unwrap(), "--wait=false"]).unwrap();
 }

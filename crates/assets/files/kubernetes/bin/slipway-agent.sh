@@ -11,8 +11,21 @@ if [[ -x $target/slipway-operator && -f $noted && $(< "$noted") == "$SLIPWAY_IMA
     exit 0
 fi
 containerd() { ctr --namespace k8s.io images "$@"; }
+# The kubelet, which knows the logins of the pull secret, does not run yet.
+login=/etc/slipway/image-login
+fetch() {
+    if [[ -s $login ]] && type -P crictl > /dev/null; then
+        # By the environment: everybody can read the arguments of a program.
+        CRICTL_AUTH=$(< "$login") crictl --image-endpoint unix:///run/containerd/containerd.sock pull "$SLIPWAY_IMAGE"
+    elif ! containerd pull "$SLIPWAY_IMAGE"; then
+        if [[ -s $login ]]; then
+            echo "the pull secret has a login for $SLIPWAY_IMAGE, which needs crictl: put it into the machines' image" >&2
+        fi
+        return 1
+    fi
+}
 if [[ -z $(containerd list --quiet "name==$SLIPWAY_IMAGE") ]]; then
-    containerd pull "$SLIPWAY_IMAGE"
+    fetch
 fi
 mkdir --parents "$target" "$root"
 # A run that was cut off may have left it there.

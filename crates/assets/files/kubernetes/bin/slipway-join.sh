@@ -9,7 +9,14 @@ if [[ ! $name =~ ^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$ || $name == localhost* ]]; the
 fi
 config=/run/slipway/kubeadm-join.yaml
 mkdir --parents /run/slipway
-(umask 077 && sed "s/slipway-machine-name/$name/" /etc/slipway/kubeadm-join.yaml > "$config")
+(
+    umask 077
+    text=$(< /etc/slipway/kubeadm-join.yaml)
+    token=$(< /etc/slipway/bootstrap-token)
+    text=${text//slipway-machine-name/$name}
+    # By the shell itself: everybody can read the arguments of a program.
+    printf '%s\n' "${text//000000.0000000000000000/$token}" > "$config"
+)
 # What a run that was cut off left behind would stop the next one. A machine that is in the cluster never comes here.
 if [[ -e /etc/kubernetes/kubelet.conf || -e /etc/kubernetes/bootstrap-kubelet.conf || -e /var/lib/etcd/member ]]; then
     kubeadm reset --force --cri-socket unix:///run/containerd/containerd.sock
@@ -19,4 +26,4 @@ mkdir --parents /var/lib/slipway
 touch /var/lib/slipway/joined
 sync /var/lib/slipway/joined
 # The secrets have done their work.
-rm --force "$config" /etc/slipway/kubeadm-join.yaml
+rm --force "$config" /etc/slipway/kubeadm-join.yaml /etc/slipway/bootstrap-token

@@ -22,6 +22,9 @@ use crate::objects::{map, named, within};
 /// The image of this build.
 pub const IMAGE: &str = concat!("ghcr.io/slipway-dev/slipway-operator:v", env!("CARGO_PKG_VERSION"));
 
+/// What every operator is told.
+pub const ARGUMENTS: [&str; 3] = ["run", "--log-format=json", "--health-listen=[::]:8081"];
+
 /// Where the image comes from, and what else the operator is told.
 #[derive(Debug, Clone, Default)]
 pub struct Placed<'a> {
@@ -86,7 +89,7 @@ fn pod(placed: &Placed<'_>, labels: &std::collections::BTreeMap<String, String>)
         failure_threshold: Some(3),
         ..Probe::default()
     };
-    let mut arguments = texts(["run", "--log-format=json", "--health-listen=[::]:8081"]);
+    let mut arguments = texts(ARGUMENTS);
     arguments.extend(placed.arguments.iter().cloned());
     let quantity = |cpu: &str, memory: &str| {
         [("cpu", cpu), ("memory", memory)]

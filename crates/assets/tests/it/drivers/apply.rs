@@ -1,6 +1,6 @@
 //! Every object is accepted by a real API server, and no field is unknown to it.
 
-use serde_json::{Value, json};
+use serde_json::json;
 use slipway_api::slipway::vdo_config::{CloudProvider, StorageProvider};
 use slipway_assets::drivers::Object;
 use slipway_config::install_config::vsphere::Tls;
@@ -73,9 +73,8 @@ fn apply(plane: &ControlPlane, objects: &[Object], version: &str) {
     // Nobody answers for the webhook here: it is judged, but not kept.
     let (hooks, others): (Vec<&Object>, Vec<&Object>) =
         objects.iter().partition(|object| object.kind == "ValidatingWebhookConfiguration");
-    let items: Vec<&Value> = others.iter().map(|object| &object.value).collect();
-    let list = json!({"apiVersion": "v1", "kind": "List", "items": items}).to_string();
-    let applied = plane.kubectl().apply(&list).unwrap_or_else(|error| panic!("{version}: {error:#}"));
+    let applied = plane.kubectl().apply_all(others.iter().map(|object| &object.value));
+    let applied = applied.unwrap_or_else(|error| panic!("{version}: {error:#}"));
     assert_eq!(applied.lines().count(), others.len(), "{version}: {applied}");
     for hook in hooks {
         let file = plane.scratch().write("webhook.json", hook.value.to_string()).unwrap();

@@ -2,7 +2,7 @@
 
 use rstest::rstest;
 use serde_json::Value;
-use slipway_assets::kubernetes::{Facts, machine_config};
+use slipway_assets::kubernetes::{Facts, JOIN_FILE, JOIN_TOKEN_FILE, machine_config};
 use slipway_assets::names::Role;
 use slipway_assets::{Error, Tree};
 use slipway_config::install_config::{LoadBalancer, Platform};
@@ -43,13 +43,13 @@ fn what_is_served_holds_no_signing_keys() {
                     !text.contains("PRIVATE KEY") && !text.contains(fixtures::PASSWORD),
                     "{name}: {path}"
                 );
-                let secret = text.contains(cluster.pki.pem("bootstrap-token"))
-                    || text.contains(cluster.pki.pem("certificate-key"));
-                assert_eq!(secret, path == "/etc/slipway/kubeadm-join.yaml", "{name}: {path}");
-                if secret {
+                let token = text.contains(cluster.pki.pem("bootstrap-token"));
+                assert_eq!(token, path == JOIN_TOKEN_FILE, "{name}: {path}");
+                let key = text.contains(cluster.pki.pem("certificate-key"));
+                assert_eq!(key, path == JOIN_FILE && role == Role::Master, "{name}: {path}");
+                if token || key {
                     assert_eq!(file["mode"], 0o600);
                 }
-                assert!(role == Role::Master || !text.contains(cluster.pki.pem("certificate-key")), "{path}");
             }
         }
     }

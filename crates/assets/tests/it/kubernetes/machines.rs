@@ -11,7 +11,7 @@ use super::{bootstrap, clusters, served};
 use crate::fixtures::{self, KUBERNETES};
 use crate::ignition::Ign;
 
-fn folder(name: &str) -> PathBuf {
+pub(super) fn folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("files/kubernetes").join(name)
 }
 
@@ -85,7 +85,7 @@ fn units(ign: &Ign) -> Vec<(String, String)> {
     found
 }
 
-fn write(root: &Path, path: &str, contents: &str, mode: u32) {
+pub(super) fn write(root: &Path, path: &str, contents: &str, mode: u32) {
     let path = root.join(path.trim_start_matches('/'));
     fs_err::create_dir_all(path.parent().unwrap()).unwrap();
     fs_err::write(&path, contents).unwrap();

@@ -31,7 +31,7 @@ try:
         command = ["nsenter", f"--net=/proc/{holder.pid}/ns/net", "keepalived", "--dont-fork", "--vrrp", "--log-console",
                    f"--use-file={folder}/{number}.conf", f"--pid={folder}/{number}.pid", f"--vrrp_pid={folder}/{number}-vrrp.pid"]
         programs.append(subprocess.Popen(command, stdout=sys.stderr))
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     held = None
     while time.monotonic() < deadline and held != "10.30.0.5 10.30.1.5":
         time.sleep(0.1)

@@ -1,0 +1,113 @@
+//! Scripts of the machines, run with programs that note how they are called.
+
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use rstest::rstest;
+use tempfile::TempDir;
+
+use super::machines::{folder, write};
+
+const IMAGE: &str = "registry.example.com/slipway:v1";
+
+/// A machine as far as a script sees it: its files, and programs that write down arguments and what they know.
+struct Stage(TempDir);
+
+impl Stage {
+    fn new(programs: &[(&str, &str)]) -> Self {
+        let stage = Stage(tempfile::tempdir().unwrap());
+        for name in ["bash", "install", "mkdir", "mv", "rm", "sync", "touch", "tr"] {
+            let real = ["/usr/bin", "/bin"].map(|place| Path::new(place).join(name));
+            let real = real.iter().find(|path| path.exists()).unwrap();
+            fs_err::create_dir_all(stage.at("bin")).unwrap();
+            symlink(real, stage.at("bin").join(name)).unwrap();
+        }
+        for (name, text) in programs {
+            let text =
+                format!("#!/usr/bin/bash\necho \"{name} $*\" >> {}\n{text}\n", stage.at("said").display());
+            write(stage.0.path(), &format!("bin/{name}"), &text, 0o755);
+        }
+        stage
+    }
+
+    fn at(&self, path: &str) -> std::path::PathBuf {
+        self.0.path().join(path)
+    }
+
+    fn run(&self, script: &str) -> Output {
+        let mut text = fs_err::read_to_string(folder(&format!("bin/{script}"))).unwrap();
+        // Sockets keep their places.
+        for place in ["/opt/slipway", "/run/slipway", "/etc/slipway", "/etc/kubernetes", "/var/lib"] {
+            text = text.replace(place, &format!("{}{place}", self.0.path().display()));
+        }
+        let mut command = Command::new("/usr/bin/bash");
+        command.args(["-c", &text]).env_clear().env("PATH", self.at("bin")).env("SLIPWAY_IMAGE", IMAGE);
+        command.output().unwrap()
+    }
+
+    fn said(&self) -> String {
+        fs_err::read_to_string(self.at("said")).unwrap_or_default()
+    }
+}
+
+const CTR: &str = "for last; do :; done\n\
+    if [[ $* == *' mount '* ]]; then mkdir --parents \"$last/usr/bin\"; touch \"$last/usr/bin/slipway-operator\"; fi";
+const CRICTL: &str = "echo \"knows $CRICTL_AUTH\" >> \"${0%/bin/*}/known\"";
+
+#[rstest]
+#[case::no_login(None, true, "ctr --namespace k8s.io images pull", None)]
+#[case::login(Some("cm9ib3Q="), true, "crictl --image-endpoint", Some("knows cm9ib3Q=\n"))]
+#[case::no_crictl(Some("cm9ib3Q="), false, "ctr --namespace k8s.io images pull", None)]
+fn the_image_is_fetched_with_its_login(
+    #[case] login: Option<&str>,
+    #[case] has_crictl: bool,
+    #[case] called: &str,
+    #[case] known: Option<&str>,
+) {
+    let programs = [("ctr", CTR), ("crictl", CRICTL)];
+    let stage = Stage::new(&programs[..=usize::from(has_crictl)]);
+    if let Some(login) = login {
+        write(stage.0.path(), "etc/slipway/image-login", login, 0o600);
+    }
+    let output = stage.run("slipway-agent.sh");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let said = stage.said();
+    let fetched: Vec<&str> = said.lines().filter(|line| line.contains(" pull ")).collect();
+    assert!(matches!(fetched[..], [one] if one.starts_with(called) && one.ends_with(IMAGE)), "{said}");
+    assert!(!said.contains("cm9ib3Q="), "everybody reads arguments:\n{said}");
+    assert_eq!(fs_err::read_to_string(stage.at("known")).ok().as_deref(), known);
+    assert!(stage.at("opt/slipway/bin/slipway-operator").exists());
+    // Once more: nothing is asked for again.
+    assert!(stage.run("slipway-agent.sh").status.success());
+    assert_eq!(stage.said(), said);
+}
+
+#[test]
+fn an_image_that_cannot_be_fetched_says_what_is_missing() {
+    let stage = Stage::new(&[("ctr", "if [[ $* == *' pull '* ]]; then exit 1; fi")]);
+    write(stage.0.path(), "etc/slipway/image-login", "cm9ib3Q=", 0o600);
+    let output = stage.run("slipway-agent.sh");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && said.contains("which needs crictl"), "{said}");
+}
+
+#[test]
+fn a_machine_joins_with_its_name_and_token() {
+    let kubeadm = "for last; do :; done\ncp=$(< \"$last\"); echo \"$cp\" > \"${0%/bin/*}/config\"";
+    let stage = Stage::new(&[("hostname", "echo Harbour-0"), ("kubeadm", kubeadm)]);
+    let join = "name: slipway-machine-name\ntlsBootstrapToken: \"000000.0000000000000000\"\nother: slipway-machine-name\n";
+    write(stage.0.path(), "etc/slipway/kubeadm-join.yaml", join, 0o600);
+    write(stage.0.path(), "etc/slipway/bootstrap-token", "abcdef.0123456789abcdef\n", 0o600);
+    let output = stage.run("slipway-join.sh");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let config = fs_err::read_to_string(stage.at("config")).unwrap();
+    assert_eq!(config, "name: harbour-0\ntlsBootstrapToken: \"abcdef.0123456789abcdef\"\nother: harbour-0\n");
+    assert!(!stage.said().contains("abcdef"), "everybody reads arguments:\n{}", stage.said());
+    for secret in
+        ["etc/slipway/kubeadm-join.yaml", "etc/slipway/bootstrap-token", "run/slipway/kubeadm-join.yaml"]
+    {
+        assert!(!stage.at(secret).exists(), "{secret} has done its work");
+    }
+    assert!(stage.at("var/lib/slipway/joined").exists());
+}
