@@ -2,6 +2,7 @@
 
 mod exchange;
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -55,6 +56,8 @@ struct Inner {
 pub(super) struct Session {
     /// The cookie, or the token of a REST session.
     pub(super) cookie: OnceCell<SecretString>,
+    /// The client has left before anybody logged in: whoever wants to now is too late.
+    left: AtomicBool,
 }
 
 impl Session {
@@ -72,7 +75,12 @@ impl Session {
         if !self.cookie.initialized() {
             let (session, owner) = (self.clone(), client.clone());
             let login = async move {
-                let attempt = || owner.with_retries(|| log_in(owner.clone()));
+                let attempt = async || {
+                    if session.is_left() {
+                        return Err(owner.error(method, Cause::LoggedOut));
+                    }
+                    owner.with_retries(|| log_in(owner.clone())).await
+                };
                 session.cookie.get_or_try_init(attempt).await.map(drop)
             };
             let login = tokio::spawn(login.in_current_span()).await;
@@ -81,10 +89,18 @@ impl Session {
         self.cookie.get().ok_or_else(|| client.error(method, Malformed::Missing("session cookie")))
     }
 
-    /// The cookie, if there is one or a login is under way.
+    /// The cookie, if there is one or a login is under way. Otherwise nobody logs in any more.
     pub(super) async fn left_open(&self, patience: Duration) -> Option<&SecretString> {
-        let known = self.cookie.get_or_try_init(|| std::future::ready(Err(())));
-        timeout(patience, known).await.ok()?.ok()
+        let leave = async || {
+            self.left.store(true, Ordering::Relaxed);
+            Err(())
+        };
+        timeout(patience, self.cookie.get_or_try_init(leave)).await.ok()?.ok()
+    }
+
+    /// Logging in and leaving are tried one after the other, so this is settled by then.
+    pub(super) fn is_left(&self) -> bool {
+        self.left.load(Ordering::Relaxed)
     }
 }
 
@@ -229,7 +245,12 @@ impl Client {
     async fn soap_logout(&self) -> Result<(), Error> {
         let session = self.session();
         let deadline = self.goodbye();
-        let Some(cookie) = session.left_open(deadline).await else { return Ok(()) };
+        let Some(cookie) = session.left_open(deadline).await else {
+            if session.is_left() {
+                replace(&self.inner.session, &session);
+            }
+            return Ok(());
+        };
         let manager = self.manager("sessionManager").await?;
         replace(&self.inner.session, &session);
         let body = Body::new();
@@ -248,7 +269,7 @@ impl Client {
 
     /// Uses a session that was made in another way than by user and password, until it expires.
     pub(super) fn adopt(&self, cookie: SecretString) {
-        let session = Session { cookie: OnceCell::new_with(Some(cookie)) };
+        let session = Session { cookie: OnceCell::new_with(Some(cookie)), ..Session::default() };
         *self.inner.session.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(session);
     }
 

@@ -72,7 +72,12 @@ impl Client {
     /// Ends the REST session, if there is one.
     pub(super) async fn rest_logout(&self) -> Result<(), Error> {
         let session: Arc<Session> = self.rest_session();
-        let Some(token) = session.left_open(self.goodbye()).await else { return Ok(()) };
+        let Some(token) = session.left_open(self.goodbye()).await else {
+            if session.is_left() {
+                self.replace_rest(&session);
+            }
+            return Ok(());
+        };
         self.replace_rest(&session);
         match self.exchange(&Method::DELETE, "/rest/com/vmware/cis/session", None, Some(token)).await {
             Err(error) if error.retry() != Retry::LogIn => Err(error),

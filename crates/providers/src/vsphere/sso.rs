@@ -16,6 +16,9 @@ const UTILITY: &str = "http://docs.oasis-open.org/wss/2004/01/oasis-200401-wss-w
 const TRUST: &str = "http://docs.oasis-open.org/ws-sx/ws-trust/200512";
 const TOKEN: &str = "oasis:names:tc:SAML:2.0:assertion";
 
+/// Where tokens are issued, unless the vCenter says otherwise.
+const STS: &str = "/sts/STSService/vsphere.local";
+
 /// How long a message is fresh, and a token good for: both are used at once.
 const FRESH: Duration = Duration::from_mins(1);
 const LIFETIME: Duration = Duration::from_mins(5);
@@ -44,7 +47,7 @@ impl Client {
     /// A token for the user of this client: signed XML that must not be changed in any way.
     pub async fn token(&self) -> Result<SecretString, Error> {
         let method = "RequestSecurityToken";
-        let path = self.sso_path("sts", "/sts/STSService/vsphere.local").await?;
+        let path = self.sso_path("sts", STS).await?;
         let (endpoint, login, _) = self.parts();
         let name = Body::new()
             .text("wsse:Username", &login.user)
@@ -101,6 +104,13 @@ impl Client {
         let (_, own) = self.post(login, Some(&session), timeout).await?;
         let cookie = own.unwrap_or(session);
         Ok(Directory { client: self.clone(), service, sessions, discovery, management, cookie })
+    }
+
+    /// The domain of the directory's own users. It is the last part of where tokens are issued.
+    pub async fn sso_domain(&self) -> Result<String, Error> {
+        let path = self.sso_path("sts", STS).await?;
+        let domain = path.trim_end_matches('/').rsplit('/').next().filter(|domain| domain.contains('.'));
+        Ok(domain.unwrap_or("vsphere.local").to_owned())
     }
 
     /// The path of one of the services. Its host is the vCenter itself since 7.0; the name it knows itself by may

@@ -118,8 +118,19 @@ async fn a_dropped_import_is_given_up() {
     vcenter.control("POST", "/faults", &rule).unwrap();
     let spec = spec(&client).await;
     let import = client.import(&ova, &spec, LIMIT, |_| {});
-    tokio::time::timeout(Duration::from_secs(2), import).await.unwrap_err();
     let deadline = tokio::time::Instant::now() + LIMIT;
+    let uploads = async {
+        let of_upload = |request: &Value| request["kind"] == "http";
+        let asked = || vcenter.control("GET", "/requests", &Value::Null).unwrap()["requests"].take();
+        while !asked().as_array().unwrap().iter().any(of_upload) {
+            assert!(tokio::time::Instant::now() < deadline, "nothing is uploaded");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    tokio::select! {
+        outcome = import => panic!("it has ended: {outcome:?}"),
+        () = uploads => {}
+    }
     while calls(&vcenter, "HttpNfcLeaseAbort") == 0 {
         assert!(tokio::time::Instant::now() < deadline, "nobody gave it up");
         tokio::time::sleep(Duration::from_millis(5)).await;

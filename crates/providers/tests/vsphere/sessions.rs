@@ -91,5 +91,24 @@ async fn a_frozen_server_is_given_up_in_time() {
     assert!(matches!(error.source, Cause::Timeout(_)), "{error:?}");
     assert!(error.may_have_acted());
     vcenter.control("POST", "/thaw", &Value::Null).unwrap();
-    assert_eq!(client.content().await.unwrap().about.version, "8.0.3");
+    assert_eq!(crate::client(&vcenter).content().await.unwrap().about.version, "8.0.3");
+}
+
+/// Somebody wants to log in and is gone before the first word; the client leaves. Nobody comes in after that.
+#[tokio::test]
+async fn who_has_left_does_not_log_in() {
+    let vcenter = VCenter::start(&estate(0)).unwrap();
+    let client = client(&vcenter);
+    client.content().await.unwrap();
+    tokio::select! {
+        biased;
+        hosts = hosts(&client) => panic!("{hosts} hosts at once"),
+        () = std::future::ready(()) => {}
+    }
+    client.logout().await.unwrap();
+    // Time for a whole exchange.
+    crate::client(&vcenter).content().await.unwrap();
+    assert_eq!(calls(&vcenter, "Login"), 0);
+    assert_eq!(hosts(&client).await, 2, "it may come back");
+    assert_eq!(calls(&vcenter, "Login"), 1);
 }

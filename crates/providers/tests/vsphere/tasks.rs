@@ -24,6 +24,15 @@ async fn power_off(client: &Client, machine: &MoRef) -> Task {
     client.start(machine, "PowerOffVM_Task", &Body::new()).await.unwrap()
 }
 
+/// From now on tasks are accepted and do not end, until [`go_on`].
+fn hold(vcenter: &VCenter) {
+    vcenter.control("POST", "/freeze", &json!({"kind": "task"})).unwrap();
+}
+
+fn go_on(vcenter: &VCenter) {
+    vcenter.control("POST", "/thaw", &Value::Null).unwrap();
+}
+
 /// Waits until the server holds a waiting call.
 async fn waiting(vcenter: &VCenter, calls_before: u64) {
     let deadline = tokio::time::Instant::now() + LIMIT;
@@ -70,7 +79,8 @@ async fn many_tasks_share_their_wait() {
 /// The list on the server goes with the session; a new one has what is outstanding.
 #[tokio::test]
 async fn a_wait_survives_its_session() {
-    let vcenter = VCenter::start(&slow(3, 1000)).unwrap();
+    let vcenter = VCenter::start(&estate(3)).unwrap();
+    hold(&vcenter);
     let client = client(&vcenter);
     let machines = machines(&client).await;
     let mut tasks = Vec::new();
@@ -80,6 +90,7 @@ async fn a_wait_survives_its_session() {
     let expire = async {
         waiting(&vcenter, 1).await;
         vcenter.control("POST", "/sessions/expire", &json!({})).unwrap();
+        go_on(&vcenter);
     };
     let (outcomes, ()) = tokio::join!(client.finish_all(&tasks, LIMIT), expire);
     assert!(outcomes.len() == 3 && outcomes.values().all(Result::is_ok), "{outcomes:?}");
@@ -133,18 +144,25 @@ async fn several_may_wait_for_one_task_also_when_it_is_over() {
 
 #[tokio::test]
 async fn a_wait_that_is_given_up_is_forgotten() {
-    let vcenter = VCenter::start(&slow(2, 1000)).unwrap();
+    let vcenter = VCenter::start(&estate(2)).unwrap();
+    hold(&vcenter);
     let client = client(&vcenter);
     let machines = machines(&client).await;
     let task = power_off(&client, &machines[0]).await;
     let error = client.finish(&task, Duration::from_millis(300)).await.unwrap_err();
     assert!(matches!(error.source, Cause::Timeout(_)), "{error:?}");
+    // Somebody who leaves in the middle of it.
+    tokio::select! {
+        outcome = client.finish(&task, LIMIT) => panic!("it has ended: {outcome:?}"),
+        () = waiting(&vcenter, calls(&vcenter, "WaitForUpdatesEx")) => {}
+    }
     let deadline = tokio::time::Instant::now() + LIMIT;
     while calls(&vcenter, "DestroyView") == 0 {
         assert!(tokio::time::Instant::now() < deadline, "the list is left behind");
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    // The task went on, and others can be awaited.
+    // The task goes on, and others can be awaited.
+    go_on(&vcenter);
     let next = power_off(&client, &machines[1]).await;
     let outcomes = client.finish_all(&[task, next], LIMIT).await;
     assert!(outcomes.values().all(Result::is_ok), "{outcomes:?}");
@@ -185,7 +203,8 @@ async fn a_logout_ends_the_waits() {
 
 #[tokio::test]
 async fn progress_is_told() {
-    let vcenter = VCenter::start(&slow(1, 2000)).unwrap();
+    let vcenter = VCenter::start(&estate(1)).unwrap();
+    hold(&vcenter);
     let client = client(&vcenter);
     let machines = machines(&client).await;
     let task = power_off(&client, &machines[0]).await;
@@ -195,7 +214,11 @@ async fn progress_is_told() {
         client.call(&task.moref, "UpdateProgress", &body).await.unwrap();
     };
     let mut seen = Vec::new();
-    let (outcome, ()) = tokio::join!(client.finish_with(&task, LIMIT, |percent| seen.push(percent)), advance);
+    let told = |percent| {
+        seen.push(percent);
+        go_on(&vcenter);
+    };
+    let (outcome, ()) = tokio::join!(client.finish_with(&task, LIMIT, told), advance);
     outcome.unwrap();
     assert_eq!(seen, [40]);
 }

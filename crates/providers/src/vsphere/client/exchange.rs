@@ -152,10 +152,10 @@ fn understand(
         Err(_) if status == 500 => return Err(Cause::Status { status, retry_after: None }),
         parsed => parsed?,
     };
-    let mut content = envelope.need("Body")?.children.iter();
-    let Some(content) = content.next() else { return Err(Malformed::Missing("Body").into()) };
+    let body = envelope.children.into_iter().find(|child| &*child.name == "Body");
+    let content = body.and_then(|body| body.children.into_iter().next()).ok_or(Malformed::Missing("Body"))?;
     if &*content.name == "Fault" {
-        return Err(Fault::of_message(content).into());
+        return Err(Fault::of_message(&content).into());
     }
     if content.name.strip_suffix("Response") != Some(method) {
         return Err(Malformed::Missing("response").into());
@@ -166,7 +166,7 @@ fn understand(
         .filter_map(|value| Some(value.to_str().ok()?.split(';').next()?.trim()))
         .collect();
     let cookie = (!cookies.is_empty()).then(|| SecretString::from(cookies.join("; ")));
-    Ok((content.clone(), cookie))
+    Ok((content, cookie))
 }
 
 /// Sorts what the HTTP client reports.
