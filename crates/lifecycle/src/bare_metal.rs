@@ -3,7 +3,6 @@
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Secret;
 use kube::{Api, Client};
@@ -11,9 +10,10 @@ use sha2::{Digest, Sha512};
 use slipway_assets::ignition::bare_metal;
 use thiserror::Error;
 
+use crate::access::{AccessError, call};
+
 /// Where a cluster keeps what its workers are ignited with.
 const USER_DATA: (&str, &str, &str) = ("openshift-machine-api", "worker-user-data", "userData");
-const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Why a host cannot be prepared.
 #[derive(Debug, Error)]
@@ -24,10 +24,8 @@ pub enum Error {
     NoWorker { directory: PathBuf },
     #[error("writing `{}`", .path.display())]
     Write { path: PathBuf, source: std::io::Error },
-    #[error("reading the Secret `{namespace}/{name}` of the cluster")]
-    Api { namespace: &'static str, name: &'static str, source: Box<kube::Error> },
-    #[error("reading the Secret `{}/{}` took longer than {} seconds", USER_DATA.0, USER_DATA.1, PATIENCE.as_secs())]
-    TooSlow,
+    #[error(transparent)]
+    Access(#[from] AccessError),
     #[error(
         "the cluster has no Secret `{}/{}` with the configuration of its workers: name a directory with a worker.ign",
         USER_DATA.0,
@@ -52,11 +50,8 @@ pub fn worker_of(directory: &Path) -> Result<Vec<u8>, Error> {
 pub async fn worker_from(client: &Client) -> Result<Vec<u8>, Error> {
     let (namespace, name, key) = USER_DATA;
     let api: Api<Secret> = Api::namespaced(client.clone(), namespace);
-    let found = match tokio::time::timeout(PATIENCE, api.get_opt(name)).await {
-        Ok(Ok(found)) => found,
-        Ok(Err(source)) => return Err(Error::Api { namespace, name, source: Box::new(source) }),
-        Err(_) => return Err(Error::TooSlow),
-    };
+    let found =
+        call(&format!("reading the Secret `{namespace}/{name}` of the cluster"), api.get_opt(name)).await?;
     let data = found.and_then(|secret| secret.data?.remove(key));
     data.map(|bytes| bytes.0).ok_or(Error::NoUserData)
 }

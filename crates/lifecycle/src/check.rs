@@ -33,7 +33,6 @@ pub mod subject;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::Duration;
 
 use jiff::Timestamp;
 use secrecy::ExposeSecret;
@@ -53,9 +52,6 @@ use self::report::{Finding, NodeState, Round, VCenterResult, Verdicts, in_order}
 use self::subject::{NoLogin, Subject, VCenter};
 pub use crate::preflight::Options;
 use crate::preflight::{Clock, expiry, reason};
-
-/// How long leaving may take.
-const GOODBYE: Duration = Duration::from_secs(5);
 
 /// One connection per vCenter, kept from round to round.
 #[derive(Debug)]
@@ -173,9 +169,9 @@ impl Context {
     async fn end(&mut self, keys: Vec<Key>) {
         let mut tasks = JoinSet::new();
         for connection in keys.iter().filter_map(|key| self.connections.get(key)) {
-            let client = connection.client.clone();
+            let (client, goodbye) = (connection.client.clone(), self.options.goodbye);
             tasks.spawn(async move {
-                if let Ok(Err(error)) = timeout(GOODBYE, client.logout()).await {
+                if let Ok(Err(error)) = timeout(goodbye, client.logout()).await {
                     debug!(server = %client.server(), error = %reason(&error), "logging out");
                 }
             });
@@ -204,8 +200,7 @@ async fn ask(
 ) -> Asked {
     let server = vcenter.server.clone();
     let endpoint = endpoint(vcenter, options);
-    let goodbye = GOODBYE.min(options.whole / 4);
-    let asking = options.whole.saturating_sub(goodbye);
+    let (asking, goodbye) = options.shares();
     let observe = observe::observe(&mut connection, vcenter, question, &options.clock, asking / 2);
     let (asked, expires) =
         tokio::join!(timeout(asking, observe), timeout(asking, expiry(&endpoint, endpoint.timeout)));

@@ -2,7 +2,6 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`access`] | calls with a deadline, and applying |
 //! | [`deploy`] | the operator: its definitions, rights and Deployment |
 //! | [`configure`] | connections, their Secrets, and the VDOConfig |
 //! | [`status`] | how everything is |
@@ -11,12 +10,15 @@
 //! | [`remove`] | everything away, in the safe order |
 //! | [`import_vdo`] | the objects of VDO as ours |
 //! | [`bundle`] | everything a site without the internet needs, in one file |
+//! | [`registry`](mod@registry) | which image a tag stands for |
+//! | [`pin`](mod@pin) | a matrix with digests for tags |
 
-pub mod access;
 pub mod bundle;
 pub mod configure;
 pub mod deploy;
 pub mod import_vdo;
+pub mod pin;
+pub mod registry;
 pub mod remove;
 pub mod status;
 pub mod upgrade;

@@ -2,6 +2,7 @@
 //!
 //! | module | what it holds |
 //! |---|---|
+//! | [`access`] | access to a cluster: connecting, calls with a deadline, applying |
 //! | [`bare_metal`] | hosts that are no machines of the platform |
 //! | [`check`] | whether a running cluster and its vCenters get along |
 //! | [`cluster`] | machines on vCenters: plan, create, destroy |
@@ -17,6 +18,7 @@
 //! | [`text`] | errors as text |
 //! | [`random`] | randomness from the operating system |
 
+pub mod access;
 pub mod bare_metal;
 pub mod check;
 pub mod cluster;

@@ -57,9 +57,6 @@ use crate::credentials::{self, Resolved};
 use crate::environment::Environment;
 use crate::store::{self, INSTALL_CONFIG};
 
-/// How long leaving may take.
-const GOODBYE: Duration = Duration::from_secs(5);
-
 /// What is examined.
 #[derive(Debug, Clone)]
 pub struct Subject {
@@ -105,6 +102,8 @@ pub struct Options {
     pub call: Duration,
     /// The longest everything may take.
     pub whole: Duration,
+    /// The longest leaving may take. It is kept of the whole, a quarter of it at most.
+    pub goodbye: Duration,
     pub proxy: Proxy,
     pub clock: Clock,
     /// Machines of this very cluster run already, of an earlier run: it is theirs to answer on its addresses.
@@ -116,10 +115,19 @@ impl Default for Options {
         Options {
             call: Duration::from_mins(1),
             whole: Duration::from_mins(2),
+            goodbye: Duration::from_secs(5),
             proxy: Proxy::FromEnvironment,
             clock: Arc::new(Timestamp::now),
             machines_run: false,
         }
+    }
+}
+
+impl Options {
+    /// The time for asking, and for leaving.
+    pub(crate) fn shares(&self) -> (Duration, Duration) {
+        let goodbye = self.goodbye.min(self.whole / 4);
+        (self.whole.saturating_sub(goodbye), goodbye)
     }
 }
 
@@ -258,8 +266,7 @@ async fn examine_one(
     let mut seen = None;
     let expiry = expiry(&endpoint, endpoint.timeout);
     let ask = ask(&client, subject, position, options, &mut seen);
-    let goodbye = GOODBYE.min(options.whole / 4);
-    let asking = options.whole.saturating_sub(goodbye);
+    let (asking, goodbye) = options.shares();
     let asked = until(stopped, async { tokio::join!(timeout(asking, expiry), timeout(asking, ask)) }).await;
     // Sessions are few and outlive us by half an hour: time is kept for ending them.
     if let Ok(Err(error)) = timeout(goodbye, client.logout()).await {

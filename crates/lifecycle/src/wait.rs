@@ -26,14 +26,12 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
 
+use jiff::SignedDuration;
 use slipway_config::install_config::PayloadType;
 
 pub use self::pace::Pace;
 pub use self::subject::Subject;
 use crate::create;
-
-/// Between two looks.
-const PAUSE: Duration = Duration::from_secs(3);
 
 /// What is waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,11 +73,17 @@ impl View {
 pub struct Patience {
     pub bootstrap: Duration,
     pub install: Duration,
+    /// Between two looks.
+    pub pause: Duration,
 }
 
 impl Default for Patience {
     fn default() -> Self {
-        Patience { bootstrap: Duration::from_mins(30), install: Duration::from_mins(40) }
+        Patience {
+            bootstrap: Duration::from_mins(30),
+            install: Duration::from_mins(40),
+            pause: Duration::from_secs(3),
+        }
     }
 }
 
@@ -97,10 +101,15 @@ pub enum Error {
     Store(#[from] crate::store::Error),
     #[error("{0}")]
     Directory(String),
-    #[error("nothing has moved for {} min: {}", .after.as_secs() / 60, .view.waiting.join("; "))]
+    #[error("nothing has moved for {}: {}", spoken(*.after), .view.waiting.join("; "))]
     Stuck { view: Box<View>, after: Duration },
     #[error("waiting was interrupted")]
     Interrupted,
+}
+
+/// A time as people write it.
+fn spoken(time: Duration) -> String {
+    format!("{:#}", SignedDuration::try_from(time).unwrap_or(SignedDuration::MAX))
 }
 
 /// Waits until the cluster does without its bootstrap machine. `addresses` are those of machines, as their platform knows them.
@@ -119,7 +128,7 @@ pub async fn for_bootstrap(
         }
         bootstrap::judge(&seen, subject)
     };
-    until(look, patience.bootstrap, listener, cancelled).await
+    until(look, (patience.bootstrap, patience.pause), listener, cancelled).await
 }
 
 /// Waits until the cluster is complete.
@@ -133,12 +142,12 @@ pub async fn for_install(
         PayloadType::Kubernetes => kubernetes::look(subject).await,
         PayloadType::OpenShift => openshift::look(subject).await,
     };
-    until(look, patience.install, listener, cancelled).await
+    until(look, (patience.install, patience.pause), listener, cancelled).await
 }
 
 async fn until(
     mut look: impl AsyncFnMut() -> View,
-    patience: Duration,
+    (patience, pause): (Duration, Duration),
     listener: &impl Listener,
     cancelled: impl Future<Output = ()>,
 ) -> Result<View, Error> {
@@ -157,7 +166,7 @@ async fn until(
                 return Err(Error::Stuck { view: Box::new(view), after: patience });
             }
             last = Some(view);
-            tokio::time::sleep(PAUSE).await;
+            tokio::time::sleep(pause).await;
         }
     };
     tokio::select! {

@@ -4,6 +4,7 @@ mod placing;
 pub mod read;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use slipway_assets::drivers::NodeMark;
@@ -15,14 +16,17 @@ pub use placing::{Requirement, Selector, Term, Toleration};
 /// The storage driver of vSphere.
 pub const DRIVER: &str = slipway_assets::drivers::storage::DRIVER;
 /// The cloud provider's mark on nodes it has not looked at.
-const UNINITIALIZED: &str = "node.cloudprovider.kubernetes.io/uninitialized";
-const PROVIDER: &str = "vsphere://";
-const PLATFORM_LABEL: &str = "node.openshift.io/platform-type";
+pub const UNINITIALIZED: &str = "node.cloudprovider.kubernetes.io/uninitialized";
+/// How the id of a node begins whose machine is in a vCenter.
+pub const PROVIDER: &str = "vsphere://";
+/// Where OpenShift says what a node runs on: `vsphere`, among others.
+pub const PLATFORM_LABEL: &str = "node.openshift.io/platform-type";
 
 /// What the checks need to know of a cluster.
 #[derive(Debug, Clone, Default)]
 pub struct Cluster {
-    pub nodes: Vec<Node>,
+    /// Shared by all who look at them: there may be thousands.
+    pub nodes: Arc<Vec<Node>>,
     pub storage_classes: Vec<StorageClass>,
     pub volumes: Vec<Volume>,
     /// Pods with volumes of vSphere. Only read where there are nodes that cannot have them.
@@ -111,6 +115,13 @@ pub struct Pod {
     pub tolerations: Vec<Toleration>,
     /// The claims with volumes of vSphere, and the volumes that are there already.
     pub claims: Vec<(String, Option<String>)>,
+}
+
+impl Cluster {
+    /// The nodes, to be changed.
+    pub fn nodes_mut(&mut self) -> &mut Vec<Node> {
+        Arc::make_mut(&mut self.nodes)
+    }
 }
 
 impl Node {

@@ -13,6 +13,7 @@
 mod parse;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use slipway_providers::vsphere::inventory::Paths;
@@ -52,7 +53,7 @@ const MACHINE: [&str; 9] = [
 pub(super) struct Question {
     pub(super) subject: Subject,
     pub(super) ids: Ids,
-    pub(super) nodes: Vec<Node>,
+    pub(super) nodes: Arc<Vec<Node>>,
     /// Whether any storage class names a policy.
     pub(super) policies: bool,
     /// Whether the cluster has volumes that a vCenter should know.

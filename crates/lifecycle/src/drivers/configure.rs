@@ -1,13 +1,16 @@
 //! Connections, their Secrets, and the VDOConfig.
 
-use kube::api::{Patch, PatchParams};
+use kube::api::{ListParams, Patch, PatchParams};
 use kube::{Api, Client};
 use serde_json::{Value, json};
-use slipway_api::slipway::{VDO_CONFIG_NAME, VDOConfig, VDOConfigSpec};
+use slipway_api::slipway::vdo_config::UpdatePolicy;
+use slipway_api::slipway::{VDO_CONFIG_NAME, VDOConfig, VDOConfigSpec, VSphereConnection};
+use slipway_assets::drivers::manifests::documents;
 use slipway_assets::drivers::{Connection, DriverError};
 use thiserror::Error;
 
-use super::access::{AccessError, apply, call, or_absent};
+use super::NAMESPACE;
+use crate::access::{AccessError, apply, call, or_absent};
 
 /// Why nothing was configured.
 #[derive(Debug, Error)]
@@ -20,7 +23,17 @@ pub enum ConfigureError {
     NoDriver,
     #[error("the objects of a connection cannot be made")]
     Objects(#[from] DriverError),
+    #[error("the file cannot be applied: {}", .0.join("; "))]
+    File(Vec<String>),
 }
+
+/// Kinds that a file may have, in the order they are applied.
+const KINDS: [(&str, &str); 4] = [
+    ("v1", "ConfigMap"),
+    ("v1", "Secret"),
+    ("slipway.dev/v1alpha1", "VSphereConnection"),
+    ("slipway.dev/v1alpha1", "VDOConfig"),
+];
 
 /// What the VDOConfig is to say, where it does not say anything yet.
 #[derive(Debug, Clone, Default)]
@@ -33,6 +46,8 @@ pub struct Wanted {
     /// Connections that only one of the drivers uses.
     pub cloud_connections: Vec<String>,
     pub storage_connections: Vec<String>,
+    /// When drivers are upgraded.
+    pub update_policy: Option<UpdatePolicy>,
 }
 
 impl Wanted {
@@ -44,7 +59,7 @@ impl Wanted {
             &self.cloud_connections,
             &self.storage_connections,
         ];
-        self.registry.is_some() || lists.iter().any(|list| !list.is_empty())
+        self.registry.is_some() || self.update_policy.is_some() || lists.iter().any(|list| !list.is_empty())
     }
 
     /// Connections that are named already stay.
@@ -58,6 +73,10 @@ impl Wanted {
         if self.cloud_provider {
             let there = there.and_then(|there| there.cloud_provider.as_ref()?.connections.as_ref());
             spec["cloudProvider"] = json!({});
+            // It has two levels, the storage driver as many as one likes.
+            if let [region, zone, ..] = &self.topology_categories[..] {
+                spec["cloudProvider"]["topology"] = json!({"regionCategory": region, "zoneCategory": zone});
+            }
             if !self.cloud_connections.is_empty() {
                 spec["cloudProvider"]["connections"] = json!(named(there, &self.cloud_connections));
             }
@@ -85,44 +104,186 @@ impl Wanted {
         if images != json!({}) {
             spec["images"] = images;
         }
+        if let Some(policy) = self.update_policy {
+            spec["updatePolicy"] = json!(policy);
+        }
         Ok(spec)
     }
 }
 
-/// Applies a connection, and the VDOConfig if there is none yet. In a VDOConfig that is there only what is given changes.
-pub async fn configure(
-    client: &Client,
-    connection: Option<&Connection>,
-    wanted: &Wanted,
-    told: impl Fn(&str),
-) -> Result<(), ConfigureError> {
-    if let Some(connection) = connection {
-        if !connection.user.contains('@') && !connection.user.contains('\\') {
-            return Err(ConfigureError::User(connection.user.clone()));
+/// What is to be applied.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Plan {
+    /// Connections with their Secrets and authorities, and the VDOConfig if there is none.
+    pub objects: Vec<Value>,
+    /// What changes in a VDOConfig that is there.
+    pub change: Option<Value>,
+}
+
+impl Plan {
+    /// In a VDOConfig that is there only what is given changes.
+    pub fn new(
+        connections: &[Connection],
+        wanted: &Wanted,
+        there: Option<&VDOConfigSpec>,
+    ) -> Result<Self, ConfigureError> {
+        let mut plan = Plan::default();
+        for connection in connections {
+            if !connection.user.contains('@') && !connection.user.contains('\\') {
+                return Err(ConfigureError::User(connection.user.clone()));
+            }
+            plan.objects.extend(connection.objects()?);
         }
-        for object in connection.objects()? {
-            told(&apply(client, &object).await?);
-        }
-    }
-    let configs: Api<VDOConfig> = Api::all(client.clone());
-    let there = or_absent(call("reading the VDOConfig", configs.get_opt(VDO_CONFIG_NAME)).await)?;
-    match there {
-        None => {
-            let config = json!({
+        match there {
+            None => plan.objects.push(json!({
                 "apiVersion": "slipway.dev/v1alpha1", "kind": "VDOConfig", "metadata": {"name": VDO_CONFIG_NAME},
                 "spec": wanted.spec(None)?,
-            });
-            told(&apply(client, &config).await?);
+            })),
+            Some(there) if wanted.is_special() => {
+                plan.change = Some(json!({"spec": wanted.spec(Some(there))?}));
+            }
+            Some(_) => {}
         }
-        Some(there) if wanted.is_special() => {
-            let patch = json!({"spec": wanted.spec(Some(&there.spec))?});
-            let patch = Patch::Merge(&patch);
+        Ok(plan)
+    }
+
+    /// From a file with connections, what they name, and the VDOConfig. Objects without a namespace belong to the operator's.
+    pub fn read(text: &str) -> Result<Self, ConfigureError> {
+        let mut problems = Vec::new();
+        let mut objects: Vec<(usize, Value)> = Vec::new();
+        for mut object in documents(text, &mut problems) {
+            let text =
+                |path: &str| object.pointer(path).and_then(Value::as_str).unwrap_or_default().to_owned();
+            let (version, kind, name) = (text("/apiVersion"), text("/kind"), text("/metadata/name"));
+            let namespace = text("/metadata/namespace");
+            let Some(place) = KINDS.iter().position(|known| *known == (version.as_str(), kind.as_str()))
+            else {
+                problems
+                    .push(format!("`{kind}` of `{version}` is none of the kinds that are configured here"));
+                continue;
+            };
+            if name.is_empty() {
+                problems.push(format!("a {kind} has no name"));
+            } else if kind == "VDOConfig" && name != VDO_CONFIG_NAME {
+                problems.push(format!("a VDOConfig is named `{VDO_CONFIG_NAME}`, and not `{name}`"));
+            } else if kind != "VDOConfig" && namespace.is_empty() {
+                object["metadata"]["namespace"] = json!(NAMESPACE);
+            } else if kind != "VDOConfig" && namespace != NAMESPACE {
+                problems.push(format!(
+                    "{kind} {namespace}/{name} is not in the operator's namespace {NAMESPACE}"
+                ));
+            }
+            objects.push((place, object));
+        }
+        if objects.is_empty() && problems.is_empty() {
+            problems.push("there is no object in it".to_owned());
+        }
+        if !problems.is_empty() {
+            return Err(ConfigureError::File(problems));
+        }
+        objects.sort_by_key(|(place, _)| *place);
+        Ok(Plan { objects: objects.into_iter().map(|(_, object)| object).collect(), change: None })
+    }
+
+    /// Does it; each object that is there is told.
+    pub async fn apply(&self, client: &Client, told: impl Fn(&str)) -> Result<(), ConfigureError> {
+        for object in &self.objects {
+            told(&apply(client, object).await?);
+        }
+        if let Some(change) = &self.change {
+            let configs: Api<VDOConfig> = Api::all(client.clone());
+            let patch = Patch::Merge(change);
             let parameters = PatchParams::default();
             let patched = configs.patch(VDO_CONFIG_NAME, &parameters, &patch);
             call("changing the VDOConfig", patched).await?;
             told("VDOConfig cluster");
         }
-        Some(_) => {}
+        Ok(())
     }
-    Ok(())
+}
+
+/// What a cluster has already.
+#[derive(Debug, Clone, Default)]
+pub struct There {
+    pub config: Option<VDOConfigSpec>,
+    /// Names of connections.
+    pub connections: Vec<String>,
+}
+
+/// The VDOConfig and the connections. Without the operator there are none.
+pub(super) async fn wishes(
+    client: &Client,
+) -> Result<(Option<VDOConfig>, Vec<VSphereConnection>), AccessError> {
+    let configs: Api<VDOConfig> = Api::all(client.clone());
+    let config = or_absent(call("reading the VDOConfig", configs.get_opt(VDO_CONFIG_NAME)).await)?;
+    let connections: Api<VSphereConnection> = Api::namespaced(client.clone(), NAMESPACE);
+    let connections = call("listing connections", async {
+        connections.list(&ListParams::default()).await.map(|list| list.items)
+    });
+    let connections = or_absent(connections.await)?;
+    Ok((config, connections))
+}
+
+/// Reads what is there.
+pub async fn there(client: &Client) -> Result<There, AccessError> {
+    let (config, connections) = wishes(client).await?;
+    Ok(There {
+        config: config.map(|config| config.spec),
+        connections: connections.into_iter().filter_map(|object| object.metadata.name).collect(),
+    })
+}
+
+/// Applies connections, and the VDOConfig if there is none yet.
+pub async fn configure(
+    client: &Client,
+    connections: &[Connection],
+    wanted: &Wanted,
+    told: impl Fn(&str),
+) -> Result<(), ConfigureError> {
+    let there = there(client).await?;
+    Plan::new(connections, wanted, there.config.as_ref())?.apply(client, told).await
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use slipway_api::slipway::vdo_config::UpdatePolicy;
+
+    use super::{Plan, Wanted};
+
+    #[test]
+    fn a_file_is_applied_in_order_or_not_at_all() {
+        let good = "kind: VDOConfig\napiVersion: slipway.dev/v1alpha1\nmetadata: {name: cluster}\nspec: {cloudProvider: {}}\n\
+                    ---\nkind: Secret\napiVersion: v1\nmetadata: {name: north}\nstringData: {username: a, password: b}\n";
+        let plan = Plan::read(good).unwrap();
+        assert_eq!(plan.objects[0]["metadata"]["namespace"], "slipway-system");
+        assert_eq!(plan.objects[1]["kind"], "VDOConfig");
+        let bad = "kind: Pod\napiVersion: v1\nmetadata: {name: x}\n---\nkind: VDOConfig\napiVersion: slipway.dev/v1alpha1\n\
+                   metadata: {name: other}\n---\nkind: Secret\napiVersion: v1\nmetadata: {name: x, namespace: default}\n";
+        let error = Plan::read(bad).unwrap_err().to_string();
+        for part in ["`Pod`", "not `other`", "default/x"] {
+            assert!(error.contains(part), "{part}: {error}");
+        }
+        assert!(Plan::read("# nothing\n").is_err() && Plan::read("a: [").is_err());
+    }
+
+    #[test]
+    fn a_configuration_that_is_there_changes_only_where_it_is_said() {
+        let wanted = Wanted { cloud_provider: true, storage_provider: true, ..Wanted::default() };
+        let plan = Plan::new(&[], &wanted, None).unwrap();
+        assert_eq!(plan.objects[0]["spec"], json!({"cloudProvider": {}, "storageProvider": {}}));
+        let there = serde_json::from_value(json!({"storageProvider": {"connections": ["north"]}})).unwrap();
+        assert_eq!(Plan::new(&[], &wanted, Some(&there)).unwrap(), Plan::default());
+        let wanted = Wanted {
+            storage_provider: true,
+            storage_connections: vec!["south".to_owned()],
+            update_policy: Some(UpdatePolicy::Lts),
+            ..Wanted::default()
+        };
+        let change = Plan::new(&[], &wanted, Some(&there)).unwrap().change;
+        let expected = json!({
+            "storageProvider": {"connections": ["north", "south"]}, "updatePolicy": "lts",
+        });
+        assert_eq!(change, Some(json!({"spec": expected})));
+    }
 }

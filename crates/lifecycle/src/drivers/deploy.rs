@@ -5,14 +5,16 @@ use std::time::Duration;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::{Api, Client};
-use serde_json::Value;
+use serde_json::{Value, json};
 use slipway_assets::drivers::DriverError;
 use slipway_assets::drivers::operator::{self, NAME, NAMESPACE, Placed};
 use thiserror::Error;
 use tokio::time::Instant;
 
-use super::access::{AccessError, apply, call};
+use crate::access::{AccessError, apply, call, or_absent};
 
+/// The ConfigMap with the authorities of the matrix's server.
+pub const MATRIX_CA: &str = "slipway-matrix-ca";
 /// Between two looks.
 const LOOK: Duration = Duration::from_millis(500);
 
@@ -42,12 +44,56 @@ pub fn objects(placed: &Placed<'_>) -> Result<Vec<Value>, DeployError> {
     Ok(objects)
 }
 
+/// The authorities that the matrix's server is trusted by.
+pub fn matrix_authorities(pem: &str) -> Value {
+    json!({
+        "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": MATRIX_CA, "namespace": NAMESPACE},
+        "data": {"ca.crt": pem},
+    })
+}
+
+/// Adds an object that the operator reads when it starts: it is last, and its namespace is there by then.
+pub fn before_operator(objects: &mut Vec<Value>, object: Value) {
+    let last = objects.len().saturating_sub(1);
+    objects.insert(last, object);
+}
+
 /// Applies the operator's objects; each one that is there is told.
 pub async fn deploy(client: &Client, objects: &[Value], told: impl Fn(&str)) -> Result<(), DeployError> {
     for object in objects {
         told(&apply(client, object).await?);
     }
     served(client, Duration::from_secs(30)).await
+}
+
+/// What the operator that runs was told, which another version of it is told as well.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Running {
+    /// Arguments beside those that every operator has.
+    pub arguments: Vec<String>,
+    pub pull_secrets: Vec<String>,
+    /// The registry of the site, if it has one.
+    pub registry: Option<String>,
+}
+
+impl Running {
+    fn of(deployment: Deployment) -> Self {
+        let pod = deployment.spec.and_then(|spec| spec.template.spec).unwrap_or_default();
+        let secrets = pod.image_pull_secrets.unwrap_or_default();
+        let all = pod.containers.into_iter().next().and_then(|one| one.args).unwrap_or_default();
+        let arguments: Vec<String> =
+            all.into_iter().filter(|argument| !operator::ARGUMENTS.contains(&argument.as_str())).collect();
+        let registry = arguments.iter().find_map(|one| one.strip_prefix("--registry=")).map(str::to_owned);
+        let pull_secrets = secrets.into_iter().map(|secret| secret.name).collect();
+        Running { arguments, pull_secrets, registry }
+    }
+}
+
+/// Nothing, if there is no operator.
+pub async fn running(client: &Client) -> Result<Running, AccessError> {
+    let deployments: Api<Deployment> = Api::namespaced(client.clone(), NAMESPACE);
+    let found = or_absent(call("looking at the operator", deployments.get_opt(NAME)).await)?;
+    Ok(found.map(Running::of).unwrap_or_default())
 }
 
 /// Waits until our kinds can be used.
@@ -90,5 +136,23 @@ pub async fn wait(client: &Client, limit: Duration) -> Result<(), DeployError> {
             return Err(DeployError::NotUp { limit, state });
         }
         tokio::time::sleep(LOOK).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use slipway_assets::drivers::operator::{Placed, deployment};
+
+    use super::Running;
+
+    #[test]
+    fn another_version_is_told_the_same() {
+        let arguments = ["--registry=mirror.example.com/a", "--matrix=configmap:x"].map(str::to_owned);
+        let pull_secrets = ["mirror".to_owned()];
+        let placed = Placed { image: None, pull_secrets: &pull_secrets, arguments: &arguments };
+        let object = deployment(&placed).unwrap().pop().unwrap();
+        let running = Running::of(serde_json::from_value(object).unwrap());
+        assert_eq!((&running.arguments[..], &running.pull_secrets[..]), (&arguments[..], &pull_secrets[..]));
+        assert_eq!(running.registry.as_deref(), Some("mirror.example.com/a"));
     }
 }

@@ -6,7 +6,7 @@ use kube::{Api, Client, ResourceExt};
 use serde_json::{Value, json};
 use slipway_assets::drivers::operator::NAMESPACE;
 
-use super::access::{AccessError, api, call, or_absent};
+use crate::access::{AccessError, api, call, or_absent};
 
 /// Where VDO looks for credentials.
 const VDO_SECRETS: &str = "kube-system";

@@ -14,7 +14,7 @@ use slipway_assets::drivers::{cloud, storage};
 use thiserror::Error;
 use tokio::time::Instant;
 
-use super::access::{AccessError, api, call, or_absent};
+use crate::access::{AccessError, api, call, or_absent};
 
 /// How long the operator may take to end.
 const FAREWELL: Duration = Duration::from_mins(2);

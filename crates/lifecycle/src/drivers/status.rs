@@ -2,15 +2,15 @@
 
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
-use kube::api::ListParams;
 use kube::{Api, Client};
 use serde::Serialize;
 use slipway_api::slipway::condition::{AVAILABLE, DEGRADED, PROGRESSING, READY};
 use slipway_api::slipway::vdo_status::{ChecksStatus, DriverStatus, Failure, MatrixStatus, NodeCounts};
-use slipway_api::slipway::{VDO_CONFIG_NAME, VDOConfig, VSphereConnection};
+use slipway_api::slipway::{VDOConfig, VSphereConnection};
 use slipway_assets::drivers::operator::{NAME, NAMESPACE};
 
-use super::access::{AccessError, call, or_absent};
+use super::configure::wishes;
+use crate::access::{AccessError, call, or_absent};
 
 /// Everything in one answer.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -76,13 +76,7 @@ pub struct Connection {
 pub async fn status(client: &Client) -> Result<Status, AccessError> {
     let deployments: Api<Deployment> = Api::namespaced(client.clone(), NAMESPACE);
     let operator = or_absent(call("looking at the operator", deployments.get_opt(NAME)).await)?;
-    let configs: Api<VDOConfig> = Api::all(client.clone());
-    let config = or_absent(call("reading the VDOConfig", configs.get_opt(VDO_CONFIG_NAME)).await)?;
-    let connections: Api<VSphereConnection> = Api::namespaced(client.clone(), NAMESPACE);
-    let connections = call("listing connections", async {
-        connections.list(&ListParams::default()).await.map(|list| list.items)
-    });
-    let connections = or_absent(connections.await)?;
+    let (config, connections) = wishes(client).await?;
     Ok(of(operator, config, connections))
 }
 

@@ -5,7 +5,7 @@ use kube::{Api, Client};
 use serde_json::{Value, json};
 use slipway_api::slipway::{VDO_CONFIG_NAME, VDOConfig};
 
-use super::access::{AccessError, call};
+use crate::access::{AccessError, call};
 
 /// What is to become of a pinned version.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -52,6 +52,8 @@ impl Component {
 pub struct Request {
     /// Users and roles are called after it.
     pub prefix: String,
+    /// Their domain; without it the vCenter's own.
+    pub domain: Option<String>,
     pub components: Vec<Component>,
     /// Inventory paths; none means all.
     pub datacenters: Vec<String>,
@@ -141,15 +143,18 @@ pub async fn plan(client: &Client, request: &Request) -> Result<Vec<User>, UserE
     let roles = client.roles().await?;
     let known = client.known_privileges().await?;
     let directory = client.directory().await?;
+    let domain = match &request.domain {
+        Some(domain) => domain.clone(),
+        None => client.sso_domain().await?,
+    };
     let mut users = Vec::new();
     for component in &request.components {
         let name = format!("{}-{}", request.prefix, component.word());
-        let domain = "vsphere.local".to_owned();
         let there = directory.find(&name, &domain).await?;
         let mut user = User {
             component: *component,
             name,
-            domain,
+            domain: domain.clone(),
             change: if there.is_some() { Change::Keep } else { Change::Create },
             roles: Vec::new(),
             grants: Vec::new(),

@@ -33,7 +33,14 @@ impl std::fmt::Display for Holder {
 /// says afterwards means nothing.
 #[derive(Debug)]
 pub(super) struct Lock {
-    _file: fs_err::File,
+    file: fs_err::File,
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // Closing is not enough: a program that another thread is just starting holds the file until it is itself.
+        let _ = self.file.file().unlock();
+    }
 }
 
 impl Lock {
@@ -62,7 +69,7 @@ impl Lock {
         file.set_len(0)?;
         file.rewind()?;
         file.write_all(&serde_json::to_vec(&holder).unwrap_or_default())?;
-        Ok(Lock { _file: file })
+        Ok(Lock { file })
     }
 }
 
@@ -72,4 +79,26 @@ fn host() -> String {
     name.map(|name| name.trim().to_owned())
         .filter(|name| !name.is_empty())
         .unwrap_or("an unknown host".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::Lock;
+
+    /// As a program that is just being started has one.
+    #[test]
+    fn a_copy_of_the_file_does_not_keep_the_lock() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lock");
+        let now = "2026-11-16T12:00:00Z".parse().unwrap();
+        let take = || Lock::take(Path::new("here"), &path, "a test", now);
+        let lock = take().unwrap();
+        let copy = lock.file.file().try_clone().unwrap();
+        assert!(take().is_err());
+        drop(lock);
+        take().unwrap();
+        drop(copy);
+    }
 }

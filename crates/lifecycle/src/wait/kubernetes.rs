@@ -5,12 +5,12 @@ use kube::api::ListParams;
 use kube::{Api, ResourceExt};
 
 use super::{Goal, Subject, View};
+use crate::check::cluster::UNINITIALIZED;
 
 const CONTROL_PLANE: &str = "node-role.kubernetes.io/control-plane";
 /// The kubelet's words for it.
 const NO_NETWORK: [&str; 3] =
     ["NetworkPluginNotReady", "cni plugin not initialized", "network plugin is not ready"];
-const UNINITIALIZED: &str = "node.cloudprovider.kubernetes.io/uninitialized";
 /// How many of a kind are named.
 const NAMED: usize = 4;
 

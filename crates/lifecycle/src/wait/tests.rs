@@ -1,5 +1,7 @@
 //! What is said when the API is somebody else's, or the clocks disagree: servers that really speak TLS, by openssl.
 
+mod openshift;
+
 use std::collections::BTreeMap;
 use std::net::TcpStream;
 use std::path::Path;

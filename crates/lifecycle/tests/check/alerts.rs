@@ -55,7 +55,7 @@ fn all(round: &Round) -> Vec<Series> {
 async fn a_round_is_series() {
     let vcenters = start_all(1, 2);
     let mut cluster = cluster(1, 2);
-    cluster.nodes.push(metal("metal-0"));
+    cluster.nodes_mut().push(metal("metal-0"));
     let subject = subject(&vcenters);
     let before = all(&round(&subject, &cluster).await);
     let text = exposition(&before);
@@ -72,7 +72,7 @@ async fn a_round_is_series() {
     };
     assert!(of(&before, "node-0-1") > 10);
     assert_eq!(of(&before, "metal-0"), 0, "what is skipped has no series");
-    cluster.nodes.remove(1);
+    cluster.nodes_mut().remove(1);
     let after = all(&round(&subject, &cluster).await);
     assert_eq!(of(&after, "node-0-1"), 0);
     assert_eq!(of(&after, "node-0-0"), of(&before, "node-0-0"));

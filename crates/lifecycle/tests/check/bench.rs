@@ -1,6 +1,8 @@
 //! vCenters and a cluster that fit each other, and ways to break them.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use slipway_assets::Login;
@@ -151,10 +153,9 @@ pub(crate) fn cluster(vcenters: usize, nodes: usize) -> Cluster {
         provisioner: DRIVER.to_owned(),
         parameters: [policy].into(),
     };
+    let nodes = (0..vcenters).flat_map(|position| (0..nodes).map(move |number| node(position, number)));
     Cluster {
-        nodes: (0..vcenters)
-            .flat_map(|position| (0..nodes).map(move |number| node(position, number)))
-            .collect(),
+        nodes: Arc::new(nodes.collect()),
         storage_classes: vec![class],
         driver: Driver::Ours,
         ..Cluster::default()
@@ -162,7 +163,7 @@ pub(crate) fn cluster(vcenters: usize, nodes: usize) -> Cluster {
 }
 
 pub(crate) fn options() -> Options {
-    Options { proxy: Proxy::None, ..Options::default() }
+    Options { proxy: Proxy::None, goodbye: Duration::from_mins(1), ..Options::default() }
 }
 
 /// One round, and nothing left open.

@@ -15,10 +15,10 @@ use slipway_config::matrix::{Driver, embedded};
 use slipway_lifecycle::check::cluster::{Driver as Found, read};
 use slipway_lifecycle::check::conditions::verdict;
 use slipway_lifecycle::check::report::NodeState;
-use slipway_testkit::ccm;
 use slipway_testkit::control_plane::{Beside, ControlPlane, Network, Options};
 use slipway_testkit::process::eventually;
 use slipway_testkit::vcenter::{ADMINISTRATOR, VCenter};
+use slipway_testkit::{ccm, nodes};
 
 use crate::bench::{id, inventory, problems, round, subject};
 
@@ -80,26 +80,13 @@ fn objects(vcenters: &[VCenter]) -> Vec<Object> {
 
 /// A node as its kubelet registers it: with the external cloud provider it is tainted, without it is not.
 fn register(plane: &ControlPlane, name: &str, uuid: &str, external: bool) {
-    let taint = json!({
-        "key": "node.cloudprovider.kubernetes.io/uninitialized", "value": "true", "effect": "NoSchedule",
-    });
-    let object = json!({
-        "apiVersion": "v1", "kind": "Node",
-        "metadata": {"name": name, "labels": {"kubernetes.io/os": "linux", "kubernetes.io/hostname": name}},
-        "spec": {"taints": if external { vec![taint] } else { Vec::new() }},
-        "status": {
-            "conditions": [{"type": "Ready", "status": "Unknown", "reason": "Silent", "message": ""}],
-            "allocatable": {"pods": "110", "cpu": "4", "memory": "16Gi"},
-            "capacity": {"pods": "110", "cpu": "4", "memory": "16Gi"},
-            "nodeInfo": {
-                "systemUUID": uuid, "machineID": "", "bootID": "", "kernelVersion": "", "osImage": "",
-                "containerRuntimeVersion": "", "kubeletVersion": "v1.34.4", "kubeProxyVersion": "",
-                "operatingSystem": "linux", "architecture": "amd64",
-            },
-        },
-    });
-    let file = plane.scratch().write(&format!("{name}.json"), object.to_string()).unwrap();
-    plane.kubectl().run(&["create", "--filename", file.to_str().unwrap()]).unwrap();
+    let mut node = nodes::node(name, uuid);
+    if external {
+        node["spec"]["taints"] = json!([nodes::uninitialized()]);
+    }
+    node["status"]["conditions"] =
+        json!([{"type": "Ready", "status": "Unknown", "reason": "Silent", "message": ""}]);
+    plane.register(&node).unwrap();
 }
 
 fn estate(position: usize) -> Value {
@@ -138,18 +125,18 @@ async fn bare_metal_hosts_are_left_alone_by_everybody() {
     // The storage driver's pods come to the nodes whose machines were found, and to no other.
     let kubectl = plane.kubectl();
     let pods = ["get", "pods", "--namespace=vmware-system-csi", "--selector=app=vsphere-csi-node"];
-    let places = eventually("both nodes have the storage driver", PATIENCE, || {
+    let daemon_set = ["get", "daemonset", "vsphere-csi-node", "--namespace=vmware-system-csi"];
+    let (places, counted) = eventually("both nodes have the storage driver", PATIENCE, || {
         let found = kubectl.json(&pods)?;
         let items = found["items"].as_array().cloned().unwrap_or_default();
         let mut nodes: Vec<String> =
             items.iter().filter_map(|pod| Some(pod["spec"]["nodeName"].as_str()?.to_owned())).collect();
         nodes.sort();
-        Ok((nodes.len() >= 2).then_some(nodes))
+        let counted = kubectl.json(&daemon_set)?["status"]["desiredNumberScheduled"].as_u64();
+        Ok((nodes.len() >= 2 && counted >= Some(2)).then_some((nodes, counted)))
     })
     .unwrap();
-    assert_eq!(places, ["node-0-0", "node-1-0"]);
-    let daemon_set = ["get", "daemonset", "vsphere-csi-node", "--namespace=vmware-system-csi"];
-    assert_eq!(kubectl.json(&daemon_set).unwrap()["status"]["desiredNumberScheduled"], 2);
+    assert_eq!((places, counted), (vec!["node-0-0".to_owned(), "node-1-0".to_owned()], Some(2)));
 
     // Nothing is wrong with any of them.
     let file = Kubeconfig::read_from(plane.kubeconfig()).unwrap();

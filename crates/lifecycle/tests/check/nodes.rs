@@ -17,31 +17,36 @@ fn taint(key: &str) -> Taint {
 async fn one_broken_thing_is_one_finding() {
     let cases: &[(Break, &[&str])] = &[
         (|_| {}, &[]),
-        (|c| c.nodes.push(metal("metal-0")), &[]),
+        (|c| c.nodes_mut().push(metal("metal-0")), &[]),
         (
             |c| {
                 // The id of a machine does not make it a vSphere node.
                 let strange = Node { provider_id: Some("metal3://x".to_owned()), ..node(0, 1) };
-                c.nodes[1] = strange;
+                c.nodes_mut()[1] = strange;
             },
             &[],
         ),
         (
             |c| {
-                c.nodes[1].provider_id = None;
-                c.nodes[1].taints = vec![taint("node.cloudprovider.kubernetes.io/uninitialized")];
+                c.nodes_mut()[1].provider_id = None;
+                c.nodes_mut()[1].taints = vec![taint("node.cloudprovider.kubernetes.io/uninitialized")];
             },
             &["node-0-1: Pending node-machine node-0-1"],
         ),
         (
             |c| {
-                c.nodes[1].provider_id = None;
-                c.nodes[1].labels.insert("node.openshift.io/platform-type".to_owned(), "vsphere".to_owned());
+                c.nodes_mut()[1].provider_id = None;
+                c.nodes_mut()[1]
+                    .labels
+                    .insert("node.openshift.io/platform-type".to_owned(), "vsphere".to_owned());
             },
             &["node-0-1: Failure node-provider-id node-0-1"],
         ),
         (
-            |c| c.nodes[1].provider_id = Some("vsphere://11111111-2222-4333-8444-555555555555".to_owned()),
+            |c| {
+                c.nodes_mut()[1].provider_id =
+                    Some("vsphere://11111111-2222-4333-8444-555555555555".to_owned());
+            },
             &["node-0-1: Failure node-provider-id node-0-1"],
         ),
         (
@@ -80,10 +85,10 @@ async fn nodes_are_found_on_every_vcenter() {
     let vcenters = start_all(2, 1);
     let mut cluster = cluster(2, 1);
     // Labels that lead to the other vCenter, and an id with its bytes the other way round.
-    cluster.nodes[1].labels.insert("topology.kubernetes.io/zone".to_owned(), "zone-0".to_owned());
-    cluster.nodes[1].provider_id =
+    cluster.nodes_mut()[1].labels.insert("topology.kubernetes.io/zone".to_owned(), "zone-0".to_owned());
+    cluster.nodes_mut()[1].provider_id =
         Some(format!("vsphere://{}", uuid::Uuid::from_bytes_le(id(1, 0).into_bytes())));
-    cluster.nodes.extend([metal("metal-0"), metal("metal-1")]);
+    cluster.nodes_mut().extend([metal("metal-0"), metal("metal-1")]);
     let round = round(&subject(&vcenters), &cluster).await;
     assert_eq!(problems(&round), Vec::<String>::new());
     let places: Vec<String> = round
@@ -140,7 +145,7 @@ async fn workloads_that_would_hang_are_told() {
     };
     let with = |change: &dyn Fn(&mut Cluster)| {
         let mut cluster = cluster(1, 1);
-        cluster.nodes.push(metal("metal-0"));
+        cluster.nodes_mut().push(metal("metal-0"));
         cluster.volumes.push(Volume { name: "pv-1".to_owned(), handle: "1".to_owned(), ..Volume::default() });
         cluster.pods.push(pod());
         change(&mut cluster);
@@ -161,9 +166,9 @@ async fn workloads_that_would_hang_are_told() {
         (with(&|_| {}), free),
         (with(&|c| c.pods[0].affinity = Some(selector("Exists"))), &[]),
         (with(&|c| c.volumes[0].places = Some(selector("Exists"))), &[]),
-        (with(&|c| c.nodes[1].taints = vec![taint("metal")]), &[]),
+        (with(&|c| c.nodes_mut()[1].taints = vec![taint("metal")]), &[]),
         (with(&|c| drop(c.pods[0].node_selector.insert("disk".to_owned(), "fast".to_owned()))), &[]),
-        (with(&|c| c.nodes.truncate(1)), &[]),
+        (with(&|c| c.nodes_mut().truncate(1)), &[]),
         // A claim without a volume yet can become one anywhere.
         (with(&|c| c.pods[0].claims[0].1 = None), free),
         (

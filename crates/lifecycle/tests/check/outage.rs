@@ -31,7 +31,7 @@ async fn cut_off_in_the_middle(nodes: usize) -> Duration {
     let vcenters: Vec<VCenter> =
         (0..3).map(|position| start(SERVERS[position], &inventory(position, nodes), &[])).collect();
     let (subject, mut cluster) = (subject(&vcenters), cluster(3, nodes));
-    cluster.nodes.extend([metal("metal-0"), metal("metal-1")]);
+    cluster.nodes_mut().extend([metal("metal-0"), metal("metal-1")]);
     let before = round(&subject, &cluster).await;
     assert_eq!(problems(&before), Vec::<String>::new());
     assert_eq!(states(&before), [nodes, nodes, nodes, 0, 2]);

@@ -29,10 +29,11 @@ use tempfile::TempDir;
 const SERVERS: [&str; 3] = ["127.0.0.1", "127.0.0.2", "127.0.0.3"];
 pub(crate) const ZONES: [&str; 3] = ["north", "south", "west"];
 
+/// Longer than any machine that runs tests is busy with something else.
 pub(crate) const PATIENCE: Patience = Patience {
-    call: Duration::from_secs(5),
-    address: Duration::from_secs(10),
-    silence: Duration::from_secs(5),
+    call: Duration::from_mins(1),
+    address: Duration::from_mins(1),
+    silence: Duration::from_mins(1),
 };
 
 pub(crate) const PAUSES: Pauses = Pauses {
@@ -201,9 +202,13 @@ platform:
     }
 
     pub(crate) fn open(&self, purpose: Purpose) -> Result<Project, Error> {
+        self.open_with(purpose, self.patience)
+    }
+
+    pub(crate) fn open_with(&self, purpose: Purpose, patience: Patience) -> Result<Project, Error> {
         self.request(|request| match purpose {
-            Purpose::Create => Project::open(request, self.patience),
-            _ => Project::open_to_destroy(request, None, self.patience),
+            Purpose::Create => Project::open(request, patience),
+            _ => Project::open_to_destroy(request, None, patience),
         })
     }
 
@@ -252,10 +257,12 @@ platform:
         })
     }
 
-    /// Dies at a moment of a step.
+    /// Dies at a moment of a step; what it has asked for by then is still done.
     pub(crate) fn die_at(&self, purpose: Purpose, at: (usize, Moment)) -> Outcome<State> {
         let fate: Arc<Fate> = Arc::new(move |step, moment| (step, moment) == at);
-        self.run_with(purpose, &[], |options| options.fate = Some(fate.clone())).unwrap()
+        let outcome = self.run_with(purpose, &[], |options| options.fate = Some(fate.clone())).unwrap();
+        self.vcenters.iter().for_each(settle);
+        outcome
     }
 
     pub(crate) fn create(&self) {
@@ -328,6 +335,16 @@ platform:
         }
         changes
     }
+}
+
+/// What was accepted is done sooner or later, whoever waits for it.
+pub(crate) fn settle(vcenter: &VCenter) {
+    eventually("requests and tasks", Duration::from_mins(1), || {
+        let stats = vcenter.control("GET", "/stats", &Value::Null)?;
+        let idle = ["active_requests", "running_tasks", "queued_tasks"].iter().all(|count| stats[count] == 0);
+        Ok(idle.then_some(()))
+    })
+    .unwrap();
 }
 
 pub(crate) fn requests(vcenter: &VCenter) -> Vec<Value> {

@@ -11,11 +11,10 @@ use slipway_engine::progress::{Event, Listener};
 use slipway_engine::{Options, Outcome};
 use slipway_lifecycle::cluster::{Error, Patience, Purpose};
 use slipway_providers::vsphere::kinds::State;
-use slipway_testkit::process::eventually;
 use slipway_testkit::vcenter::VCenter;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use crate::bench::{Bench, PAUSES, assert_same, process, reasons};
+use crate::bench::{Bench, PAUSES, assert_same, process, reasons, settle};
 use crate::dice::Dice;
 
 /// In CI; `cargo xtask faults` tries more.
@@ -24,6 +23,7 @@ const SEEDS: u64 = 50;
 /// Most of the time everybody waits.
 const WORKERS: usize = 4;
 
+/// In a storm; when it is over there is time.
 const PATIENCE: Patience = Patience {
     call: Duration::from_secs(2),
     address: Duration::from_secs(3),
@@ -133,9 +133,9 @@ fn run(
     }
     let blows = blows(dice, bench.vcenters.len());
     let result = process(async {
-        let mut project = bench.open(purpose)?;
+        let mut project = bench.open_with(purpose, PATIENCE)?;
         let prospect = project.survey(purpose, &[]).await?;
-        let options = Options { pauses: PAUSES, ..prospect.options(&[], bench.patience) };
+        let options = Options { pauses: PAUSES, ..prospect.options(&[], PATIENCE) };
         let (sender, receiver) = unbounded_channel();
         let clock = Clock(sender);
         tokio::select! {
@@ -148,12 +148,7 @@ fn run(
         let rules = vcenter.control("GET", "/faults", &Value::Null).unwrap().to_string();
         hits.fetch_add(rules.matches("\"fired\"").count(), Ordering::Relaxed);
         vcenter.control("DELETE", "/faults", &Value::Null).unwrap();
-        // What was accepted is done sooner or later, whoever waits for it.
-        eventually("tasks", Duration::from_mins(1), || {
-            let stats = vcenter.control("GET", "/stats", &Value::Null)?;
-            Ok((stats["running_tasks"] == 0 && stats["queued_tasks"] == 0).then_some(()))
-        })
-        .unwrap();
+        settle(vcenter);
     }
     result
 }
@@ -210,8 +205,7 @@ fn any_weather_ends_in_a_cluster_or_in_nothing() {
     let (made, hits, failed) = (AtomicUsize::new(0), AtomicUsize::new(0), Mutex::new(Vec::new()));
     let work = || {
         let start = || {
-            let mut bench = Bench::new(2);
-            bench.patience = PATIENCE;
+            let bench = Bench::new(2);
             let before = bench.snapshot();
             (bench, before)
         };

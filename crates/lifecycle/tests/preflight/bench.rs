@@ -1,6 +1,7 @@
 //! vCenters that fit a configuration, and ways to break them.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use slipway_assets::{Identity, Login};
@@ -115,7 +116,7 @@ impl Probe for Silence {
 }
 
 pub(crate) fn options() -> Options {
-    Options { proxy: Proxy::None, ..Options::default() }
+    Options { proxy: Proxy::None, goodbye: Duration::from_mins(1), ..Options::default() }
 }
 
 /// Logs in everywhere as one user.

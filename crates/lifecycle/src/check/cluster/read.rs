@@ -5,7 +5,6 @@ mod sources;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
-use std::time::Duration;
 
 use k8s_openapi::api::core::v1 as core;
 use k8s_openapi::api::storage::v1 as storage;
@@ -15,20 +14,17 @@ use serde::de::DeserializeOwned;
 use thiserror::Error;
 
 use super::{Cluster, DRIVER, Driver, NodeKind, Pod};
+use crate::access::{AccessError, call};
 use crate::check::subject::Subject;
 
 /// Objects per page. A node has about twenty kilobytes.
 const PAGE: u32 = 100;
-/// For each call.
-const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Why a cluster cannot be read.
 #[derive(Debug, Error)]
 pub enum Error {
-    #[error("reading {what}")]
-    Api { what: String, source: Box<kube::Error> },
-    #[error("reading {what} took longer than {} seconds", PATIENCE.as_secs())]
-    TooSlow { what: String },
+    #[error(transparent)]
+    Access(#[from] AccessError),
     #[error(
         "the cluster does not say which vCenters it uses: there is neither an Infrastructure with vCenters nor a VSphereConnection"
     )]
@@ -47,7 +43,7 @@ pub async fn cluster(client: &Client) -> Result<Cluster, Error> {
     let all = ListParams::default();
     let nodes = Api::<core::Node>::all(client.clone());
     let nodes = list_as(&nodes, &all, "nodes", |node| Some(objects::node(&node))).await?;
-    let mut cluster = Cluster { nodes, ..Cluster::default() };
+    let mut cluster = Cluster { nodes: nodes.into(), ..Cluster::default() };
     let classes = Api::<storage::StorageClass>::all(client.clone());
     let classes = list_as(&classes, &all, "storage classes", |class| Some(objects::class(&class))).await;
     cluster.storage_classes = noted(&mut cluster, "storage classes", classes);
@@ -61,7 +57,7 @@ pub async fn cluster(client: &Client) -> Result<Cluster, Error> {
     Ok(cluster)
 }
 
-fn noted<T>(cluster: &mut Cluster, what: &str, read: Result<Vec<T>, Error>) -> Vec<T> {
+fn noted<T>(cluster: &mut Cluster, what: &str, read: Result<Vec<T>, AccessError>) -> Vec<T> {
     read.unwrap_or_else(|error| {
         cluster.unread.push((what.to_owned(), crate::preflight::reason(&error)));
         Vec::new()
@@ -69,7 +65,7 @@ fn noted<T>(cluster: &mut Cluster, what: &str, read: Result<Vec<T>, Error>) -> V
 }
 
 /// All objects of a kind.
-async fn list<K>(api: &Api<K>, parameters: &ListParams, what: &str) -> Result<Vec<K>, Error>
+async fn list<K>(api: &Api<K>, parameters: &ListParams, what: &str) -> Result<Vec<K>, AccessError>
 where
     K: Resource + Clone + DeserializeOwned + Debug,
 {
@@ -82,18 +78,14 @@ async fn list_as<K, T>(
     parameters: &ListParams,
     what: &str,
     keep: impl Fn(K) -> Option<T>,
-) -> Result<Vec<T>, Error>
+) -> Result<Vec<T>, AccessError>
 where
     K: Resource + Clone + DeserializeOwned + Debug,
 {
     let mut parameters = parameters.clone().limit(PAGE);
     let mut objects = Vec::new();
     loop {
-        let page = match tokio::time::timeout(PATIENCE, api.list(&parameters)).await {
-            Ok(Ok(page)) => page,
-            Ok(Err(source)) => return Err(Error::Api { what: what.to_owned(), source: Box::new(source) }),
-            Err(_) => return Err(Error::TooSlow { what: what.to_owned() }),
-        };
+        let page = call(&format!("reading {what}"), api.list(&parameters)).await?;
         objects.extend(page.items.into_iter().filter_map(&keep));
         match page.metadata.continue_.filter(|token| !token.is_empty()) {
             Some(token) => parameters.continue_token = Some(token),

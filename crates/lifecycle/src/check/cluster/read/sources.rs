@@ -14,7 +14,8 @@ use slipway_config::driver_config::{cloud, csi};
 use slipway_config::install_config::vsphere::RegionKind;
 use slipway_providers::vsphere::Trust;
 
-use super::{Error, PATIENCE, list};
+use super::{Error, list};
+use crate::access::{call, or_absent};
 use crate::check::subject::{Declared, Domain, NoLogin, Source, Subject, VCenter, Zone, absolute};
 
 /// Where OpenShift keeps the cloud provider's configuration, unless Infrastructure says otherwise.
@@ -66,35 +67,17 @@ pub(super) async fn subject(client: &Client, operator_namespace: Option<&str>) -
     Ok(subject)
 }
 
-async fn call<T>(what: &str, call: impl Future<Output = kube::Result<T>>) -> Result<T, Error> {
-    match tokio::time::timeout(PATIENCE, call).await {
-        Ok(Ok(done)) => Ok(done),
-        Ok(Err(source)) => Err(Error::Api { what: what.to_owned(), source: Box::new(source) }),
-        Err(_) => Err(Error::TooSlow { what: what.to_owned() }),
-    }
-}
-
-/// A kind that the cluster does not have is one of which there is nothing.
-fn or_absent<T: Default>(result: Result<T, Error>) -> Result<T, Error> {
-    match result {
-        Err(Error::Api { source, .. }) if matches!(&*source, kube::Error::Api(status) if status.code == 404) => {
-            Ok(T::default())
-        }
-        other => other,
-    }
-}
-
 async fn infrastructure(client: &Client) -> Result<Option<Value>, Error> {
     let kind = GroupVersionKind::gvk("config.openshift.io", "v1", "Infrastructure");
     let resource = ApiResource::from_gvk_with_plural(&kind, "infrastructures");
     let api: Api<DynamicObject> = Api::all_with(client.clone(), &resource);
-    let found = or_absent(call("the Infrastructure", api.get_opt("cluster")).await)?;
+    let found = or_absent(call("reading the Infrastructure", api.get_opt("cluster")).await)?;
     Ok(found.map(|found| found.data).filter(|data| data.pointer("/spec/platformSpec/vsphere").is_some()))
 }
 
 async fn secret(client: &Client, namespace: &str, name: &str) -> Result<BTreeMap<String, String>, Error> {
     let api: Api<Secret> = Api::namespaced(client.clone(), namespace);
-    let found = or_absent(call(&format!("Secret `{namespace}/{name}`"), api.get_opt(name)).await)?;
+    let found = or_absent(call(&format!("reading Secret `{namespace}/{name}`"), api.get_opt(name)).await)?;
     let data = found.and_then(|secret| secret.data).unwrap_or_default();
     let text = data.into_iter().filter_map(|(key, value)| Some((key, String::from_utf8(value.0).ok()?)));
     Ok(text.collect())
@@ -116,7 +99,7 @@ async fn config_map(
     key: &str,
 ) -> Result<Option<String>, Error> {
     let api: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
-    let found = or_absent(call(&format!("ConfigMap `{namespace}/{name}`"), api.get_opt(name)).await)?;
+    let found = or_absent(call(&format!("reading ConfigMap `{namespace}/{name}`"), api.get_opt(name)).await)?;
     Ok(found.and_then(|map| map.data?.remove(key)))
 }
 

@@ -1,9 +1,11 @@
-//! Calls with a deadline, and applying.
+//! Access to a cluster: connecting, calls with a deadline, and applying.
 
+use std::path::Path;
 use std::time::Duration;
 
 use kube::api::{ApiResource, DynamicObject, Patch, PatchParams};
-use kube::{Api, Client};
+use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
+use kube::{Api, Client, Config};
 use serde_json::Value;
 use thiserror::Error;
 
@@ -21,6 +23,12 @@ pub enum AccessError {
     TooSlow { doing: String },
     #[error("`{0}` is no object of Kubernetes: it has no apiVersion, kind or name")]
     NoObject(String),
+    #[error("reading the kubeconfig")]
+    Kubeconfig(#[source] Box<KubeconfigError>),
+    #[error(
+        "there is neither a kubeconfig nor a pod's own access ({0}); name a file with `--kubeconfig`, or set KUBECONFIG"
+    )]
+    NoAccess(String),
 }
 
 impl AccessError {
@@ -30,11 +38,35 @@ impl AccessError {
     }
 }
 
+/// Connects as kubectl does: a file, or those of KUBECONFIG, or `~/.kube/config`; inside of a pod its own access.
+pub async fn connect(kubeconfig: Option<&Path>, context: Option<&str>) -> Result<Client, AccessError> {
+    let options =
+        KubeConfigOptions { context: context.map(ToOwned::to_owned), ..KubeConfigOptions::default() };
+    let broken = |error| AccessError::Kubeconfig(Box::new(error));
+    let config = match (kubeconfig, context) {
+        (Some(file), _) => {
+            let file = Kubeconfig::read_from(file).map_err(broken)?;
+            Config::from_custom_kubeconfig(file, &options).await.map_err(broken)?
+        }
+        (None, Some(_)) => Config::from_kubeconfig(&options).await.map_err(broken)?,
+        (None, None) => Config::infer().await.map_err(|error| {
+            // Who runs a command is hardly in a pod: what is wrong with the file is what they can do something about.
+            let about_file = std::error::Error::source(&error).map(ToString::to_string);
+            AccessError::NoAccess(about_file.unwrap_or_else(|| error.to_string()))
+        })?,
+    };
+    client_of(config)
+}
+
+/// Who calls by this configuration.
+pub fn client_of(mut config: Config) -> Result<Client, AccessError> {
+    config.connect_timeout = Some(PATIENCE);
+    let failed = |source| AccessError::Api { doing: "connecting".to_owned(), source: Box::new(source) };
+    Client::try_from(config).map_err(failed)
+}
+
 /// A call with a deadline.
-pub(crate) async fn call<T>(
-    doing: &str,
-    call: impl Future<Output = kube::Result<T>>,
-) -> Result<T, AccessError> {
+pub async fn call<T>(doing: &str, call: impl Future<Output = kube::Result<T>>) -> Result<T, AccessError> {
     match tokio::time::timeout(PATIENCE, call).await {
         Ok(Ok(done)) => Ok(done),
         Ok(Err(source)) => Err(AccessError::Api { doing: doing.to_owned(), source: Box::new(source) }),
@@ -43,7 +75,7 @@ pub(crate) async fn call<T>(
 }
 
 /// Nothing, where the kind or the object is not there.
-pub(crate) fn or_absent<T: Default>(result: Result<T, AccessError>) -> Result<T, AccessError> {
+pub fn or_absent<T: Default>(result: Result<T, AccessError>) -> Result<T, AccessError> {
     match result {
         Err(error) if error.is_absent() => Ok(T::default()),
         other => other,
