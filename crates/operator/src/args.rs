@@ -209,6 +209,22 @@ pub struct Run {
     #[arg(long, value_name = "KEY")]
     pub matrix_key: Vec<slipway_assets::drivers::signature::PublicKey>,
 
+    /// A ConfigMap whose `ca.crt` has the authorities that the matrix's server is trusted by
+    #[arg(long, value_name = "NAME")]
+    pub matrix_ca: Option<String>,
+
+    /// A proxy on the way to the matrix's server; without it that of the environment
+    #[arg(long, value_name = "URL")]
+    pub matrix_proxy: Option<String>,
+
+    /// A registry that takes the place of the one in every image of the drivers, unless the VDOConfig names one
+    #[arg(long, value_name = "REGISTRY")]
+    pub registry: Option<String>,
+
+    /// A Secret for pulling the drivers' images, unless the VDOConfig names some; can be repeated
+    #[arg(long, value_name = "NAME")]
+    pub pull_secret: Vec<String>,
+
     /// How long a step of an upgrade may take before it is taken back, such as 10m
     #[arg(long, value_name = "TIME", default_value = "10m")]
     pub upgrade_patience: SignedDuration,

@@ -34,8 +34,10 @@ pub use drive::{Steps, drive};
 pub use ledger::Ledger;
 pub use slipway_assets::kubernetes::record::{Record, Stage};
 
-use crate::csr::approve::AccessError;
+use slipway_lifecycle::access::AccessError;
+
 use crate::host::ProgramError;
+use crate::machine_config::joining::JoinError;
 use crate::onprem::OnpremError;
 
 /// Why a stage did not succeed. It is tried again.
@@ -53,6 +55,8 @@ pub enum StageError {
     Etcd(#[from] etcd::EtcdError),
     #[error(transparent)]
     Apply(#[from] apply::ApplyError),
+    #[error(transparent)]
+    Joining(#[from] JoinError),
     #[error("{0}")]
     Other(String),
 }

@@ -12,7 +12,7 @@
 //! | [`upgrade`] | what comes next: install, hold, upgrade, roll back |
 //! | [`build`](mod@build) | objects |
 //! | [`apply`] | applying and deleting |
-//! | [`health`], [`nodes`] | how pods and nodes are |
+//! | [`health`], [`census`] | how pods and nodes are |
 //! | [`marks`] | which nodes are of a vCenter, where no cloud provider says so |
 //! | [`status`] | conditions |
 //! | [`matrix`] | where the compatibility matrix comes from |
@@ -20,6 +20,7 @@
 
 pub mod apply;
 pub mod build;
+pub mod census;
 pub mod checked;
 pub mod choose;
 pub mod controller;
@@ -28,7 +29,6 @@ pub mod health;
 pub mod keys;
 pub mod marks;
 pub mod matrix;
-pub mod nodes;
 pub mod status;
 pub mod upgrade;
 

@@ -181,7 +181,7 @@ mod tests {
 
     #[tokio::test]
     async fn programs_say_why_they_failed() {
-        let patience = Duration::from_secs(10);
+        let patience = Duration::from_mins(1);
         Processes.run("true", &[], patience).await.unwrap();
         let error =
             Processes.run("sh", &["-c", "echo no such thing >&2; exit 3"], patience).await.unwrap_err();

@@ -12,6 +12,9 @@ use kube::api::PostParams;
 use kube::{Api, Client};
 use tokio::time::{Instant, timeout};
 
+/// The longest that giving up a lease may take.
+const FAREWELL: Duration = Duration::from_secs(5);
+
 /// How fast a holder is replaced.
 #[derive(Debug, Clone, Copy)]
 pub struct Pace {
@@ -104,20 +107,38 @@ impl Lock {
 
     /// Gives it up, so that nobody has to wait.
     pub async fn release(&mut self) {
-        let lease = timeout(self.pace.retry, self.leases.get_opt(&self.name)).await;
-        let Ok(Ok(Some(mut lease))) = lease else { return };
+        let given_up = async {
+            while let Err(error) = self.give_up().await {
+                tracing::debug!(%error, "the lease was not given up");
+                tokio::time::sleep(self.pace.retry).await;
+            }
+        };
+        // Who cannot say so is replaced a little later.
+        let _ = timeout(FAREWELL, given_up).await;
+    }
+
+    async fn give_up(&self) -> Result<(), kube::Error> {
+        let Some(mut lease) = self.leases.get_opt(&self.name).await? else { return Ok(()) };
         let spec = lease.spec.get_or_insert_default();
-        if spec.holder_identity.as_deref() == Some(&self.identity) {
-            spec.holder_identity = None;
-            spec.renew_time = Some(MicroTime(Timestamp::now()));
-            // Who cannot say so is replaced a little later.
-            let _ = timeout(self.pace.retry, self.leases.replace(&self.name, &PostParams::default(), &lease))
-                .await;
+        if spec.holder_identity.as_deref() != Some(&self.identity) {
+            return Ok(());
         }
+        spec.holder_identity = None;
+        spec.renew_time = Some(MicroTime(Timestamp::now()));
+        self.leases.replace(&self.name, &PostParams::default(), &lease).await.map(drop)
     }
 
     /// Whether it is ours after one attempt.
     async fn attempt(&mut self) -> Result<bool, kube::Error> {
+        match self.write().await {
+            // Somebody was faster, or an earlier word of ours was late: whose it is can be read.
+            Err(kube::Error::Api(status)) if status.code == 409 => self.write().await,
+            written => written,
+        }
+    }
+
+    /// Looks at the lease, and writes that it is ours where it may be.
+    async fn write(&mut self) -> Result<bool, kube::Error> {
         let limit = self.pace.deadline / 2;
         let late = |_| kube::Error::Service("the API server does not answer in time".into());
         let lease = timeout(limit, self.leases.get_opt(&self.name)).await.map_err(late)??;
@@ -149,15 +170,9 @@ impl Lock {
                 timeout(limit, self.leases.replace(&self.name, &PostParams::default(), &lease)).await
             }
         };
-        match written.map_err(late)? {
-            Ok(lease) => {
-                self.seen = Some((lease.metadata.resource_version, Instant::now()));
-                Ok(true)
-            }
-            // Somebody was faster.
-            Err(kube::Error::Api(status)) if status.code == 409 => Ok(false),
-            Err(error) => Err(error),
-        }
+        let lease = written.map_err(late)??;
+        self.seen = Some((lease.metadata.resource_version, Instant::now()));
+        Ok(true)
     }
 
     fn taken(&self, before: Option<&LeaseSpec>, now: MicroTime) -> LeaseSpec {

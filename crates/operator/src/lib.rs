@@ -14,6 +14,7 @@
 //! | [`onprem`] | virtual addresses and names on a machine, kept up to date |
 //! | [`host`] | files and programs of the machine below |
 //! | [`net`] | connections with bounds: how many, from where, how long |
+//! | [`nodes`] | the nodes of a cluster in short, for all controllers |
 //! | [`lease`] | one operator at a time |
 //! | [`conditions`] | what is written to objects, and what of it is new |
 //! | [`metrics`] | what the controllers count |
@@ -33,6 +34,7 @@ pub mod machine_config;
 pub mod manager;
 pub mod metrics;
 pub mod net;
+pub mod nodes;
 pub mod onprem;
 pub mod run;
 mod tell;

@@ -12,6 +12,7 @@
 //! | [`source`] | where configurations come from |
 //! | [`directory`] | a directory as a source |
 //! | [`cluster`] | a running cluster as a source |
+//! | [`joining`] | the token that a machine joins with, fresh when a cluster hands it out |
 //! | [`answer`] | a request's answer, and its name in logs and metrics |
 //! | [`metrics`] | how often each answer was given |
 //! | [`routes`] | the paths that are served |
@@ -20,6 +21,7 @@ pub mod accept;
 pub mod answer;
 pub mod cluster;
 pub mod directory;
+pub mod joining;
 pub mod metrics;
 pub mod role;
 pub mod routes;

@@ -9,13 +9,14 @@ use tokio::task::JoinSet;
 use crate::csr;
 use crate::lease::{self, Lock};
 use crate::metrics::Metrics;
+use crate::nodes::Nodes;
 use crate::{checks, connections, drivers};
 
 /// How long controllers may take to end.
 const FAREWELL: Duration = Duration::from_secs(10);
 
 /// What runs.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Settings {
     /// Where the operator is, with its lease, its connections and their Secrets.
     pub namespace: String,
@@ -65,13 +66,16 @@ pub async fn run(
             Ok(())
         });
     }
-    if let Some(settings) = drivers {
-        controllers.spawn(drivers::run(client.clone(), settings, metrics.clone(), receiver.clone()));
+    let mut watches = JoinSet::new();
+    let watched = drivers.is_some() || checks.is_some();
+    let nodes = watched.then(|| Nodes::follow(client.clone(), &mut watches));
+    if let Some((settings, nodes)) = drivers.zip(nodes.clone()) {
+        controllers.spawn(drivers::run(client.clone(), settings, nodes, metrics.clone(), receiver.clone()));
     }
-    if let Some(settings) = checks {
+    if let Some((settings, nodes)) = checks.zip(nodes) {
         let (client, metrics, stop) = (client.clone(), metrics.clone(), receiver.clone());
         controllers.spawn(async move {
-            checks::run(client, settings, metrics, stop).await;
+            checks::run(client, settings, nodes, metrics, stop).await;
             Ok(())
         });
     }

@@ -17,7 +17,9 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
+use slipway_api::slipway::vdo_config::Images;
 use slipway_assets::kubernetes::Facts;
+use slipway_lifecycle::access::connect;
 use tokio_rustls::TlsAcceptor;
 
 use crate::args::{
@@ -25,7 +27,6 @@ use crate::args::{
 };
 use crate::bootstrap::told::with_record;
 use crate::bootstrap::{self, Agent, Ledger, drive};
-use crate::csr::approve::connect;
 use crate::csr::{self, Bootstrapper, Roster, controller};
 use crate::host::{Files, Processes};
 use crate::machine_config::cluster::ClusterSource;
@@ -86,7 +87,7 @@ async fn machine_config_server(args: MachineConfigServer) -> anyhow::Result<()> 
             serving.serve(Directory::new(dir), tls::acceptor(&tls_cert, &tls_key)?).await
         }
         _ => {
-            let source = ClusterSource::new(connect(None, None).await?);
+            let source = ClusterSource::new(connect(None, None).await?, &own_name());
             let (certificate, key) = source.tls().await?;
             let names = ("tls.crt", "tls.key");
             serving.serve(source, tls::acceptor_from(&certificate, &key, names)?).await
@@ -214,6 +215,10 @@ async fn operator(args: Run) -> anyhow::Result<()> {
         controllers,
         matrix,
         matrix_key,
+        matrix_ca,
+        matrix_proxy,
+        registry: images_from,
+        pull_secret,
         upgrade_patience,
         bootstrapper,
         vip,
@@ -237,8 +242,14 @@ async fn operator(args: Run) -> anyhow::Result<()> {
     };
     let drivers = drivers::Settings {
         namespace: namespace.clone(),
-        matrix,
-        keys: matrix_key,
+        matrix: drivers::matrix::Source {
+            place: matrix,
+            keys: matrix_key,
+            authorities: matrix_ca,
+            proxy: matrix_proxy,
+            ..drivers::matrix::Source::default()
+        },
+        images: Images { registry: images_from, pull_secrets: pull_secret },
         pace,
         checked: has(Controller::Checks),
     };

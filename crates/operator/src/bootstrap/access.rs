@@ -5,13 +5,14 @@ use std::time::Duration;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use slipway_assets::onprem::API_PORT;
+use slipway_lifecycle::access::{AccessError, client_of};
 
 use super::StageError;
 use super::kubeadm::ADMIN;
-use crate::csr::approve::AccessError;
 use crate::host::Files;
 
-const PATIENCE: Duration = Duration::from_secs(30);
+/// A watch that says nothing for so long is dead.
+const QUIET: Duration = Duration::from_mins(5);
 
 /// Which API server is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,8 +35,6 @@ pub async fn client(files: &Files, server: Server) -> Result<Client, StageError>
         config.cluster_url = url.parse().map_err(|_| StageError::Other(format!("`{url}` is no URL")))?;
         config.proxy_url = None;
     }
-    config.connect_timeout = Some(PATIENCE);
-    config.read_timeout = Some(PATIENCE * 10);
-    let failed = |source| AccessError::Api { doing: "connecting".to_owned(), source: Box::new(source) };
-    Ok(Client::try_from(config).map_err(failed)?)
+    config.read_timeout = Some(QUIET);
+    Ok(client_of(config)?)
 }

@@ -13,14 +13,16 @@ use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::api::rbac::v1::ClusterRoleBinding;
 use kube::api::DeleteParams;
 use kube::{Api, Client};
+use secrecy::SecretString;
 use serde_json::json;
 use slipway_assets::kubernetes::record::Stage;
 use slipway_assets::kubernetes::{
-    COMPLETION_NAME, Facts, MACHINE_CONFIG_KEY, MACHINE_CONFIG_SECRET, MACHINE_CONFIG_TLS_SECRET, NAMESPACE,
-    TOKENS_KEY,
+    COMPLETION_NAME, Facts, JOIN_TOKEN_FILE, MACHINE_CONFIG_KEY, MACHINE_CONFIG_SECRET,
+    MACHINE_CONFIG_TLS_SECRET, NAMESPACE, TOKENS_KEY,
 };
 use slipway_assets::names::Role;
 use slipway_assets::onprem::{Machine, Part, Settings};
+use slipway_lifecycle::access::call;
 use tokio::sync::{OnceCell, watch};
 use tokio::task::JoinSet;
 
@@ -29,10 +31,10 @@ use super::apply::{Manifest, apply, read};
 use super::etcd::Etcd;
 use super::observe::observe;
 use super::{Ledger, StageError, Steps, admission, kubeadm, pivot, told};
-use crate::csr::approve::{AccessError, call, is_absent};
 use crate::csr::{self, Bootstrapper, Roster, controller};
 use crate::host::{Files, Programs};
 use crate::machine_config;
+use crate::machine_config::joining::{Joining, Renewal};
 use crate::onprem::here::used_towards;
 use crate::onprem::{Here, Place, follow};
 
@@ -151,7 +153,7 @@ impl<P: Programs> Agent<P> {
         for name in unseen {
             let doing = format!("removing the binding `{name}`");
             match call(&doing, bindings.delete(name, &DeleteParams::default())).await {
-                Err(AccessError::Api { source, .. }) if is_absent(&source) => {}
+                Err(error) if error.is_absent() => {}
                 other => drop(other?),
             }
         }
@@ -202,9 +204,15 @@ impl<P: Programs> Agent<P> {
         self.start_beside(&client).await?;
         let certificates: Api<Secret> = Api::namespaced(client.clone(), "kube-system");
         let etcd = Etcd::new(&self.files, Ipv4Addr::LOCALHOST.into())?;
+        let joining = Joining::new(client.clone(), "bootstrap", Renewal::Same);
+        let token = self.join_token()?;
         loop {
             let observed = observe(&client, etcd.members().await?).await?;
             let now = Timestamp::now();
+            // The configurations that are handed out from here have it, however long the machines take to come.
+            if let Some(token) = &token {
+                joining.token(token, now).await?;
+            }
             let candidates = observed.candidates(&self.facts);
             self.roster.send_if_modified(|roster| {
                 let new = self.roster(&candidates, now);
@@ -225,6 +233,14 @@ impl<P: Programs> Agent<P> {
             }
             tokio::time::sleep(PAUSE).await;
         }
+    }
+
+    /// The token in what this machine hands out.
+    fn join_token(&self) -> Result<Option<SecretString>, StageError> {
+        let path = self.at(&format!("machine-config/{}.ign", Role::Worker.as_str()));
+        let config = machine_config::spec::Config::parse(self.files.read(&path)?.as_bytes())
+            .map_err(|error| StageError::Other(format!("{path}: {error}")))?;
+        Ok(config.text(JOIN_TOKEN_FILE).map(|token| token.trim().into()))
     }
 
     /// The machines that were made with the cluster, and who of them has to wait.

@@ -10,10 +10,10 @@ use kube::discovery::{self, Scope};
 use kube::{Api, Client};
 use serde_json::Value;
 use slipway_config::yaml::from_yaml;
+use slipway_lifecycle::access::{AccessError, call};
 use slipway_lifecycle::text::chain;
 use tokio::time::Instant;
 
-use crate::csr::approve::{AccessError, call};
 use crate::host::Files;
 
 /// The name under which fields are ours.

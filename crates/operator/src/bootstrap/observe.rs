@@ -9,11 +9,11 @@ use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::api::{DeleteParams, ListParams, Preconditions};
 use kube::{Api, Client, ResourceExt};
 use slipway_assets::kubernetes::Facts;
+use slipway_lifecycle::access::{AccessError, call};
 
 use super::StageError;
 use super::admission::Candidate;
 use super::etcd::Member;
-use crate::csr::approve::{AccessError, call};
 use crate::csr::{Csr, Signer};
 use crate::onprem::nodes::CONTROL_PLANE_LABEL;
 

@@ -9,12 +9,12 @@ use kube::{Api, Client, ResourceExt};
 use reqwest::Certificate;
 use slipway_assets::kubernetes::Facts;
 use slipway_assets::onprem::API_PORT;
+use slipway_lifecycle::access::{AccessError, call};
 use tokio::time::Instant;
 
 use super::StageError;
 use super::etcd::{self, Etcd};
 use super::observe::is_ready;
-use crate::csr::approve::{AccessError, call};
 use crate::host::{Files, Programs};
 use crate::onprem::Place;
 use crate::onprem::here::is_here;
@@ -161,7 +161,7 @@ pub async fn leave(
     let nodes: Api<Node> = Api::all(client.clone());
     let name = facts.bootstrap_name();
     match call(&format!("removing the node `{name}`"), nodes.delete(&name, &DeleteParams::default())).await {
-        Err(AccessError::Api { source, .. }) if crate::csr::approve::is_absent(&source) => Ok(()),
+        Err(error) if error.is_absent() => Ok(()),
         other => Ok(other.map(|_| ())?),
     }
 }

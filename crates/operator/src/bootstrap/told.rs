@@ -15,13 +15,13 @@ use kube::{Api, Client};
 use serde_json::json;
 use slipway_assets::kubernetes::record::Record;
 use slipway_assets::kubernetes::{RECORD_KEY, RECORD_NAME, RECORD_PATH};
+use slipway_lifecycle::access::{AccessError, call};
 use slipway_lifecycle::text::chain;
 use tokio::sync::watch;
 
 use super::access::{Server, client};
 use super::drive::stopped;
 use super::{Ledger, Stage, StageError};
-use crate::csr::approve::{AccessError, call};
 use crate::host::Files;
 use crate::machine_config::role::Role;
 use crate::machine_config::source::Source;

@@ -9,7 +9,6 @@ use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use k8s_openapi::api::storage::v1::{CSIDriver, StorageClass};
 use kube::api::{Patch, PatchParams};
 use kube::core::{DeserializeGuard, PartialObjectMeta};
-use kube::runtime::WatchStreamExt;
 use kube::runtime::events::Recorder;
 use kube::runtime::reflector::{ObjectRef, Store};
 use kube::runtime::watcher::{self, watcher};
@@ -18,6 +17,7 @@ use serde_json::json;
 use slipway_api::openshift::Infrastructure;
 use slipway_api::slipway::vdo_status::ChecksStatus;
 use slipway_api::slipway::{VDO_CONFIG_NAME, VDOConfig, VSphereConnection};
+use slipway_lifecycle::access::{AccessError, call};
 use slipway_lifecycle::check::catalog::Check;
 use slipway_lifecycle::check::cluster::{Driver, read};
 use slipway_lifecycle::check::conditions::verdict;
@@ -33,10 +33,9 @@ use super::MANAGER;
 use super::input::{ConfigInput, ConnectionInput, Input, adopts, heed, nodes};
 use super::status::{Times, news, of_round, unread};
 use crate::connections::controller::version;
-use crate::csr::approve::{AccessError, call};
 use crate::csr::controller::keep;
-use crate::drivers::nodes::{NodeBrief, PAGE};
 use crate::metrics::Metrics;
+use crate::nodes::{All, Nodes};
 use crate::tell::tell;
 
 /// Where OpenShift keeps logins and the cloud provider's configuration.
@@ -50,11 +49,13 @@ pub struct Pace {
     pub gather: Duration,
     /// Between two rounds, whatever changes.
     pub least: Duration,
+    /// Pauses between rounds are divided by it.
+    pub haste: u32,
 }
 
 impl Default for Pace {
     fn default() -> Self {
-        Pace { gather: Duration::from_secs(1), least: Duration::from_secs(30) }
+        Pace { gather: Duration::from_secs(1), least: Duration::from_secs(30), haste: 1 }
     }
 }
 
@@ -74,7 +75,6 @@ struct Watched {
     namespace: String,
     vdo: Store<DeserializeGuard<VDOConfig>>,
     connections: Store<DeserializeGuard<VSphereConnection>>,
-    nodes: Store<NodeBrief>,
     secrets: Store<Meta<Secret>>,
     maps: Store<Meta<ConfigMap>>,
     classes: Store<Meta<StorageClass>>,
@@ -114,7 +114,6 @@ impl Watched {
             }
         });
         let own = || Api::namespaced(client.clone(), namespace);
-        let briefs: Api<NodeBrief> = Api::all(client.clone());
         Watched {
             namespace: namespace.to_owned(),
             vdo: keep(watches, changed, watcher(Api::all(client.clone()), config.clone())),
@@ -122,11 +121,6 @@ impl Watched {
                 watches,
                 changed,
                 watcher(Api::namespaced(client.clone(), namespace), config.clone()),
-            ),
-            nodes: keep(
-                watches,
-                changed,
-                watcher(briefs, config.clone().page_size(PAGE)).modify(NodeBrief::slim),
             ),
             secrets: keep(watches, changed, watcher(own(), config.clone())),
             maps: keep(watches, changed, watcher(Api::namespaced(client.clone(), namespace), config.clone())),
@@ -141,7 +135,6 @@ impl Watched {
         let _ = tokio::join!(
             self.vdo.wait_until_ready(),
             self.connections.wait_until_ready(),
-            self.nodes.wait_until_ready(),
             self.secrets.wait_until_ready(),
             self.maps.wait_until_ready(),
             self.classes.wait_until_ready(),
@@ -160,7 +153,7 @@ impl Watched {
         all
     }
 
-    fn input(&self, config: &VDOConfig, connections: &[VSphereConnection]) -> Input {
+    fn input(&self, config: &VDOConfig, connections: &[VSphereConnection], all: &All) -> Input {
         let mut versions = Vec::new();
         for connection in connections {
             let spec = &connection.spec;
@@ -179,7 +172,7 @@ impl Watched {
             config: ConfigInput::of(config),
             connections: connections.iter().map(ConnectionInput::of).collect(),
             versions,
-            nodes: nodes(self.nodes.state().iter().map(|node| &**node)),
+            nodes: nodes(all),
         }
     }
 }
@@ -203,7 +196,13 @@ async fn is_openshift(client: &Client) -> bool {
 }
 
 /// Runs until it is told to end.
-pub async fn run(client: Client, settings: Settings, metrics: Metrics, mut stop: watch::Receiver<bool>) {
+pub async fn run(
+    client: Client,
+    settings: Settings,
+    mut nodes: Nodes,
+    metrics: Metrics,
+    mut stop: watch::Receiver<bool>,
+) {
     let Settings { namespace, options, pace } = settings;
     let changed = Arc::new(Notify::new());
     let mut watches = JoinSet::new();
@@ -221,6 +220,7 @@ pub async fn run(client: Client, settings: Settings, metrics: Metrics, mut stop:
     let work = async {
         let watched = Watched::start(&client, &namespace, &mut watches, &changed).await;
         watched.wait().await;
+        nodes.wait_until_ready().await;
         let mut seen: Option<Input> = None;
         let (mut due, mut earliest) = (Instant::now(), Instant::now());
         loop {
@@ -230,15 +230,20 @@ pub async fn run(client: Client, settings: Settings, metrics: Metrics, mut stop:
             let next = match (wanted, config.as_ref()) {
                 (Some(config), _) => {
                     let connections = watched.connections();
-                    let input = watched.input(config, &connections);
-                    let at = if seen.as_ref() == Some(&input) { due } else { earliest };
+                    let input = watched.input(config, &connections, &nodes.now());
+                    let same = seen.as_ref() == Some(&input);
+                    let at = if same { due } else { earliest };
                     if Instant::now() < at {
                         at
                     } else {
+                        if !same {
+                            // Somebody is at work: pauses begin anew, so that the next repair is seen soon.
+                            checker.bad = 0;
+                        }
                         let pause = checker.look(config, &connections).await;
                         seen = Some(input);
                         earliest = Instant::now() + pace.least;
-                        due = Instant::now() + pause;
+                        due = Instant::now() + pause / pace.haste.max(1);
                         due
                     }
                 }
@@ -250,6 +255,7 @@ pub async fn run(client: Client, settings: Settings, metrics: Metrics, mut stop:
             };
             tokio::select! {
                 () = changed.notified() => tokio::time::sleep(pace.gather).await,
+                () = nodes.changed() => tokio::time::sleep(pace.gather).await,
                 () = sleep_until(next) => {}
             }
         }

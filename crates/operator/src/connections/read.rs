@@ -5,9 +5,9 @@ use kube::{Api, Client};
 use slipway_api::slipway::VSphereConnectionSpec;
 use slipway_assets::drivers::Connection;
 use slipway_config::secret::Secret;
+use slipway_lifecycle::access::{AccessError, call};
 
 use super::problem::Problem;
-use crate::csr::approve::{AccessError, call};
 
 /// A connection as it was read. Without a login it can still be found out whether the vCenter answers.
 #[derive(Debug)]

@@ -2,93 +2,28 @@
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
-use std::path::Path;
-use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::DaemonSet;
 use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 use k8s_openapi::api::core::v1::Node;
 use kube::api::{ApiResource, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams};
-use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::core::{DeserializeGuard, PartialObjectMeta};
-use kube::{Api, Client, Config, ResourceExt};
+use kube::{Api, Client, ResourceExt};
 use serde_json::{Value, json};
 use slipway_assets::kubernetes::CONTROL_PLANE;
+use slipway_lifecycle::access::{AccessError, call, or_absent};
 
 use super::cluster::{Bootstrapper, Cluster, Machine};
 use super::judge::{Verdict, judge};
 use super::request::Csr;
 use super::roster::Roster;
 
-/// For each call.
-const PATIENCE: Duration = Duration::from_secs(30);
 /// The reason of the condition in an approved request.
 const REASON: &str = "SlipwayApproved";
 
 pub(super) type GuardedMachine = DeserializeGuard<slipway_api::openshift::Machine>;
 pub(super) type NodeName = PartialObjectMeta<Node>;
-
-/// What can go wrong with a cluster.
-#[derive(Debug, thiserror::Error)]
-pub enum AccessError {
-    #[error("{doing}")]
-    Api { doing: String, source: Box<kube::Error> },
-    #[error("{doing} took longer than {} seconds", PATIENCE.as_secs())]
-    TooSlow { doing: String },
-    #[error("reading the kubeconfig")]
-    Kubeconfig(#[source] Box<kube::config::KubeconfigError>),
-    #[error(
-        "there is neither a kubeconfig nor a pod's own access ({0}); name a file with `--kubeconfig`, or set KUBECONFIG"
-    )]
-    NoAccess(String),
-}
-
-/// Connects as kubectl does: a file, or those of KUBECONFIG, or `~/.kube/config`; inside of a pod its own access.
-pub async fn connect(kubeconfig: Option<&Path>, context: Option<&str>) -> Result<Client, AccessError> {
-    let options =
-        KubeConfigOptions { context: context.map(ToOwned::to_owned), ..KubeConfigOptions::default() };
-    let broken = |error| AccessError::Kubeconfig(Box::new(error));
-    let mut config = match (kubeconfig, context) {
-        (Some(file), _) => {
-            let file = Kubeconfig::read_from(file).map_err(broken)?;
-            Config::from_custom_kubeconfig(file, &options).await.map_err(broken)?
-        }
-        (None, Some(_)) => Config::from_kubeconfig(&options).await.map_err(broken)?,
-        (None, None) => Config::infer().await.map_err(|error| {
-            // Who runs a command is hardly in a pod: what is wrong with the file is what they can do something about.
-            let about_file = std::error::Error::source(&error).map(ToString::to_string);
-            AccessError::NoAccess(about_file.unwrap_or_else(|| error.to_string()))
-        })?,
-    };
-    config.connect_timeout = Some(PATIENCE);
-    let failed = |source| AccessError::Api { doing: "connecting".to_owned(), source: Box::new(source) };
-    Client::try_from(config).map_err(failed)
-}
-
-/// A call with a deadline.
-pub(crate) async fn call<T>(
-    doing: &str,
-    call: impl Future<Output = kube::Result<T>>,
-) -> Result<T, AccessError> {
-    match tokio::time::timeout(PATIENCE, call).await {
-        Ok(Ok(done)) => Ok(done),
-        Ok(Err(source)) => Err(AccessError::Api { doing: doing.to_owned(), source: Box::new(source) }),
-        Err(_) => Err(AccessError::TooSlow { doing: doing.to_owned() }),
-    }
-}
-
-/// A kind that the cluster does not have is one of which there is nothing.
-pub(crate) fn or_absent<T: Default>(result: Result<T, AccessError>) -> Result<T, AccessError> {
-    match result {
-        Err(AccessError::Api { source, .. }) if is_absent(&source) => Ok(T::default()),
-        other => other,
-    }
-}
-
-pub(crate) fn is_absent(error: &kube::Error) -> bool {
-    matches!(error, kube::Error::Api(status) if status.code == 404)
-}
 
 /// Who asks for the first certificates of machines here: whom the cluster's own approver knows, where it is Slipway's.
 pub async fn bootstrapper_of(client: &Client) -> Result<Bootstrapper, AccessError> {

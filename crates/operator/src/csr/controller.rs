@@ -12,7 +12,7 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use jiff::Timestamp;
 use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
-use kube::runtime::events::{Event, EventType, Recorder};
+use kube::runtime::events::Recorder;
 use kube::runtime::reflector::{Lookup, Store, reflector, store};
 use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Api, Client, Resource, ResourceExt};
@@ -28,6 +28,7 @@ use super::metrics::Metrics;
 use super::refusal::Refusal;
 use super::request::Csr;
 use super::roster::Roster;
+use crate::tell::tell;
 
 /// Changes within this time are judged together.
 const GATHER: Duration = Duration::from_millis(200);
@@ -35,8 +36,6 @@ const GATHER: Duration = Duration::from_millis(200);
 const AGAIN: Duration = Duration::from_secs(15);
 /// How long to wait for machines; a cluster may have none.
 const START: Duration = Duration::from_secs(30);
-/// How long an event may take.
-const TELL: Duration = Duration::from_secs(10);
 /// How many refusals are told one by one while there is a flood.
 const TOLD_IN_FLOOD: usize = 100;
 
@@ -209,19 +208,6 @@ impl Approver {
             return;
         }
         tracing::warn!(request = csr.name, signer = %csr.signer, requestor = csr.username, reason, note, "refused");
-        let event = Event {
-            type_: EventType::Warning,
-            reason: reason.to_owned(),
-            // The API server takes at most 1024 bytes.
-            note: Some(note.chars().take(250).collect()),
-            action: "Approve".to_owned(),
-            secondary: None,
-        };
-        let reference = object.object_ref(&());
-        match timeout(TELL, self.recorder.publish(&event, &reference)).await {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::warn!(request = csr.name, %error, "an event could not be told"),
-            Err(_) => tracing::warn!(request = csr.name, "telling an event took too long"),
-        }
+        tell(&self.recorder, object, false, reason, &note, "Approve").await;
     }
 }

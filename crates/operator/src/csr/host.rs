@@ -6,8 +6,9 @@ use std::net::IpAddr;
 
 use jiff::Timestamp;
 use kube::Client;
+use slipway_lifecycle::access::AccessError;
 
-use super::approve::{AccessError, Judged, see};
+use super::approve::{Judged, see};
 use super::cluster::{Bootstrapper, Cluster, Machine};
 use super::judge::judge;
 use super::request::Csr;

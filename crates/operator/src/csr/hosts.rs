@@ -11,10 +11,10 @@ use kube::runtime::watcher::{self, watcher};
 use kube::{Api, Client};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use slipway_lifecycle::access::{AccessError, call};
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 
-use super::approve::{AccessError, call};
 use super::controller::keep;
 use super::host::Host;
 use super::roster::Roster;

@@ -9,11 +9,11 @@ use slipway_api::slipway::vdo_status::Failure;
 use slipway_assets::drivers::object::DRIVER_LABEL;
 use slipway_assets::drivers::{Object, cloud, storage};
 use slipway_config::matrix::Driver;
+use slipway_lifecycle::access::{AccessError, call, or_absent};
 use slipway_lifecycle::text::chain;
 
 use super::MANAGER;
 use super::choose::failure;
-use crate::csr::approve::{AccessError, call, or_absent};
 
 /// Kinds of objects that drivers consist of: group and version, kind, plural, and whether they are in a namespace.
 /// In reverse it is the order in which they are deleted.

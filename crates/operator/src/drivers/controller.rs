@@ -9,20 +9,20 @@ use k8s_openapi::api::apps::v1::{DaemonSet, Deployment};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use kube::api::{Patch, PatchParams};
 use kube::core::{DeserializeGuard, PartialObjectMeta};
-use kube::runtime::WatchStreamExt;
 use kube::runtime::events::Recorder;
-use kube::runtime::reflector::{ObjectRef, Store};
+use kube::runtime::reflector::ObjectRef;
 use kube::runtime::watcher::{self, watcher};
 use kube::{Api, Client, Resource};
 use semver::Version;
 use serde_json::json;
 use slipway_api::slipway::condition::DEGRADED;
+use slipway_api::slipway::vdo_config::Images;
 use slipway_api::slipway::vdo_status::{DriverStatus, Failure};
 use slipway_api::slipway::{VDO_CONFIG_NAME, VDOConfig, VDOConfigStatus, VSphereConnection};
 use slipway_assets::drivers::object::DRIVER_LABEL;
-use slipway_assets::drivers::signature::PublicKey;
 use slipway_assets::drivers::{Connection, DriverError, NodeMark, cloud, storage};
 use slipway_config::matrix::Driver;
+use slipway_lifecycle::access::{AccessError, call};
 use slipway_lifecycle::text::chain;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
@@ -30,19 +30,19 @@ use tokio::time::{Instant, timeout};
 
 use super::apply::{Ledger, label};
 use super::build::{Site, build, mark_redeployed, upto};
+use super::census::Census;
 use super::checked::{Checked, checked};
 use super::choose::{Known, Wish, failure, setup, wish};
 use super::fetch::{Facts, FetchError, fetch};
 use super::health::{Workload, places};
 use super::marks::{Search, unmarked};
-use super::matrix::{Library, Place};
-use super::nodes::{Census, NodeBrief, PAGE};
+use super::matrix::{Library, Source};
 use super::upgrade::{self, Next, Plan};
 use super::{ADOPT, MANAGER, status};
 use crate::conditions::{find, news};
-use crate::csr::approve::{AccessError, call};
 use crate::csr::controller::keep;
 use crate::metrics::Metrics;
+use crate::nodes::Nodes;
 use crate::tell::tell;
 
 /// Changes within this time are looked at together.
@@ -78,8 +78,9 @@ impl Default for Pace {
 pub struct Settings {
     /// Where connections and their Secrets are.
     pub namespace: String,
-    pub matrix: Place,
-    pub keys: Vec<PublicKey>,
+    pub matrix: Source,
+    /// Where images come from, unless the VDOConfig says so.
+    pub images: Images,
     pub pace: Pace,
     /// Whether somebody makes health checks, whose results are waited for.
     pub checked: bool,
@@ -89,21 +90,18 @@ pub struct Settings {
 pub async fn run(
     client: Client,
     settings: Settings,
+    mut nodes: Nodes,
     metrics: Metrics,
     mut stop: watch::Receiver<bool>,
 ) -> Result<(), String> {
-    let Settings { namespace, matrix, keys, pace, checked } = settings;
+    let Settings { namespace, matrix, images, pace, checked } = settings;
     let changed = Arc::new(Notify::new());
-    let moved = Arc::new(Notify::new());
     let mut watches = JoinSet::new();
     let config = watcher::Config::default();
     let vdo: Api<DeserializeGuard<VDOConfig>> = Api::all(client.clone());
     let vdo = keep(&mut watches, &changed, watcher(vdo, config.clone()));
     let connections: Api<DeserializeGuard<VSphereConnection>> = Api::namespaced(client.clone(), &namespace);
     let connections = keep(&mut watches, &changed, watcher(connections, config.clone()));
-    let nodes: Api<NodeBrief> = Api::all(client.clone());
-    let pages = config.clone().page_size(PAGE);
-    let nodes = keep(&mut watches, &moved, watcher(nodes, pages).modify(NodeBrief::slim));
     let labelled = config.clone().labels(DRIVER_LABEL);
     for (place, config) in
         [(&*namespace, config), (cloud::NAMESPACE, labelled.clone()), (storage::NAMESPACE, labelled.clone())]
@@ -120,10 +118,11 @@ pub async fn run(
         keep(&mut watches, &changed, watcher(deployments, labelled.clone()));
     }
     let recorder = Recorder::new(client.clone(), "slipway-operator".into());
-    let library = Library::new(matrix, keys)?;
+    let library = Library::new(matrix, changed.clone())?;
     let mut keeper = Keeper {
         client,
         namespace,
+        images,
         pace,
         checked,
         metrics,
@@ -140,7 +139,7 @@ pub async fn run(
         loop {
             let config = vdo.get(&ObjectRef::new(VDO_CONFIG_NAME)).and_then(|config| config.0.clone().ok());
             let cloud = config.as_ref().is_some_and(|config| config.spec.cloud_provider.is_some());
-            let census = count(&nodes, cloud);
+            let census = Census::of(&nodes.now(), cloud);
             let mut rest = keeper.pace.rest;
             if let Some(config) = config {
                 let connections = connections.state();
@@ -154,7 +153,7 @@ pub async fn run(
                     }
                 }
             }
-            let _ = timeout(rest, wait(&changed, &moved, || count(&nodes, cloud) != census)).await;
+            let _ = timeout(rest, wait(&changed, &mut nodes, cloud, &census)).await;
         }
     };
     tokio::select! {
@@ -164,18 +163,14 @@ pub async fn run(
     Ok(())
 }
 
-fn count(nodes: &Store<NodeBrief>, cloud: bool) -> Census {
-    Census::of(nodes.state().iter().map(|node| &**node), cloud)
-}
-
 /// Waits for something to do. Nodes change all the time; most of it is of no interest.
-async fn wait(changed: &Notify, moved: &Notify, counts: impl Fn() -> bool) {
+async fn wait(changed: &Notify, nodes: &mut Nodes, cloud: bool, census: &Census) {
     loop {
         tokio::select! {
             () = changed.notified() => break,
-            () = moved.notified() => {
+            () = nodes.changed() => {
                 tokio::time::sleep(GATHER).await;
-                if counts() {
+                if Census::of(&nodes.now(), cloud) != *census {
                     break;
                 }
             }
@@ -187,6 +182,7 @@ async fn wait(changed: &Notify, moved: &Notify, counts: impl Fn() -> bool) {
 struct Keeper {
     client: Client,
     namespace: String,
+    images: Images,
     pace: Pace,
     checked: bool,
     metrics: Metrics,
@@ -200,11 +196,12 @@ struct Keeper {
 impl Keeper {
     async fn pass(
         &mut self,
-        config: VDOConfig,
+        mut config: VDOConfig,
         connections: Vec<VSphereConnection>,
         census: &Census,
-        nodes: &Store<NodeBrief>,
+        nodes: &Nodes,
     ) -> Result<(), Trouble> {
+        fill(config.spec.images.get_or_insert_default(), &self.images);
         if self.whole.elapsed() > WHOLE {
             self.ledger.clear();
             self.whole = Instant::now();
@@ -222,11 +219,10 @@ impl Keeper {
         failures.extend(wrong);
         let (storage, wrong) = self.driver(Driver::StorageProvider, &config, &facts, census, now).await;
         failures.extend(wrong);
-        if config.spec.storage_provider.is_some() && mark(&config, &facts) == NodeMark::Slipway {
+        if config.spec.storage_provider.is_some() && mark(&config, &facts, census) == NodeMark::Slipway {
             let connections: Vec<Connection> =
                 facts.connections.iter().filter_map(|known| known.read.as_ref().ok().cloned()).collect();
-            let state = nodes.state();
-            let unmarked = unmarked(state.iter().map(|node| &**node));
+            let unmarked = unmarked(&nodes.now());
             if let Err(error) = self.search.mark(&self.client, unmarked, &connections).await {
                 tracing::warn!(error = chain(&error), "nodes were not labelled");
             }
@@ -424,7 +420,7 @@ impl Keeper {
             cluster_id: &facts.cluster_id,
             pull_secrets: &pull_secrets,
             workloads,
-            node_mark: mark(config, facts),
+            node_mark: mark(config, facts, census),
         };
         let mut objects = match build(&site, row, &wish.connections) {
             Ok(objects) => objects,
@@ -537,13 +533,21 @@ impl Keeper {
     }
 }
 
-/// Somebody has to set the label: a cloud provider, of ours or of the release, or else the operator.
-fn mark(config: &VDOConfig, facts: &Facts) -> NodeMark {
-    if config.spec.cloud_provider.is_some() || facts.owners.contains_key(&Driver::CloudProvider) {
-        NodeMark::InstanceType
-    } else {
-        NodeMark::Slipway
+/// What the VDOConfig does not say about images, the operator was told.
+fn fill(images: &mut Images, told: &Images) {
+    if images.registry.is_none() {
+        images.registry.clone_from(&told.registry);
     }
+    if images.pull_secrets.is_empty() {
+        images.pull_secrets.clone_from(&told.pull_secrets);
+    }
+}
+
+/// Somebody has to set the label: a cloud provider, of ours or of the release, or else the operator. Where the operator has
+/// done so it goes on: a cloud provider looks at new nodes only, and pods must not leave the others.
+fn mark(config: &VDOConfig, facts: &Facts, census: &Census) -> NodeMark {
+    let cloud = config.spec.cloud_provider.is_some() || facts.owners.contains_key(&Driver::CloudProvider);
+    if cloud && !census.marked_only { NodeMark::InstanceType } else { NodeMark::Slipway }
 }
 
 /// The connections that a driver uses.

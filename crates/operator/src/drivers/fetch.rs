@@ -12,6 +12,7 @@ use kube::{Api, Client};
 use slipway_api::slipway::{VDOConfig, VSphereConnection};
 use slipway_assets::drivers::{cloud, storage};
 use slipway_config::matrix::{Driver, Release};
+use slipway_lifecycle::access::{AccessError, call, or_absent};
 use thiserror::Error;
 
 use super::apply::{Live, live};
@@ -19,7 +20,6 @@ use super::choose::Known;
 use super::health::Workload;
 use super::keys::{KeyError, Keys, keys};
 use crate::connections::read::{Read, read};
-use crate::csr::approve::{AccessError, call, or_absent};
 
 /// The cluster could not be asked.
 #[derive(Debug, Error)]

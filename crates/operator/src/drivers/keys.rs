@@ -14,10 +14,10 @@ use rcgen::{
 use serde_json::json;
 use slipway_assets::drivers::{WebhookCertificate, storage};
 use slipway_config::secret::Secret;
+use slipway_lifecycle::access::{AccessError, call};
 use thiserror::Error;
 
 use super::MANAGER;
-use crate::csr::approve::{AccessError, call};
 
 /// The Secret in the operator's namespace.
 const NAME: &str = "slipway-operator-keys";

@@ -7,13 +7,13 @@ use kube::api::{Patch, PatchParams};
 use kube::{Api, Client};
 use serde_json::json;
 use slipway_assets::drivers::{Connection, NodeMark};
+use slipway_lifecycle::access::{AccessError, call};
 use slipway_lifecycle::text::chain;
 use slipway_providers::vsphere::properties::Wanted;
 use slipway_providers::vsphere::{self, Endpoint, Error, Login};
 use tokio::time::{Instant, timeout};
 
-use super::nodes::NodeBrief;
-use crate::csr::approve::{AccessError, call};
+use crate::nodes::{All, Label, Node};
 
 /// How long a vCenter may take.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -30,20 +30,13 @@ pub struct Unmarked {
 }
 
 /// Nodes without our label, except those that are surely of another kind.
-pub fn unmarked<'n>(nodes: impl IntoIterator<Item = &'n NodeBrief>) -> Vec<Unmarked> {
-    let marked = |node: &NodeBrief| {
-        node.metadata.labels.as_ref().is_some_and(|labels| labels.contains_key(NodeMark::Slipway.label()))
+pub fn unmarked(nodes: &All) -> Vec<Unmarked> {
+    let of = |(name, node): (&String, &Node)| {
+        let certain = node.is_of_vsphere();
+        let wanted = !node.has(Label::Mark(NodeMark::Slipway)) && (certain || node.provider_id.is_empty());
+        wanted.then(|| Unmarked { name: name.clone(), uuid: node.uuid.to_lowercase(), certain })
     };
-    let of = |node: &NodeBrief| {
-        let id = node.spec.provider_id.as_deref().unwrap_or_default();
-        let certain = id.starts_with("vsphere://");
-        (certain || id.is_empty()).then(|| Unmarked {
-            name: node.metadata.name.clone().unwrap_or_default(),
-            uuid: node.status.node_info.system_uuid.to_lowercase(),
-            certain,
-        })
-    };
-    nodes.into_iter().filter(|node| !marked(node)).filter_map(of).collect()
+    nodes.iter().filter_map(of).collect()
 }
 
 /// Machines report the first three parts of their id in either order of bytes.

@@ -1,8 +1,10 @@
 //! Where the compatibility matrix comes from. One that is not signed, or not understood, is refused, and the one before
 //! it stays.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use aws_lc_rs::digest::{SHA256, digest};
@@ -13,17 +15,19 @@ use slipway_assets::drivers::signature::{PublicKey, verify};
 use slipway_config::findings::Severity;
 use slipway_config::matrix::{EMBEDDED, LIMITS, Matrix, read};
 use slipway_lifecycle::text::chain;
+use tokio::sync::Notify;
+use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use crate::csr::approve::call;
+use slipway_lifecycle::access::call;
 
-/// How long a download may take.
+/// How long each of two downloads may take, and one connection of them.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// A server is not asked more often than this.
-const ASK: Duration = Duration::from_mins(5);
+const CONNECT: Duration = Duration::from_secs(10);
 /// The keys of a ConfigMap.
 const KEY: &str = "matrix.yaml";
 const SIGNATURE_KEY: &str = "matrix.yaml.sig";
+const AUTHORITIES_KEY: &str = "ca.crt";
 
 /// Where a matrix is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,20 +66,51 @@ impl std::fmt::Display for Place {
     }
 }
 
+/// Where a matrix is, and whom it is taken from.
+#[derive(Debug, Clone)]
+pub struct Source {
+    pub place: Place,
+    /// Who may have signed it.
+    pub keys: Vec<PublicKey>,
+    /// A ConfigMap with the authorities that a server is trusted by, instead of those of the system.
+    pub authorities: Option<String>,
+    /// A proxy on the way to a server; without it that of the environment.
+    pub proxy: Option<String>,
+    /// A server is not asked more often than this.
+    pub ask: Duration,
+}
+
+impl Default for Source {
+    fn default() -> Self {
+        Source {
+            place: Place::Embedded,
+            keys: Vec::new(),
+            authorities: None,
+            proxy: None,
+            ask: Duration::from_mins(5),
+        }
+    }
+}
+
 /// A text and its signature.
+#[derive(Debug)]
 struct Found {
     text: String,
     signature: Option<String>,
 }
 
+/// What came from a server: nothing, if it has not changed.
+type Downloaded = Result<Option<(Found, Option<String>)>, String>;
+
 /// The matrix that is in use.
 #[derive(Debug)]
 pub struct Library {
-    place: Place,
-    keys: Vec<PublicKey>,
-    http: Option<reqwest::Client>,
+    source: Source,
     etag: Option<String>,
     asked: Option<Instant>,
+    download: Option<JoinHandle<Downloaded>>,
+    /// Told when a download has ended.
+    news: Arc<Notify>,
     current: Matrix,
     status: MatrixStatus,
     /// The matrix in use is the one that was asked for.
@@ -84,7 +119,7 @@ pub struct Library {
 
 impl Library {
     /// Starts with the one that is built in.
-    pub fn new(place: Place, keys: Vec<PublicKey>) -> Result<Self, String> {
+    pub fn new(source: Source, news: Arc<Notify>) -> Result<Self, String> {
         let reading = read(EMBEDDED);
         let current = reading.matrix.ok_or("the built-in matrix cannot be read")?;
         let status = MatrixStatus {
@@ -93,8 +128,8 @@ impl Library {
             digest: hash(EMBEDDED),
             refused: None,
         };
-        let settled = place == Place::Embedded;
-        Ok(Library { place, keys, http: None, etag: None, asked: None, current, status, settled })
+        let settled = source.place == Place::Embedded;
+        Ok(Library { source, etag: None, asked: None, download: None, news, current, status, settled })
     }
 
     pub fn matrix(&self) -> &Matrix {
@@ -110,35 +145,59 @@ impl Library {
         self.settled
     }
 
-    /// Looks again.
+    /// Looks again. A server is waited for by somebody else, who tells when it has answered.
     pub async fn refresh(&mut self, client: &Client, namespace: &str) {
-        let found = match self.place.clone() {
+        let found = match self.source.place.clone() {
             Place::Embedded => return,
             Place::File(path) => file(&path).await,
             Place::ConfigMap(name) => config_map(client, namespace, &name).await,
-            Place::Url(_) if self.asked.is_some_and(|asked| asked.elapsed() < ASK) => return,
-            Place::Url(url) => match self.download(&url).await {
-                Ok(None) => return,
-                Ok(Some(found)) => Ok(found),
-                Err(error) => Err(error),
+            Place::Url(url) => match self.downloaded(client, namespace, &url).await {
+                None | Some(Ok(None)) => return,
+                Some(Ok(Some((found, etag)))) => {
+                    self.etag = etag;
+                    Ok(found)
+                }
+                Some(Err(error)) => Err(error),
             },
         };
         let accepted = found.and_then(|found| self.accept(&found));
-        let refused = accepted.err();
+        let (refused, place) = (accepted.err(), &self.source.place);
         if refused != self.status.refused {
             match &refused {
-                Some(reason) => tracing::warn!(matrix = %self.place, reason, "a matrix was refused"),
+                Some(reason) => tracing::warn!(matrix = %place, reason, "a matrix was refused"),
                 None => {
-                    tracing::info!(matrix = %self.place, digest = self.status.digest, "a matrix is in use");
+                    tracing::info!(matrix = %place, digest = self.status.digest, "a matrix is in use");
                 }
             }
         }
         self.status.refused = refused;
     }
 
+    /// What a download has come to, if one has ended. Starts one when it is time.
+    async fn downloaded(&mut self, client: &Client, namespace: &str, url: &str) -> Option<Downloaded> {
+        if let Some(download) = self.download.take_if(|download| download.is_finished()) {
+            let ended = download.await;
+            return Some(ended.unwrap_or_else(|_| Err("the download was cut off".to_owned())));
+        }
+        if self.download.is_none() && self.asked.is_none_or(|asked| asked.elapsed() >= self.source.ask) {
+            self.asked = Some(Instant::now());
+            // Only of a matrix that was taken it is enough to know that it has not changed.
+            let etag = self.etag.clone().filter(|_| self.status.refused.is_none() && self.settled);
+            let (client, namespace) = (client.clone(), namespace.to_owned());
+            let (source, url, news) = (self.source.clone(), url.to_owned(), self.news.clone());
+            self.download = Some(tokio::spawn(async move {
+                let downloaded = download(&client, &namespace, &source, &url, etag.as_deref()).await;
+                news.notify_one();
+                downloaded
+            }));
+        }
+        None
+    }
+
     fn accept(&mut self, found: &Found) -> Result<(), String> {
         let digest = hash(&found.text);
-        verify(&found.text, found.signature.as_deref(), &self.keys).map_err(|error| error.to_string())?;
+        verify(&found.text, found.signature.as_deref(), &self.source.keys)
+            .map_err(|error| error.to_string())?;
         if self.settled && digest == self.status.digest {
             return Ok(());
         }
@@ -148,38 +207,63 @@ impl Library {
             let words: Vec<String> = errors.take(3).map(|finding| finding.message.clone()).collect();
             return Err(format!("it is not a compatibility matrix: {}", words.join("; ")));
         };
-        self.status.source = self.place.to_string();
+        self.status.source = self.source.place.to_string();
         self.status.published = matrix.published.to_string();
         self.status.digest = digest;
         self.current = matrix;
         self.settled = true;
         Ok(())
     }
+}
 
-    /// Nothing if it has not changed.
-    async fn download(&mut self, url: &str) -> Result<Option<Found>, String> {
-        let http = if let Some(http) = &self.http {
-            http.clone()
-        } else {
-            let built = reqwest::Client::builder().timeout(PATIENCE).https_only(true).build();
-            self.http.insert(built.map_err(|error| chain(&error))?).clone()
-        };
-        self.asked = Some(Instant::now());
-        let mut request = http.get(url);
-        if let Some(etag) = self.etag.as_ref().filter(|_| self.status.refused.is_none()) {
-            request = request.header("if-none-match", etag);
+impl Drop for Library {
+    fn drop(&mut self) {
+        if let Some(download) = &self.download {
+            download.abort();
         }
-        let answer = request.send().await.map_err(|error| chain(&error))?;
-        if answer.status() == reqwest::StatusCode::NOT_MODIFIED {
-            return Ok(None);
-        }
-        let etag = answer.headers().get("etag").and_then(|etag| etag.to_str().ok()).map(str::to_owned);
-        let text = body(answer).await?;
-        let signature = http.get(format!("{url}.sig")).send().await.map_err(|error| chain(&error))?;
-        let signature = if signature.status().is_success() { Some(body(signature).await?) } else { None };
-        self.etag = etag;
-        Ok(Some(Found { text, signature }))
     }
+}
+
+/// Both files of a server, with connections of their own: it is minutes until the next.
+async fn download(
+    client: &Client,
+    namespace: &str,
+    source: &Source,
+    url: &str,
+    etag: Option<&str>,
+) -> Downloaded {
+    let http = connector(client, namespace, source).await?;
+    let mut request = http.get(url);
+    if let Some(etag) = etag {
+        request = request.header("if-none-match", etag);
+    }
+    let answer = request.send().await.map_err(|error| chain(&error))?;
+    if etag.is_some() && answer.status() == reqwest::StatusCode::NOT_MODIFIED {
+        return Ok(None);
+    }
+    let etag = answer.headers().get("etag").and_then(|etag| etag.to_str().ok()).map(str::to_owned);
+    let text = body(answer).await?;
+    let signature = http.get(format!("{url}.sig")).send().await.map_err(|error| chain(&error))?;
+    let signature = if signature.status().is_success() { Some(body(signature).await?) } else { None };
+    Ok(Some((Found { text, signature }, etag)))
+}
+
+async fn connector(client: &Client, namespace: &str, source: &Source) -> Result<reqwest::Client, String> {
+    let mut builder = reqwest::Client::builder().timeout(PATIENCE).connect_timeout(CONNECT).https_only(true);
+    if let Some(name) = &source.authorities {
+        let pem = key_of(client, namespace, name, AUTHORITIES_KEY).await?.0;
+        let bad = || format!("the key `{AUTHORITIES_KEY}` of the ConfigMap `{name}` holds no certificate");
+        let authorities = reqwest::Certificate::from_pem_bundle(pem.as_bytes()).map_err(|_| bad())?;
+        if authorities.is_empty() {
+            return Err(bad());
+        }
+        builder = builder.tls_certs_only(authorities);
+    }
+    if let Some(proxy) = &source.proxy {
+        let proxy = reqwest::Proxy::https(proxy).map_err(|_| "the proxy is not a URL".to_owned())?;
+        builder = builder.proxy(proxy);
+    }
+    builder.build().map_err(|error| chain(&error))
 }
 
 /// A text of limited size.
@@ -210,13 +294,24 @@ async fn file(path: &std::path::Path) -> Result<Found, String> {
 }
 
 async fn config_map(client: &Client, namespace: &str, name: &str) -> Result<Found, String> {
+    let (text, mut data) = key_of(client, namespace, name, KEY).await?;
+    Ok(Found { text, signature: data.remove(SIGNATURE_KEY) })
+}
+
+/// A key of a ConfigMap, and its others.
+async fn key_of(
+    client: &Client,
+    namespace: &str,
+    name: &str,
+    key: &str,
+) -> Result<(String, BTreeMap<String, String>), String> {
     let maps: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
     let found = call(&format!("reading the ConfigMap `{name}`"), maps.get_opt(name)).await;
     let map =
         found.map_err(|error| chain(&error))?.ok_or_else(|| format!("there is no ConfigMap `{name}`"))?;
     let mut data = map.data.unwrap_or_default();
-    let text = data.remove(KEY).ok_or_else(|| format!("the ConfigMap `{name}` has no key `{KEY}`"))?;
-    Ok(Found { text, signature: data.remove(SIGNATURE_KEY) })
+    let text = data.remove(key).ok_or_else(|| format!("the ConfigMap `{name}` has no key `{key}`"))?;
+    Ok((text, data))
 }
 
 fn hash(text: &str) -> String {

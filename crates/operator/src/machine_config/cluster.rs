@@ -4,14 +4,18 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Secret;
 use kube::{Api, Client, ResourceExt};
+use secrecy::{ExposeSecret, SecretString};
 use slipway_assets::kubernetes::{
-    MACHINE_CONFIG_KEY, MACHINE_CONFIG_SECRET, MACHINE_CONFIG_TLS_SECRET, NAMESPACE, TOKENS_KEY,
+    JOIN_TOKEN_FILE, MACHINE_CONFIG_KEY, MACHINE_CONFIG_SECRET, MACHINE_CONFIG_TLS_SECRET, NAMESPACE,
+    TOKENS_KEY,
 };
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
+use super::joining::{Joining, Renewal};
 use super::role::Role;
 use super::source::{Offer, Source, SourceError};
 use super::spec::Config;
@@ -28,6 +32,17 @@ pub struct ClusterSource {
     api: Api<Secret>,
     /// One who asks at a time for each role; the others wait for the answer.
     known: Arc<Mutex<BTreeMap<Role, Known>>>,
+    joining: Joining,
+    /// What was handed out last.
+    fresh: Arc<Mutex<BTreeMap<Role, Fresh>>>,
+}
+
+/// An offer with the token it was given.
+#[derive(Debug)]
+struct Fresh {
+    stored: Arc<Offer>,
+    token: SecretString,
+    offer: Arc<Offer>,
 }
 
 #[derive(Debug)]
@@ -39,8 +54,14 @@ struct Known {
 }
 
 impl ClusterSource {
-    pub fn new(client: Client) -> Self {
-        ClusterSource { api: Api::namespaced(client, NAMESPACE), known: Arc::default() }
+    /// `identity` tells servers of the same cluster apart.
+    pub fn new(client: Client, identity: &str) -> Self {
+        ClusterSource {
+            api: Api::namespaced(client.clone(), NAMESPACE),
+            known: Arc::default(),
+            joining: Joining::new(client, identity, Renewal::Drawn),
+            fresh: Arc::default(),
+        }
     }
 
     /// Certificate and key of the server, in PEM.
@@ -109,6 +130,25 @@ impl Source for ClusterSource {
         if offer.is_some() {
             all.insert(role.clone(), known);
         }
+        Ok(offer)
+    }
+
+    /// With a token that is good for as long as it takes to join, if machines of the role join with one.
+    async fn hand_out(&self, role: &Role, stored: Arc<Offer>) -> Result<Arc<Offer>, SourceError> {
+        let Some(first) = stored.config().text(JOIN_TOKEN_FILE) else { return Ok(stored) };
+        let first = SecretString::from(first.trim());
+        let failed = |source| SourceError::Joining { role: role.clone(), source };
+        let token = self.joining.token(&first, Timestamp::now()).await.map_err(failed)?;
+        let mut fresh = self.fresh.lock().await;
+        let known = fresh.get(role).filter(|known| {
+            Arc::ptr_eq(&known.stored, &stored) && known.token.expose_secret() == token.expose_secret()
+        });
+        if let Some(known) = known {
+            return Ok(Arc::clone(&known.offer));
+        }
+        let text = format!("{}\n", token.expose_secret());
+        let offer = Arc::new(stored.with_text(JOIN_TOKEN_FILE, &text));
+        fresh.insert(role.clone(), Fresh { stored, token, offer: Arc::clone(&offer) });
         Ok(offer)
     }
 

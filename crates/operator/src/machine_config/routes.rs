@@ -15,7 +15,7 @@ use super::accept::{MEDIA_TYPE, Wanted, wanted};
 use super::answer::{Answer, Refusal};
 use super::metrics::Metrics;
 use super::role::Role;
-use super::source::Source;
+use super::source::{Source, SourceError};
 use super::token::Admission;
 use crate::net::Peer;
 
@@ -88,14 +88,15 @@ impl<S: Source> App<S> {
         let Ok(role) = role.parse::<Role>() else {
             return (None, Answer::Refusal(Refusal::UnknownRole));
         };
+        let unavailable = |role: Role, error: &SourceError| {
+            let reason = chain(error);
+            tracing::error!(%role, reason, "a configuration cannot be used");
+            (Some(role), Answer::Refusal(Refusal::Unavailable))
+        };
         let offer = match self.source.offer(&role).await {
             Ok(Some(offer)) => offer,
             Ok(None) => return (None, Answer::Refusal(Refusal::UnknownRole)),
-            Err(error) => {
-                let reason = chain(&error);
-                tracing::error!(%role, reason, "a configuration cannot be used");
-                return (Some(role), Answer::Refusal(Refusal::Unavailable));
-            }
+            Err(error) => return unavailable(role, &error),
         };
         // Who asks comes first: nobody else learns anything about the configuration.
         if self.demand == Demand::Token {
@@ -110,6 +111,10 @@ impl<S: Source> App<S> {
                 return (Some(role), Answer::Refusal(refusal));
             }
         }
+        let offer = match self.source.hand_out(&role, offer).await {
+            Ok(offer) => offer,
+            Err(error) => return unavailable(role, &error),
+        };
         let render = || {
             let version = match wanted(accept(headers)?.as_deref())? {
                 Wanted::Version(version) => version,

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::body::Bytes;
 
+use super::joining::JoinError;
 use super::role::Role;
 use super::spec::{Config, SpecError, SpecVersion};
 use super::token::{TokenError, Tokens};
@@ -21,6 +22,16 @@ pub struct Offer {
 impl Offer {
     pub fn new(config: Config, tokens: Tokens) -> Self {
         Offer { config, tokens, rendered: Mutex::default() }
+    }
+
+    /// The same with another content of a file.
+    #[must_use]
+    pub fn with_text(&self, path: &str, text: &str) -> Self {
+        Offer::new(self.config.with_text(path, text), self.tokens.clone())
+    }
+
+    pub fn config(&self) -> &Config {
+        &self.config
     }
 
     pub fn tokens(&self) -> &Tokens {
@@ -50,6 +61,8 @@ pub enum SourceError {
     Config { role: Role, source: SpecError },
     #[error("the tokens of role `{role}`")]
     Tokens { role: Role, source: TokenError },
+    #[error("a token for machines of role `{role}` to join with")]
+    Joining { role: Role, source: JoinError },
     #[error("reading took too long or was given up")]
     GivenUp,
 }
@@ -58,6 +71,15 @@ pub enum SourceError {
 pub trait Source: Send + Sync + 'static {
     /// `None` if there is no such role.
     fn offer(&self, role: &Role) -> impl Future<Output = Result<Option<Arc<Offer>>, SourceError>> + Send;
+
+    /// What a machine gets that was let in: what there is, with whatever has to be fresh.
+    fn hand_out(
+        &self,
+        _role: &Role,
+        offer: Arc<Offer>,
+    ) -> impl Future<Output = Result<Arc<Offer>, SourceError>> + Send {
+        async { Ok(offer) }
+    }
 
     /// Whether anything can be given at all.
     fn is_ready(&self) -> impl Future<Output = bool> + Send;

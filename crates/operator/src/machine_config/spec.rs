@@ -4,7 +4,10 @@ mod values;
 
 use std::fmt;
 
-use serde_json::Value;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+use slipway_assets::ignition::remove_nulls;
 
 use self::values::Walk;
 
@@ -77,6 +80,28 @@ impl Config {
         self.version
     }
 
+    /// The content of a file that is part of the configuration itself, as it is or in base64.
+    pub fn text(&self, path: &str) -> Option<String> {
+        let files = self.value.pointer("/storage/files")?.as_array()?;
+        let contents = &files.iter().find(|file| file["path"] == path)?["contents"];
+        let source = contents["source"].as_str().filter(|_| contents.get("compression").is_none())?;
+        if let Some(encoded) = source.strip_prefix("data:;base64,") {
+            return String::from_utf8(STANDARD.decode(encoded).ok()?).ok();
+        }
+        source.strip_prefix("data:,").map(str::to_owned)
+    }
+
+    /// The same with another content of a file that is there.
+    #[must_use]
+    pub fn with_text(&self, path: &str, text: &str) -> Self {
+        let mut changed = self.clone();
+        let files = changed.value.pointer_mut("/storage/files").and_then(Value::as_array_mut);
+        if let Some(file) = files.into_iter().flatten().find(|file| file["path"] == path) {
+            file["contents"] = json!({"source": format!("data:;base64,{}", STANDARD.encode(text))});
+        }
+        changed
+    }
+
     /// The text in a version. Fails if the configuration has what that version does not know: a machine that
     /// comes up without a part of its configuration is worse than one that does not come up.
     pub fn in_version(&self, to: SpecVersion) -> Result<Vec<u8>, SpecError> {
@@ -134,17 +159,6 @@ fn shape(error: &serde_json::Error) -> String {
     match missing {
         Some(field) => format!("an absent `{field}`"),
         None => "a value of another type".to_owned(),
-    }
-}
-
-fn remove_nulls(value: &mut Value) {
-    match value {
-        Value::Object(members) => {
-            members.retain(|_, member| !member.is_null());
-            members.values_mut().for_each(remove_nulls);
-        }
-        Value::Array(items) => items.iter_mut().for_each(remove_nulls),
-        _ => {}
     }
 }
 

@@ -6,9 +6,17 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use futures_util::StreamExt;
+use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use kube::Api;
+use kube::api::PostParams;
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use prometheus_client::encoding::text::encode;
+use prometheus_client::registry::Registry;
 use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair, SanType};
 use serde_json::{Value, json};
-use slipway_operator::csr::approve::connect;
+use slipway_lifecycle::access::connect;
 use slipway_operator::csr::controller::{Settings, run};
 use slipway_operator::csr::host::Host;
 use slipway_operator::csr::hosts;
@@ -103,13 +111,17 @@ pub(crate) fn events(plane: &ControlPlane, name: &str) -> Vec<String> {
     events.map(|event| event["reason"].as_str().unwrap().to_owned()).collect()
 }
 
-async fn approver(kubeconfig: &Path, stop: watch::Receiver<bool>) -> tokio::task::JoinHandle<()> {
+async fn approver(
+    kubeconfig: &Path,
+    metrics: Metrics,
+    stop: watch::Receiver<bool>,
+) -> tokio::task::JoinHandle<()> {
     let client = connect(Some(kubeconfig), None).await.unwrap();
     let bootstrapper = Bootstrapper::of(OPENSHIFT_BOOTSTRAPPER).unwrap();
     let (sender, roster) = watch::channel(Roster::default());
     tokio::spawn(hosts::follow(client.clone(), "default".to_owned(), sender, stop.clone()));
     let settings = Settings { bootstrapper, vips: vec!["10.0.0.2".parse().unwrap()], roster };
-    tokio::spawn(run(client, settings, Metrics::default(), stop))
+    tokio::spawn(run(client, settings, metrics, stop))
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -138,7 +150,8 @@ async fn good_requests_become_certificates_and_bad_ones_stay() {
     let admin = connect(Some(plane.kubeconfig()), None).await.unwrap();
     hosts::remember(&admin, "default", &metal).await.unwrap();
     let (stop, stopped) = watch::channel(false);
-    let task = approver(plane.kubeconfig(), stopped).await;
+    let mut registry = Registry::default();
+    let task = approver(plane.kubeconfig(), Metrics::register(&mut registry), stopped).await;
     tokio::task::block_in_place(|| {
         let nodes = |name: &'static str| ("system:nodes", name);
         let (worker, master) = ("system:node:harbour-worker-0", "system:node:harbour-master-0");
@@ -164,6 +177,8 @@ async fn good_requests_become_certificates_and_bad_ones_stay() {
         ask(&plane, "foreign", SERVING, master, &node, nodes(master), &["10.0.0.20"]);
         ask(&plane, "wildcard", SERVING, master, &node, nodes(master), &["*.example.com"]);
         ask(&plane, "late", SERVING, master, &node, nodes(master), &["10.0.0.99"]);
+        let masters = ("system:masters", worker);
+        ask(&plane, "masters", CLIENT, OPENSHIFT_BOOTSTRAPPER, &bootstrapper, masters, &[]);
         ask(&plane, "existing", CLIENT, OPENSHIFT_BOOTSTRAPPER, &bootstrapper, nodes(master), &[]);
         ask(&plane, "stranger", CLIENT, "pirate", &["system:authenticated"], nodes(worker), &[]);
         ask(
@@ -183,6 +198,7 @@ async fn good_requests_become_certificates_and_bad_ones_stay() {
             ("foreign", "ForeignAddress"),
             ("wildcard", "Wildcard"),
             ("late", "ForeignAddress"),
+            ("masters", "WrongOrganizations"),
             ("existing", "NodeExists"),
             ("stranger", "AskedByStranger"),
             ("unknown", "NoSuchMachine"),
@@ -202,6 +218,51 @@ async fn good_requests_become_certificates_and_bad_ones_stay() {
             assert_eq!(events(&plane, name), [reason], "{name}");
         }
     });
+    flood(&plane, &registry, &bootstrapper).await;
     stop.send(true).unwrap();
     task.await.unwrap();
+}
+
+/// A thousand at once: they get nothing, neither does anybody else as long as they are there, and all are counted.
+async fn flood(plane: &ControlPlane, registry: &Registry, groups: &[&str]) {
+    let file = Kubeconfig::read_from(plane.kubeconfig()).unwrap();
+    let mut config = kube::Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await.unwrap();
+    config.auth_info.impersonate = Some(OPENSHIFT_BOOTSTRAPPER.to_owned());
+    config.auth_info.impersonate_groups = Some(groups.iter().map(|&group| group.to_owned()).collect());
+    let requests: Api<CertificateSigningRequest> = Api::all(kube::Client::try_from(config).unwrap());
+    let mut pirate: CertificateSigningRequest =
+        serde_json::from_value(tokio::task::block_in_place(|| request(plane, "unknown"))).unwrap();
+    pirate.metadata = ObjectMeta { generate_name: Some("pirate-".to_owned()), ..ObjectMeta::default() };
+    pirate.status = None;
+    let (post, pirate) = (PostParams::default(), &pirate);
+    // A server that is short of time may have made one that it did not tell of.
+    let make = async || match requests.create(&post, pirate).await {
+        Ok(made) => Ok(made),
+        Err(_) => requests.create(&post, pirate).await,
+    };
+    let made = futures_util::stream::iter(0..1000).map(|_| make()).buffer_unordered(32);
+    assert_eq!(made.filter(|made| std::future::ready(made.is_ok())).count().await, 1000);
+    let pirates = || -> Vec<Value> {
+        let list = plane.kubectl().json(&["get", "csr"]).unwrap();
+        let all = list["items"].as_array().unwrap().iter();
+        all.filter(|one| one["metadata"]["generateName"] == "pirate-").cloned().collect()
+    };
+    let count = tokio::task::block_in_place(pirates).len();
+    assert!(count >= 1000, "{count}");
+    let counted = |reason: &str, count: &str| {
+        let mut text = String::new();
+        encode(&mut text, registry).unwrap();
+        let line = text.lines().find(|line| line.contains(reason)).unwrap_or_default();
+        Ok(line.ends_with(count).then_some(()))
+    };
+    tokio::task::block_in_place(|| {
+        let all = format!(" {}", count + 1);
+        eventually("all are counted", PATIENCE, || counted("NoSuchMachine", &all)).unwrap();
+        machine(plane, "harbour-worker-1", "10.0.0.21", None);
+        let subject = ("system:nodes", "system:node:harbour-worker-1");
+        ask(plane, "in-between", CLIENT, OPENSHIFT_BOOTSTRAPPER, groups, subject, &[]);
+        eventually("the breaker is open", PATIENCE, || counted("Flood", " 1")).unwrap();
+        assert_eq!(pirates().iter().filter(|one| one["status"] == json!({})).count(), count);
+        assert_eq!(request(plane, "in-between")["status"], json!({}));
+    });
 }

@@ -6,9 +6,9 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use slipway_assets::kubernetes::record::{Record, Stage};
-use slipway_assets::kubernetes::{Facts, RECORD_FILE};
+use slipway_assets::kubernetes::{Facts, JOIN_TOKEN_FILE, RECORD_FILE};
+use slipway_lifecycle::access::connect;
 use slipway_operator::bootstrap::{Agent, Ledger, Steps, told};
-use slipway_operator::csr::approve::connect;
 use slipway_operator::csr::controller::{Settings, run};
 use slipway_operator::csr::{Bootstrapper, Machine, Roster, metrics};
 use slipway_operator::host::{Files, ProgramError, Programs};
@@ -73,6 +73,11 @@ fn machine(files: &Files) {
         write(&format!("machine-config/{role}.ign"), &ignition("3.2.0"));
         write(&format!("machine-config/{role}.tokens"), &tokens(MASTER_TOKEN));
     }
+    let joins = json!({
+        "ignition": {"version": "3.2.0"},
+        "storage": {"files": [{"path": JOIN_TOKEN_FILE, "contents": {"source": "data:,abcdef.0000000000000000"}}]},
+    });
+    write("machine-config/worker.ign", &joins.to_string());
     write("tls/machine-config-server.crt", "certificate");
     write("tls/machine-config-server.key", "key");
 }
@@ -134,7 +139,7 @@ async fn stages_can_be_run_again_and_machines_come_in_one_by_one() {
     assert_eq!(published, ledger.record());
     assert_eq!(published, serde_json::from_str(&files.read(RECORD_FILE).unwrap()).unwrap());
 
-    configurations_come_from_the_cluster(&plane, ClusterSource::new(client.clone())).await;
+    configurations_come_from_the_cluster(&plane, ClusterSource::new(client.clone(), "a")).await;
     one_by_one(&plane, client).await;
 }
 
@@ -151,6 +156,17 @@ async fn configurations_come_from_the_cluster(plane: &ControlPlane, source: Clus
     assert_eq!(source.tls().await.unwrap(), (b"certificate".to_vec(), b"key".to_vec()));
     assert_eq!(admission().await, Admission::Admitted);
     assert!(source.offer(&role("infra")).await.unwrap().is_none());
+    // Whoever is let in gets a token that is good: the first one is not there any more.
+    let stored = source.offer(&role("worker")).await.unwrap().unwrap();
+    let [one, other] = [
+        source.hand_out(&role("worker"), Arc::clone(&stored)).await.unwrap(),
+        source.hand_out(&role("worker"), Arc::clone(&stored)).await.unwrap(),
+    ];
+    let text = one.config().text(JOIN_TOKEN_FILE).unwrap();
+    assert!(text.starts_with("abcdef.") && text.trim() != "abcdef.0000000000000000", "{text}");
+    assert!(Arc::ptr_eq(&one, &other), "it is made once");
+    let master = source.offer(&role("master")).await.unwrap().unwrap();
+    assert!(Arc::ptr_eq(&master, &source.hand_out(&role("master"), Arc::clone(&master)).await.unwrap()));
     let patch = |patch: Value| {
         tokio::task::block_in_place(|| {
             let patch = patch.to_string();

@@ -7,4 +7,5 @@ mod estate;
 mod installed;
 mod memory;
 mod process;
+mod published;
 mod upgraded;

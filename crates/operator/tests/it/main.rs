@@ -7,5 +7,6 @@ mod attacks;
 mod bootstrap;
 mod drivers;
 mod first_boot;
+mod joining;
 mod machine_config;
 mod served;

@@ -116,5 +116,5 @@ pub(crate) async fn eventually(what: &str, mut check: impl FnMut() -> bool) {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
-    assert!(tokio::time::timeout(Duration::from_secs(30), wait).await.is_ok(), "{what}");
+    assert!(tokio::time::timeout(Duration::from_secs(90), wait).await.is_ok(), "{what}");
 }

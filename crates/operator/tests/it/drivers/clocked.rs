@@ -1,3 +1,3 @@
-//! What looks at the clock: `cargo xtask test` runs nothing beside it.
+//! What looks at the clock, and waits most of the time: `cargo xtask test` runs nothing beside it but more of that.
 
 mod trouble;

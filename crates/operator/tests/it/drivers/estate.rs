@@ -3,15 +3,17 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use slipway_api::slipway::vdo_config::Images;
 use slipway_assets::drivers::signature::{PublicKey, draw, sign};
 use slipway_config::secret::Secret;
+use slipway_lifecycle::access::connect;
 use slipway_lifecycle::drivers::status::{Status, status};
-use slipway_operator::csr::approve::connect;
-use slipway_operator::drivers::matrix::Place;
+use slipway_operator::drivers::matrix::{Place, Source};
 use slipway_operator::manager::{End, Settings};
 use slipway_operator::metrics::Metrics;
 use slipway_operator::{checks, connections, drivers, lease, manager};
 use slipway_testkit::control_plane::{Beside, ControlPlane, Options};
+use slipway_testkit::nodes;
 use slipway_testkit::process::eventually;
 use slipway_testkit::vcenter::{ADMINISTRATOR, VCenter};
 use tokio::runtime::Runtime;
@@ -67,10 +69,14 @@ pub(super) struct Estate {
     pub(super) north: VCenter,
     pub(super) south: VCenter,
     runtime: Runtime,
+    /// The administrator's.
+    client: kube::Client,
     operator: Option<(watch::Sender<bool>, JoinHandle<End>)>,
     key: Secret,
     public: PublicKey,
     copies: u32,
+    /// How much faster than elsewhere the operator's pauses pass.
+    pub(super) haste: u32,
     pub(super) metrics: Metrics,
 }
 
@@ -84,15 +90,18 @@ impl Estate {
         let south = VCenter::start_beside(&inventory("south", SOUTH, "10.0.1.5"), &plane).unwrap();
         let (key, public) = draw().unwrap();
         let runtime = Runtime::new().unwrap();
+        let client = runtime.block_on(connect(Some(plane.kubeconfig()), None)).unwrap();
         let estate = Estate {
             plane,
             north,
             south,
             runtime,
+            client,
             operator: None,
             key,
             public,
             copies: 0,
+            haste: 1,
             metrics: Metrics::default(),
         };
         estate.credentials("north", ADMINISTRATOR);
@@ -136,47 +145,34 @@ impl Estate {
 
     /// A node as its kubelet registers it; kwok keeps it alive.
     pub(super) fn node(&self, name: &str, uuid: &str, provider: Option<&str>, initialised: bool) {
-        let taint = json!({
-            "key": "node.cloudprovider.kubernetes.io/uninitialized", "value": "true", "effect": "NoSchedule",
-        });
-        let taints = if initialised { Vec::new() } else { vec![taint] };
-        let mut labels = json!({"node-role.kubernetes.io/control-plane": "", "kubernetes.io/os": "linux", "kubernetes.io/hostname": name});
+        let mut node = nodes::living(name, uuid);
+        if !initialised {
+            node["spec"]["taints"] = json!([nodes::uninitialized()]);
+        }
+        if let Some(provider) = provider {
+            node["spec"]["providerID"] = json!(provider);
+        }
+        let labels = &mut node["metadata"]["labels"];
         if initialised && provider.is_some_and(|provider| provider.starts_with("vsphere://")) {
             labels["node.kubernetes.io/instance-type"] = json!("vsphere-vm");
         }
-        if provider.is_some_and(|provider| provider.starts_with("metal://")) {
-            labels = json!({"kubernetes.io/os": "linux", "kubernetes.io/hostname": name});
+        if !provider.is_some_and(|provider| provider.starts_with("metal://")) {
+            labels["node-role.kubernetes.io/control-plane"] = json!("");
         }
-        let node = json!({
-            "apiVersion": "v1", "kind": "Node",
-            "metadata": {"name": name, "annotations": {"kwok.x-k8s.io/node": "fake"}, "labels": labels},
-            "spec": {"taints": taints, "providerID": provider},
-            "status": {
-                "allocatable": {"cpu": "8", "memory": "32Gi", "pods": "110"},
-                "capacity": {"cpu": "8", "memory": "32Gi", "pods": "110"},
-                "nodeInfo": {
-                    "systemUUID": uuid, "machineID": "", "bootID": "", "kernelVersion": "", "osImage": "",
-                    "containerRuntimeVersion": "", "kubeletVersion": "v1.34.4", "kubeProxyVersion": "",
-                    "operatingSystem": "linux", "architecture": "amd64",
-                },
-            },
-        });
-        let file = self.plane.scratch().write(&format!("{name}.json"), node.to_string()).unwrap();
-        self.plane.kubectl().run(&["create", "--filename", file.to_str().unwrap()]).unwrap();
+        self.plane.register(&node).unwrap();
     }
 
-    /// The matrix of the operator: the built-in one, without the versions of the storage driver above this one.
+    /// Publishes the matrix of the operator.
     pub(super) fn matrix(&self, newest: &str) {
-        let mut matrix = slipway_config::yaml::from_yaml(slipway_config::matrix::EMBEDDED).unwrap();
-        let rows = matrix["storageProvider"].as_array_mut().unwrap();
-        let newest: semver::Version = newest.parse().unwrap();
-        rows.retain(|row| row["version"].as_str().unwrap().parse::<semver::Version>().unwrap() <= newest);
-        self.signed(&matrix.to_string());
+        self.signed(&matrix_up_to(newest));
     }
 
     pub(super) fn signed(&self, text: &str) {
-        let (signature, _) = sign(text, &self.key).unwrap();
-        self.publish(text, &signature);
+        self.publish(text, &self.signature(text));
+    }
+
+    pub(super) fn signature(&self, text: &str) -> String {
+        sign(text, &self.key).unwrap().0
     }
 
     pub(super) fn publish(&self, text: &str, signature: &str) {
@@ -189,6 +185,13 @@ impl Estate {
 
     /// Starts the operator as its own account.
     pub(super) fn operate(&mut self, step: Duration) {
+        let place = Place::ConfigMap("matrix".to_owned());
+        self.operate_from(Source { place, ..Source::default() }, step);
+    }
+
+    /// The same with a matrix from elsewhere.
+    pub(super) fn operate_from(&mut self, matrix: Source, step: Duration) {
+        let matrix = Source { keys: vec![self.public.clone()], ..matrix };
         let account = format!("system:serviceaccount:{NAMESPACE}:slipway-operator");
         let kubeconfig = self.plane.kubeconfig_for(&account, Some("system:serviceaccounts")).unwrap();
         self.copies += 1;
@@ -201,15 +204,20 @@ impl Estate {
                 retry: Duration::from_millis(200),
             },
             connections: Some(connections::Pace {
+                well: connections::Pace::default().well / self.haste,
                 first: Duration::from_millis(500),
                 longest: Duration::from_secs(1),
                 ..connections::Pace::default()
             }),
             drivers: Some(drivers::Settings {
                 namespace: NAMESPACE.to_owned(),
-                matrix: Place::ConfigMap("matrix".to_owned()),
-                keys: vec![self.public.clone()],
-                pace: drivers::Pace { rest: Duration::from_secs(1), step, redeploy: Duration::from_secs(2) },
+                matrix,
+                images: Images::default(),
+                pace: drivers::Pace {
+                    rest: drivers::Pace::default().rest / self.haste.max(60),
+                    step,
+                    redeploy: Duration::from_secs(2),
+                },
                 checked: true,
             }),
             checks: Some(checks::Settings {
@@ -218,7 +226,11 @@ impl Estate {
                     proxy: slipway_providers::vsphere::Proxy::None,
                     ..slipway_lifecycle::check::Options::default()
                 },
-                pace: checks::Pace { gather: Duration::from_millis(100), least: Duration::from_millis(200) },
+                pace: checks::Pace {
+                    gather: Duration::from_millis(100),
+                    least: Duration::from_millis(200),
+                    haste: self.haste,
+                },
             }),
             csr: None,
         };
@@ -226,7 +238,14 @@ impl Estate {
         let metrics = self.metrics.clone();
         let running = self.runtime.spawn(async move {
             let client = connect(Some(&kubeconfig), None).await.unwrap();
-            manager::run(client, settings, metrics, stopped).await
+            // A busy machine may cost it its lease; its Deployment would start it again.
+            loop {
+                let copy = (client.clone(), settings.clone(), metrics.clone(), stopped.clone());
+                match manager::run(copy.0, copy.1, copy.2, copy.3).await {
+                    End::LeaseLost => {}
+                    end => return end,
+                }
+            }
         });
         self.operator = Some((stop, running));
     }
@@ -253,12 +272,24 @@ impl Estate {
         }
     }
 
+    /// An object, or nothing where there is none.
     pub(super) fn get(&self, kind: &str, namespace: &str, name: &str) -> Value {
-        self.plane.kubectl().json(&["get", kind, name, "--namespace", namespace]).unwrap_or_default()
+        let get = ["get", kind, name, "--namespace", namespace, "--ignore-not-found", "--output=json"];
+        let found = self.plane.kubectl().run(&get).unwrap();
+        if found.is_empty() { Value::Null } else { serde_json::from_str(&found).unwrap() }
+    }
+
+    /// An object of ours, without a program for every look: there are hundreds of them.
+    fn look_at(&self, path: &str) -> anyhow::Result<Value> {
+        let request =
+            axum::http::Request::get(format!("/apis/slipway.dev/v1alpha1/{path}")).body(Vec::new())?;
+        Ok(self.runtime.block_on(self.client.request(request))?)
     }
 
     pub(super) fn config(&self) -> Value {
-        self.plane.kubectl().json(&["get", "vdo", "cluster"]).unwrap()
+        // A connection that ended with its server is noticed when it is used.
+        let look = || self.look_at("vdoconfigs/cluster");
+        look().or_else(|_| look()).unwrap()
     }
 
     /// Waits until a condition of the VDOConfig has this status.
@@ -278,7 +309,8 @@ impl Estate {
 
     /// Waits until a connection is ready, or not for this reason.
     pub(super) fn wait_for_connection(&self, name: &str, reason: &str) -> Value {
-        let get = || self.get("vsphereconnection", NAMESPACE, name);
+        let path = format!("namespaces/{NAMESPACE}/vsphereconnections/{name}");
+        let get = || self.look_at(&path).unwrap_or_default();
         eventually(&format!("{name} is {reason}"), PATIENCE, || {
             let connection = get();
             let ready = condition_of(&connection["status"], "Ready").clone();
@@ -298,6 +330,15 @@ impl Drop for Estate {
     fn drop(&mut self) {
         self.kill();
     }
+}
+
+/// The built-in matrix, without the versions of the storage driver above this one.
+pub(super) fn matrix_up_to(newest: &str) -> String {
+    let mut matrix = slipway_config::yaml::from_yaml(slipway_config::matrix::EMBEDDED).unwrap();
+    let rows = matrix["storageProvider"].as_array_mut().unwrap();
+    let newest: semver::Version = newest.parse().unwrap();
+    rows.retain(|row| row["version"].as_str().unwrap().parse::<semver::Version>().unwrap() <= newest);
+    matrix.to_string()
 }
 
 pub(super) fn condition_of<'c>(status: &'c Value, about: &str) -> &'c Value {

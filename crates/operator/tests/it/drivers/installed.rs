@@ -12,6 +12,7 @@ use slipway_testkit::reader::Reader;
 
 use super::checked::checks_follow_the_cluster;
 use super::estate::{CONFIG, Estate, NORTH, PATIENCE, SOUTH, condition_of};
+use super::published::a_server_changes_nothing_by_its_troubles;
 
 fn pods_on(estate: &Estate, node: &str) -> Vec<String> {
     let arguments = ["get", "pods", "--namespace", "vmware-system-csi", "--field-selector"];
@@ -95,6 +96,7 @@ fn five_lines_are_enough() {
     assert_eq!(estate.stop(), Some(End::Told));
     let lease = estate.get("lease", "slipway-system", "slipway-operator");
     assert_eq!(lease["spec"]["holderIdentity"], Value::Null, "given up at the end");
+    a_server_changes_nothing_by_its_troubles(&mut estate);
 }
 
 fn drift_is_repaired(estate: &Estate) {

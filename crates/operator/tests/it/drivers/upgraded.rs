@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use slipway_testkit::process::eventually;
 
@@ -14,8 +14,17 @@ metadata: {name: cluster}
 spec: {storageProvider: {connections: [north]}, cloudProvider: {connections: [north]}}
 ";
 
-/// No pod with an image of this version can be made, as if its image could not be pulled.
-fn forbid(estate: &Estate, version: &str) {
+/// What a step may take that is to succeed, and one that cannot.
+const LONG: Duration = Duration::from_mins(1);
+const SHORT: Duration = Duration::from_secs(2);
+
+/// What an upgrade replaces, in this order.
+const STEPS: [&str; 3] = ["vsphere-csi-controller", "vsphere-csi-node", "vsphere-csi-webhook"];
+
+/// No pod of this workload can be made with this version, as if its image could not be pulled.
+fn forbid(estate: &Estate, workload: &str, version: &str) {
+    let of_workload = format!("object.metadata.?labels.app.orValue('') == '{workload}'");
+    let of_version = format!("object.spec.containers.exists(one, one.image.endsWith(':v{version}'))");
     let policy = json!({
         "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicy",
         "metadata": {"name": "forbid"},
@@ -25,7 +34,7 @@ fn forbid(estate: &Estate, version: &str) {
                 {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]},
             ]},
             "validations": [{
-                "expression": format!("!object.spec.containers.exists(one, one.image.endsWith('csi-vsphere/driver:v{version}'))"),
+                "expression": format!("!({of_workload} && {of_version})"), "message": format!("not a {workload}"),
             }],
         },
     });
@@ -33,20 +42,70 @@ fn forbid(estate: &Estate, version: &str) {
         "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingAdmissionPolicyBinding",
         "metadata": {"name": "forbid"}, "spec": {"policyName": "forbid", "validationActions": ["Deny"]},
     });
-    estate.plane.kubectl().apply_value(&policy).unwrap();
-    estate.plane.kubectl().apply_value(&binding).unwrap();
+    estate.plane.kubectl().apply_all([&policy, &binding]).unwrap();
     // It takes a moment to be in force.
     let pod = json!({
-        "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "probe", "namespace": "default"},
+        "apiVersion": "v1", "kind": "Pod",
+        "metadata": {"name": "probe", "namespace": "default", "labels": {"app": workload}},
         "spec": {"containers": [{"name": "x", "image": format!("registry.k8s.io/csi-vsphere/driver:v{version}")}]},
     });
     let file = estate.plane.scratch().write("probe.json", pod.to_string()).unwrap();
     eventually("the policy is in force", PATIENCE, || {
         let tried =
             estate.plane.kubectl().run(&["create", "--dry-run=server", "--filename", file.to_str().unwrap()]);
-        Ok(tried.err().filter(|error| error.to_string().contains("forbid")).map(drop))
+        Ok(tried.err().filter(|error| error.to_string().contains(&format!("not a {workload}"))).map(drop))
     })
     .unwrap();
+}
+
+fn allow(estate: &Estate) {
+    estate.plane.kubectl().run(&["delete", "validatingadmissionpolicybinding", "forbid"]).unwrap();
+}
+
+/// Says once more what is wanted, so that what failed is tried again.
+fn renew(estate: &Estate, volumes: u32) {
+    estate.patch("vdo", "cluster", &json!({"spec": {"storageProvider": {"maxVolumesPerNode": volumes}}}));
+}
+
+/// Objects of the user's beside the driver's own. Not a StorageClass: the driver's webhook judges those, and pods here
+/// only pretend to run.
+fn belongings() -> [Value; 2] {
+    let metadata = json!({"name": "precious", "namespace": "vmware-system-csi"});
+    [
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"a": "b"}}),
+        json!({"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "stringData": {"a": "b"}}),
+    ]
+}
+
+/// Ids and versions of the user's objects, which nobody else changes.
+fn identities(estate: &Estate) -> [Value; 2] {
+    ["configmap", "secret"].map(|kind| {
+        let metadata = &estate.get(kind, "vmware-system-csi", "precious")["metadata"];
+        assert!(metadata["uid"].is_string(), "the {kind} is gone");
+        json!([metadata["uid"], metadata["resourceVersion"]])
+    })
+}
+
+/// Pods of every part of both drivers are available, by kubectl and not by what the operator says.
+fn assert_serves(estate: &Estate) {
+    for (kind, field, namespace, name) in [
+        ("deployment", "availableReplicas", "vmware-system-csi", STEPS[0]),
+        ("daemonset", "numberAvailable", "vmware-system-csi", STEPS[1]),
+        ("deployment", "availableReplicas", "vmware-system-csi", STEPS[2]),
+        ("daemonset", "numberAvailable", "kube-system", "vsphere-cloud-controller-manager"),
+    ] {
+        let status = &estate.get(kind, namespace, name)["status"];
+        assert!(status[field].as_u64() > Some(0), "{name}: {status:#}");
+    }
+}
+
+/// Waits for something, and looks all the time whether the drivers serve.
+fn wait_in_service(estate: &Estate, what: &str, is: impl Fn(&Value) -> bool) -> Value {
+    estate.wait_until(what, |config| {
+        let available = &condition_of(&config["status"], "Available")["status"];
+        assert_eq!(available, "True", "{:#}", config["status"]);
+        is(config)
+    })
 }
 
 #[test]
@@ -57,54 +116,75 @@ fn an_upgrade_ends_well_or_is_taken_back() {
     // 3.5 goes with Kubernetes up to 1.33: 3.6 is the oldest that fits here.
     estate.matrix("3.6.0");
     estate.plane.kubectl().apply(CONFIG).unwrap();
-    estate.operate(Duration::from_secs(6));
+    estate.operate(LONG);
     estate.wait_for("Available", "True");
     let config = estate.wait_for("Progressing", "False");
     assert_eq!(config["status"]["storageProvider"]["deployedVersion"], "3.6.0");
+    estate.plane.kubectl().apply_all(&belongings()).unwrap();
+    let before = identities(&estate);
 
-    // The new version never gets well: the old one serves all the time, and is back afterwards.
-    forbid(&estate, "3.7.0");
-    estate.matrix("3.7.0");
-    estate.wait_until("an upgrade", |config| config["status"]["storageProvider"]["upgrade"].is_object());
+    for (volumes, step) in (50..).zip(STEPS) {
+        forbid(&estate, step, "3.7.0");
+        estate.matrix("3.7.0");
+        renew(&estate, volumes);
+        is_taken_back(&mut estate, step);
+    }
+    // With the obstacles gone, one after the other, and the wish renewed it works.
+    forbid(&estate, STEPS[0], "3.7.0");
+    renew(&estate, 53);
+    ends_well(&mut estate);
+    assert_eq!(identities(&estate), before);
+    assert!(estate.stop().is_some());
+    sick_pods_are_replaced(&mut estate);
+}
+
+/// Pods of the new version never get well at one step: the old ones serve all the time, and are back afterwards.
+fn is_taken_back(estate: &mut Estate, step: &str) {
+    let upgrade = |config: &Value| config["status"]["storageProvider"]["upgrade"].clone();
+    wait_in_service(estate, "the step", |config| upgrade(config)["step"] == step);
     // Whoever goes on has only the status.
     estate.kill();
-    estate.operate(Duration::from_secs(6));
-    let config = estate.wait_until("the way back", |config| {
-        assert_eq!(condition_of(&config["status"], "Available")["status"], "True", "{:#}", config["status"]);
+    estate.operate(SHORT);
+    let config = wait_in_service(estate, "the way back", |config| {
         config["status"]["storageProvider"]["rollback"].is_object()
     });
+    assert_serves(estate);
     let rollback = &config["status"]["storageProvider"]["rollback"];
-    assert_eq!(
-        (rollback["from"].as_str(), rollback["to"].as_str()),
-        (Some("3.7.0"), Some("3.6.0")),
-        "{rollback:#}"
-    );
-    let config = estate.wait_until("all is as before", |config| {
-        condition_of(&config["status"], "Progressing")["status"] == "False"
-            && config["status"]["storageProvider"]["upgrade"].is_null()
+    let (from, to) = (rollback["from"].as_str(), rollback["to"].as_str());
+    assert_eq!((from, to), (Some("3.7.0"), Some("3.6.0")), "{rollback:#}");
+    assert!(rollback["message"].as_str().unwrap().contains(step), "{rollback:#}");
+    let config = wait_in_service(estate, "all is as before", |config| {
+        condition_of(&config["status"], "Progressing")["status"] == "False" && upgrade(config).is_null()
     });
     assert_eq!(config["status"]["storageProvider"]["deployedVersion"], "3.6.0");
     assert_eq!(condition_of(&config["status"], "Degraded")["reason"], "RolledBack");
     assert_eq!(condition_of(&config["status"], "Upgradeable")["status"], "False");
-
-    // With the obstacle gone and the wish renewed it works.
-    estate.plane.kubectl().run(&["delete", "validatingadmissionpolicybinding", "forbid"]).unwrap();
-    let renewed = json!({"spec": {"storageProvider": {"maxVolumesPerNode": 50}}});
-    estate.patch("vdo", "cluster", &renewed);
-    estate.wait_until("an upgrade", |config| config["status"]["storageProvider"]["upgrade"].is_object());
-    // The API server goes in the middle of it. The operator loses its lease and ends; its Deployment starts it again.
-    estate.plane.restart_api_server().unwrap();
     estate.kill();
-    estate.operate(Duration::from_secs(20));
-    let config = estate.wait_until("the upgrade is done", |config| {
-        assert_eq!(condition_of(&config["status"], "Available")["status"], "True", "{:#}", config["status"]);
+    estate.operate(LONG);
+}
+
+/// At every step, which cannot be left meanwhile, the API server goes away. The operator loses its lease and ends; its
+/// Deployment starts it again.
+fn ends_well(estate: &mut Estate) {
+    for (number, step) in STEPS.into_iter().enumerate() {
+        wait_in_service(estate, "the step", |config| {
+            config["status"]["storageProvider"]["upgrade"]["step"] == step
+        });
+        estate.plane.restart_api_server().unwrap();
+        estate.kill();
+        assert_serves(estate);
+        estate.operate(LONG);
+        match STEPS.get(number + 1) {
+            Some(next) => forbid(estate, next, "3.7.0"),
+            None => allow(estate),
+        }
+    }
+    let config = wait_in_service(estate, "the end", |config| {
         config["status"]["storageProvider"]["deployedVersion"] == "3.7.0"
     });
     assert!(config["status"]["storageProvider"]["rollback"].is_null(), "{:#}", config["status"]);
     estate.wait_for("Degraded", "False");
     estate.wait_for("Progressing", "False");
-    assert!(estate.stop().is_some());
-    sick_pods_are_replaced(&mut estate);
 }
 
 /// Pods that cannot become well for long are replaced, once in a while, by a change of their template.
@@ -113,7 +193,7 @@ fn sick_pods_are_replaced(estate: &mut Estate) {
     let annotation = "slipway.dev/redeployed";
     let replaced =
         |estate: &Estate| webhook(estate)["spec"]["template"]["metadata"]["annotations"][annotation].clone();
-    assert_eq!(replaced(estate), serde_json::Value::Null);
+    assert_eq!(replaced(estate), Value::Null);
     // A node that takes no pods: what is deleted does not come back.
     let kubectl = estate.plane.kubectl();
     kubectl.run(&["cordon", "north", "south"]).unwrap();

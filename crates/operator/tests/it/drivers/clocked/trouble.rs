@@ -76,6 +76,41 @@ fn idle_calls_are_few(estate: &Estate) {
     assert!(round > 0 && hour <= 60, "{hour} calls in an hour");
 }
 
+/// An hour in which nothing happens, in six seconds: three validations and a round of checks, and whatever else the vCenter
+/// hears. The goal is one call in a minute.
+fn an_idle_hour(estate: &mut Estate) {
+    assert!(estate.stop().is_some());
+    estate.haste = 600;
+    estate.operate(Duration::from_mins(5));
+    let rounds = |estate: &Estate| estate.config()["status"]["checks"]["lastRound"].clone();
+    let before = rounds(estate);
+    eventually("it has looked at everything", PATIENCE, || Ok((rounds(estate) != before).then_some(())))
+        .unwrap();
+    estate.wait_for("Progressing", "False");
+    estate.north.control("DELETE", "/requests", &Value::Null).unwrap();
+    let (before, start) = (rounds(estate), Instant::now());
+    let well = connections::Pace::default().well / estate.haste;
+    let heard = |estate: &Estate| {
+        let mut heard = estate.north.control("GET", "/requests", &Value::Null).unwrap();
+        serde_json::from_value::<Vec<Value>>(heard["requests"].take()).unwrap()
+    };
+    let ends = |requests: &[Value]| requests.iter().filter(|one| one["method"] == "Logout").count();
+    let requests = eventually("three validations and a round", PATIENCE, || {
+        let requests = heard(estate);
+        Ok((ends(&requests) >= 3 && rounds(estate) != before).then_some(requests))
+    })
+    .unwrap();
+    // A round that is late may have let a fourth one in.
+    let validations = u32::try_from(ends(&requests)).unwrap();
+    assert!(start.elapsed() >= well * (validations - 1), "validations come too often");
+    println!("calls in an idle hour: {}, with {validations} validations", requests.len());
+    let goal = 60 * validations.div_ceil(3);
+    assert!(requests.len() <= usize::try_from(goal).unwrap(), "{requests:#?}");
+    assert!(estate.stop().is_some());
+    estate.haste = 1;
+    estate.operate(Duration::from_mins(5));
+}
+
 #[test]
 fn every_trouble_has_its_reason_and_ends_with_its_cause() {
     let mut estate = Estate::new();
@@ -87,6 +122,7 @@ fn every_trouble_has_its_reason_and_ends_with_its_cause() {
     estate.wait_for("Available", "True");
     estate.wait_for("Progressing", "False");
     idle_calls_are_few(&estate);
+    an_idle_hour(&mut estate);
     let settled = generations(&estate);
 
     // A password that does not work is not given to drivers that run.

@@ -1,0 +1,247 @@
+//! The token that a machine joins a cluster of kubeadm's with.
+//!
+//! Such a token ends by itself, the first one a day after the cluster was started. A configuration that is handed out later
+//! carries one that is good for a while from then on: it is drawn when the one before has ended, and lives only as long as
+//! machines fetch configurations. Its id, which certificates are asked for under, stays the same.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use aws_lc_rs::rand;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use jiff::{SignedDuration, Timestamp};
+use k8s_openapi::ByteString;
+use k8s_openapi::api::core::v1::Secret;
+use kube::api::{Patch, PatchParams};
+use kube::{Api, Client, ResourceExt};
+use secrecy::{ExposeSecret, SecretString};
+use serde_json::json;
+use slipway_assets::kubernetes::{BOOTSTRAPPERS, JOIN_TOKEN_SECRET};
+use slipway_lifecycle::access::{AccessError, call};
+use tokio::sync::Mutex;
+
+/// How long a token is good for from the moment a machine gets it.
+const LIFE: SignedDuration = SignedDuration::from_hours(2);
+/// What a machine needs to boot and to join. A token with less is given more time.
+const ENOUGH: SignedDuration = SignedDuration::from_hours(1);
+/// How long a look is good for: hundreds of machines ask at once.
+const FRESH: Duration = Duration::from_secs(2);
+/// Of several servers that draw a token at the same moment one wins, and the others take that one.
+const TRIES: u32 = 5;
+const NAMESPACE: &str = "kube-system";
+
+/// Why there is no token.
+#[derive(Debug, thiserror::Error)]
+pub enum JoinError {
+    #[error("the token in the configuration is not `<id>.<secret>`")]
+    Malformed,
+    #[error(transparent)]
+    Access(#[from] AccessError),
+    #[error("the Secret `{name}` was switched off: its `usage-bootstrap-authentication` is not `true`")]
+    SwitchedOff { name: String },
+    #[error("others change the Secret `{name}` all the time")]
+    Contended { name: String },
+    #[error("the system has no random numbers")]
+    NoRandomness,
+}
+
+/// Where the secret half of a token that has ended comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Renewal {
+    /// From the first token: configurations that are files have it.
+    Same,
+    /// It is drawn.
+    Drawn,
+}
+
+/// Keeps the token of a cluster.
+#[derive(Debug, Clone)]
+pub struct Joining {
+    api: Api<Secret>,
+    /// Tells servers apart: what one has drawn, another does not overwrite unseen.
+    manager: String,
+    renewal: Renewal,
+    known: Arc<Mutex<Option<(Instant, SecretString)>>>,
+}
+
+impl Joining {
+    pub fn new(client: Client, identity: &str, renewal: Renewal) -> Self {
+        // Names of managers have 128 characters at most.
+        let manager = format!("slipway-joining-{identity}").chars().take(128).collect();
+        Joining { api: Api::namespaced(client, NAMESPACE), manager, renewal, known: Arc::default() }
+    }
+
+    /// A token that is good for an hour at least. `first` is the one the cluster was started with.
+    pub async fn token(&self, first: &SecretString, now: Timestamp) -> Result<SecretString, JoinError> {
+        let mut known = self.known.lock().await;
+        if let Some((read, token)) = &*known
+            && read.elapsed() < FRESH
+        {
+            return Ok(token.clone());
+        }
+        let token = self.look(first, now).await?;
+        *known = Some((Instant::now(), token.clone()));
+        Ok(token)
+    }
+
+    async fn look(&self, first: &SecretString, now: Timestamp) -> Result<SecretString, JoinError> {
+        let (id, first) = first.expose_secret().split_once('.').ok_or(JoinError::Malformed)?;
+        let name = format!("{JOIN_TOKEN_SECRET}-{id}");
+        for _ in 0..TRIES {
+            let found = call(&format!("reading the Secret `{name}`"), self.api.get_opt(&name)).await?;
+            let secret = match judge(found.as_ref(), now) {
+                Step::SwitchedOff => return Err(JoinError::SwitchedOff { name }),
+                Step::Use(secret) => return Ok(format!("{id}.{secret}").into()),
+                Step::Extend(secret) => secret,
+                Step::Replace if self.renewal == Renewal::Same => first.to_owned(),
+                Step::Replace => draw()?,
+            };
+            if self.write(&name, id, &secret, found.as_ref(), now).await? {
+                tracing::info!(secret = name, until = %(now + LIFE), "the token that machines join with is good again");
+                return Ok(format!("{id}.{secret}").into());
+            }
+        }
+        Err(JoinError::Contended { name })
+    }
+
+    /// Whether it was written; it is not if somebody else was there in the meantime.
+    async fn write(
+        &self,
+        name: &str,
+        id: &str,
+        secret: &str,
+        found: Option<&Secret>,
+        now: Timestamp,
+    ) -> Result<bool, JoinError> {
+        // To the second: what kubeadm writes, and what is read by everybody.
+        let until =
+            now.checked_add(LIFE).unwrap_or(Timestamp::MAX).strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+        let data = [
+            ("token-id", id),
+            ("token-secret", secret),
+            ("expiration", &until),
+            ("usage-bootstrap-authentication", "true"),
+            ("auth-extra-groups", BOOTSTRAPPERS),
+            ("description", "machines of the cluster that ask for their first certificate"),
+        ];
+        let data: serde_json::Map<String, serde_json::Value> =
+            data.iter().map(|(key, value)| ((*key).to_owned(), json!(STANDARD.encode(value)))).collect();
+        let mut object = json!({
+            "apiVersion": "v1", "kind": "Secret", "type": "bootstrap.kubernetes.io/token",
+            "metadata": {"name": name, "namespace": NAMESPACE}, "data": data,
+        });
+        let mut parameters = PatchParams::apply(&self.manager);
+        if let Some(version) = found.and_then(ResourceExt::resource_version) {
+            object["metadata"]["resourceVersion"] = json!(version);
+            parameters = parameters.force();
+        }
+        let patch = Patch::Apply(&object);
+        let doing = format!("writing the Secret `{name}`");
+        match call(&doing, self.api.patch(name, &parameters, &patch)).await {
+            Ok(_) => Ok(true),
+            Err(AccessError::Api { source, .. }) if matches!(&*source, kube::Error::Api(status) if status.code == 409) => {
+                Ok(false)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// What to do about a token.
+#[derive(Debug, PartialEq, Eq)]
+enum Step {
+    Use(String),
+    /// It is still good, and not for long.
+    Extend(String),
+    /// There is none, or it has ended: nobody is on the way with it.
+    Replace,
+    /// Somebody does not want machines to join.
+    SwitchedOff,
+}
+
+fn judge(found: Option<&Secret>, now: Timestamp) -> Step {
+    let Some(data) = found.and_then(|secret| secret.data.as_ref()) else { return Step::Replace };
+    let text = |key: &str| {
+        data.get(key).and_then(|ByteString(bytes)| String::from_utf8(bytes.clone()).ok()).unwrap_or_default()
+    };
+    if text("usage-bootstrap-authentication") != "true" {
+        return Step::SwitchedOff;
+    }
+    let (secret, groups) = (text("token-secret"), text("auth-extra-groups"));
+    if secret.is_empty() || !groups.split(',').any(|group| group == BOOTSTRAPPERS) {
+        return Step::Replace;
+    }
+    match (data.contains_key("expiration"), text("expiration").parse::<Timestamp>()) {
+        (false, _) => Step::Use(secret),
+        (true, Ok(until)) if now.duration_until(until) >= ENOUGH => Step::Use(secret),
+        (true, Ok(until)) if until > now => Step::Extend(secret),
+        _ => Step::Replace,
+    }
+}
+
+/// Sixteen letters and digits: 82 bits.
+fn draw() -> Result<String, JoinError> {
+    const ALPHABET: &[u8; 36] = b"abcdefghijklmnopqrstuvwxyz0123456789";
+    let mut secret = String::new();
+    while secret.len() < 16 {
+        let mut bytes = [0_u8; 32];
+        rand::fill(&mut bytes).map_err(|_| JoinError::NoRandomness)?;
+        // Each of them as likely as the others.
+        let even = bytes.iter().filter(|byte| **byte < 252).map(|byte| ALPHABET[usize::from(byte % 36)]);
+        secret.extend(even.take(16 - secret.len()).map(char::from));
+    }
+    Ok(secret)
+}
+
+#[cfg(test)]
+mod tests {
+    use k8s_openapi::api::core::v1::Secret;
+    use rstest::rstest;
+    use serde_json::json;
+
+    use super::{STANDARD, Step, draw, judge};
+    use base64::Engine;
+
+    const NOW: &str = "2026-11-17T12:00:00Z";
+    const OURS: &str = "system:bootstrappers:slipway";
+
+    fn secret(usage: &str, groups: &str, until: Option<&str>) -> Secret {
+        let mut data = json!({
+            "token-secret": STANDARD.encode("s"), "usage-bootstrap-authentication": STANDARD.encode(usage),
+            "auth-extra-groups": STANDARD.encode(groups),
+        });
+        if let Some(until) = until {
+            data["expiration"] = json!(STANDARD.encode(until));
+        }
+        serde_json::from_value(json!({"data": data})).unwrap()
+    }
+
+    #[rstest]
+    #[case::long("true", OURS, Some("2026-11-18T11:00:00Z"), Step::Use("s".to_owned()))]
+    #[case::just_enough("true", OURS, Some("2026-11-17T13:00:00Z"), Step::Use("s".to_owned()))]
+    #[case::for_ever("true", OURS, None, Step::Use("s".to_owned()))]
+    #[case::nearly_over("true", OURS, Some("2026-11-17T12:59:59Z"), Step::Extend("s".to_owned()))]
+    #[case::over("true", OURS, Some(NOW), Step::Replace)]
+    #[case::no_time("true", OURS, Some("soon"), Step::Replace)]
+    #[case::two_groups("true", &format!("{OURS},system:bootstrappers:x"), None, Step::Use("s".to_owned()))]
+    #[case::of_others("true", "system:bootstrappers:kubeadm:default-node-token", None, Step::Replace)]
+    #[case::switched_off("false", OURS, None, Step::SwitchedOff)]
+    fn judged(
+        #[case] usage: &str,
+        #[case] groups: &str,
+        #[case] until: Option<&str>,
+        #[case] expected: Step,
+    ) {
+        assert_eq!(judge(Some(&secret(usage, groups, until)), NOW.parse().unwrap()), expected);
+        assert_eq!(judge(None, NOW.parse().unwrap()), Step::Replace);
+    }
+
+    #[test]
+    fn tokens_differ() {
+        let (one, other) = (draw().unwrap(), draw().unwrap());
+        assert_eq!(one.len(), 16);
+        assert!(one.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit()));
+        assert_ne!(one, other);
+    }
+}
