@@ -1,5 +1,6 @@
 //! What can be typed. No logic here.
 
+mod access;
 mod check;
 mod cluster;
 mod create;
@@ -13,14 +14,15 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 
+pub use access::Access;
 pub use check::Check;
 pub use cluster::{CreateCluster, Destroy, DestroyBootstrap, DestroyCluster, Plan, Planned, Reach};
 pub use create::{Assets, Create, InstallConfig, Platform};
 pub use drivers::{
-    Access, BundleDrivers, Certificate, ConfigureDrivers, CreateUsers, DeployDrivers, Driver, Drivers,
-    ImportVdo, Matrix, Policy, RemoveDrivers, ShowMatrix, UpgradeDrivers, Users, VCenterUsers, Waiting,
+    BundleDrivers, Certificate, ConfigureDrivers, CreateUsers, DeployDrivers, Driver, Drivers, ImportVdo,
+    Matrix, PinMatrix, Policy, RemoveDrivers, ShowMatrix, UpgradeDrivers, Users, VCenterUsers, Waiting,
 };
-pub use node::{Add, Approve, Node};
+pub use node::{Add, Approve, Known, Node};
 pub use preflight::Preflight;
 pub use wait::{Gather, Timeouts, Wait, WaitFor};
 

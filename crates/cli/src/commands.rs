@@ -13,7 +13,10 @@ mod schema;
 mod validate;
 mod version;
 
-use crate::args::{CloudConfig, Command};
+use kube::Client;
+use slipway_lifecycle::access::{self, AccessError};
+
+use crate::args::{Access, CloudConfig, Command};
 use crate::exit::Exit;
 use crate::output::Printer;
 
@@ -37,4 +40,9 @@ pub(crate) fn run(command: Command, printer: &Printer) -> anyhow::Result<Exit> {
         Command::Completion { shell } => completion::run(shell, printer),
         Command::Version => version::run(printer),
     }
+}
+
+/// Access to the cluster that the flags name.
+async fn connect(Access { kubeconfig, context }: &Access) -> Result<Client, AccessError> {
+    access::connect(kubeconfig.as_deref(), context.as_deref()).await
 }

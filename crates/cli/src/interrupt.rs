@@ -31,12 +31,13 @@ pub(crate) async fn unless_interrupted<T>(work: impl Future<Output = T>) -> Opti
 
 fn listen() -> watch::Receiver<bool> {
     let (wish, wished) = watch::channel(false);
+    // At once: until somebody listens a signal ends the process.
+    let (Ok(mut interrupt), Ok(mut terminate)) =
+        (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
+    else {
+        return wished;
+    };
     tokio::spawn(async move {
-        let (Ok(mut interrupt), Ok(mut terminate)) =
-            (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
-        else {
-            return;
-        };
         for again in [false, true] {
             tokio::select! {
                 _ = interrupt.recv() => {}

@@ -11,6 +11,7 @@
 //! | `progress` | bars, lines or JSON lines while something takes its time |
 //! | `survey` | questions on a terminal |
 //! | `report` | findings as text and as JSON |
+//! | `runtime` | what commands that talk to others run on |
 //! | `exit` | exit codes |
 
 pub mod args;
@@ -22,6 +23,7 @@ mod logging;
 mod output;
 mod progress;
 mod report;
+mod runtime;
 mod survey;
 
 use std::process::ExitCode;

@@ -83,4 +83,15 @@ impl Printer {
         }
         self.say(&text);
     }
+
+    /// An error with all it is about, and what can be done.
+    pub(crate) fn refusal(&self, error: &anyhow::Error, details: &[String], hint: Option<&str>) {
+        self.error(error);
+        for detail in details {
+            self.say(&format!("  {detail}\n"));
+        }
+        if let Some(hint) = hint {
+            self.hint(hint);
+        }
+    }
 }

@@ -1,16 +1,23 @@
-//! The survey of `slipway create install-config`: questions on a terminal, answers judged as they are given.
+//! The surveys of `slipway create install-config` and `slipway drivers configure`: questions on a terminal, answers judged as
+//! they are given.
 //!
 //! | module | what it holds |
 //! |---|---|
 //! | `draft` | the answers so far, and which question comes next |
 //! | `questions`, `vsphere` | how each question is asked |
+//! | `contact` | the way into a vCenter |
+//! | `drivers` | the survey of `drivers configure` |
 //! | `rules` | answers judged as `slipway validate` judges a file |
 //! | `estate` | what is read from vCenters |
+//! | `history` | the way back |
 //! | `prompt`, `terminal` | kinds of prompts, and how they look |
 //! | `review` | the result, before it is written |
 
+mod contact;
 mod draft;
+mod drivers;
 mod estate;
+mod history;
 mod prompt;
 mod questions;
 mod review;
@@ -27,13 +34,19 @@ use std::rc::Rc;
 use jiff::Timestamp;
 use slipway_lifecycle::install_config::{Answers, Composed, PlatformKind};
 
+use self::contact::Refusals;
 use self::draft::{Draft, Question, next};
+pub(crate) use self::drivers::{DriversSurvey, Told};
 use self::estate::Estate;
 pub(crate) use self::estate::Live;
+use self::history::{By, History};
 pub(crate) use self::prompt::Stop;
 use self::prompt::{Prompter, Tone};
 pub(crate) use self::questions::ssh_keys;
 pub(crate) use self::terminal::Terminal;
+
+/// Said to whoever wants to go back from there.
+const FIRST: &str = "this is the first question; Ctrl-C stops";
 
 /// What is known before the first question.
 #[derive(Debug, Default)]
@@ -61,26 +74,10 @@ pub(crate) struct Survey<'a> {
     path: PathBuf,
     now: Timestamp,
     draft: Draft,
-    history: Vec<Past>,
+    history: History<Draft>,
     /// What was answered before somebody went back: offered again. Never a secret.
     earlier: BTreeMap<Question, String>,
-    /// How often a vCenter refused a user.
-    refused: BTreeMap<(String, String), u32>,
-}
-
-/// An answered question.
-struct Past {
-    /// The answers before it.
-    draft: Draft,
-    by: By,
-}
-
-/// Who answered a question.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum By {
-    User,
-    /// A flag, or there was only one answer.
-    Itself,
+    refusals: Refusals,
 }
 
 impl<'a> Survey<'a> {
@@ -95,9 +92,9 @@ impl<'a> Survey<'a> {
             path,
             now,
             draft: Draft { topology_given, ..Draft::default() },
-            history: Vec::new(),
+            history: History::default(),
             earlier: BTreeMap::new(),
-            refused: BTreeMap::new(),
+            refusals: Refusals::default(),
         }
     }
 
@@ -123,7 +120,7 @@ impl<'a> Survey<'a> {
         let before = self.draft.clone();
         match self.ask(question) {
             Ok(by) => {
-                self.history.push(Past { draft: before, by });
+                self.history.push(before, by);
                 Ok(())
             }
             Err(stop) => {
@@ -133,15 +130,10 @@ impl<'a> Survey<'a> {
         }
     }
 
-    /// To the last question the user answered, past those that answered themselves.
     fn back(&mut self) {
-        let Some(at) = self.history.iter().rposition(|past| past.by == By::User) else {
-            self.prompter.say(Tone::Info, "this is the first question; Ctrl-C stops");
-            return;
-        };
-        self.history.truncate(at + 1);
-        if let Some(past) = self.history.pop() {
-            self.draft = past.draft;
+        match self.history.back() {
+            Some(draft) => self.draft = draft,
+            None => self.prompter.say(Tone::Info, FIRST),
         }
     }
 }

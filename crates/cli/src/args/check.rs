@@ -5,15 +5,12 @@ use std::path::PathBuf;
 use clap::{Args, ValueHint};
 use jiff::SignedDuration;
 
+use super::access::Access;
+
 #[derive(Debug, Args)]
 pub struct Check {
-    /// Access to the cluster; without it KUBECONFIG, or ~/.kube/config
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub kubeconfig: Option<PathBuf>,
-
-    /// The context of the kubeconfig
-    #[arg(long, value_name = "NAME")]
-    pub context: Option<String>,
+    #[command(flatten)]
+    pub access: Access,
 
     /// Take vCenters, failure domains and logins from the install-config in this directory; without a kubeconfig only
     /// the vCenters are looked at

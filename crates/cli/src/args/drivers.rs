@@ -4,6 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
 use jiff::SignedDuration;
+use slipway_assets::drivers::signature::PublicKey;
+
+use super::access::Access;
 
 #[derive(Debug, Subcommand)]
 pub enum Drivers {
@@ -18,7 +21,7 @@ pub enum Drivers {
     /// Install the operator, and wait until it and the drivers are healthy
     ///
     /// Applies the definitions of our kinds, the operator's rights and its Deployment. If there is a VDOConfig, the drivers
-    /// are waited for as well. Ctrl-C ends the waiting and not the installation.
+    /// and the nodes are waited for as well. Ctrl-C ends the waiting and not the installation.
     #[command(
         after_help = "Examples:\n  slipway drivers deploy\n  slipway drivers deploy --image mirror.example.com/slipway-operator:v0.1.0 --pull-secret mirror\n  slipway drivers deploy --bundle drivers.json\n\nExit codes: 0 healthy, 1 other failure, 4 not healthy in time, 8 interrupted."
     )]
@@ -26,10 +29,12 @@ pub enum Drivers {
 
     /// Add a vCenter, and choose the drivers
     ///
-    /// Makes the Secret, the VSphereConnection and, if there is none, the VDOConfig. The password comes from a prompt, a
-    /// variable or a file, and never from the command line. Run it again for each vCenter.
+    /// Makes the Secret, the VSphereConnection and, if there is none, the VDOConfig. On a terminal whatever is not given as a
+    /// flag is asked for: the login is tried, a certificate that is not trusted is shown, and the result before it is applied.
+    /// The password comes from a prompt, a variable or a file, and never from the command line. Run it again for each vCenter,
+    /// or give a file with all objects.
     #[command(
-        after_help = "Examples:\n  slipway drivers configure --server vc1.example.com --user csi@vsphere.local --ca-file vc1.pem\n  VC_PASSWORD=… slipway drivers configure --server vc2.example.com --user csi@vsphere.local --password-env VC_PASSWORD --datacenter DC0 --topology-category k8s-region --topology-category k8s-zone"
+        after_help = "Examples:\n  slipway drivers configure --server vc1.example.com --user csi@vsphere.local --ca-file vc1.pem\n  VC_PASSWORD=… slipway drivers configure --server vc2.example.com --user csi@vsphere.local --password-env VC_PASSWORD --datacenter DC0 --topology-category k8s-region --topology-category k8s-zone\n  slipway drivers configure\n  slipway drivers configure --file drivers.yaml\n\nExit codes: 0 applied, 1 other failure, 8 interrupted."
     )]
     Configure(ConfigureDrivers),
 
@@ -62,9 +67,9 @@ pub enum Drivers {
     /// Write everything a site without the internet needs into one file
     ///
     /// The operator's objects, the compatibility matrix, and which images have to be copied where. `drivers deploy --bundle`
-    /// takes it.
+    /// takes it, and every image of the operator and of the drivers then comes from the site's registry.
     #[command(
-        after_help = "Example:\n  slipway drivers bundle --registry mirror.example.com/vsphere > drivers.json\n  jq -r '.images[] | \"skopeo copy docker://\\(.from) docker://\\(.to)\"' drivers.json"
+        after_help = "Example:\n  slipway drivers bundle --registry mirror.example.com/vsphere > drivers.json\n  jq -r '.images[] | \"skopeo copy --all docker://\\(.from) docker://\\(.to)\"' drivers.json | sh\n  slipway drivers deploy --bundle drivers.json"
     )]
     Bundle(BundleDrivers),
 
@@ -77,9 +82,9 @@ pub enum Drivers {
 pub enum Users {
     /// Make users, roles and permissions in a vCenter, and the connections that use them
     ///
-    /// An administrator of the vCenter logs in once; nothing of that is kept. Each driver gets a user of its own in
-    /// vsphere.local with a password that is drawn, and that only the Secret in the cluster holds. A user that is there already
-    /// gets a new password.
+    /// An administrator of the vCenter logs in once; nothing of that is kept. Each driver gets a user of its own in the
+    /// vCenter's own domain with a password that is drawn, and that only the Secret in the cluster holds. A user that is there
+    /// already gets a new password.
     #[command(
         after_help = "Examples:\n  slipway drivers users create --server vc1.example.com --ca-file vc1.pem --plan\n  slipway drivers users create --server vc1.example.com --ca-file vc1.pem --datacenter /DC0 --datastore /DC0/datastore/fast"
     )]
@@ -144,6 +149,10 @@ pub struct VCenterUsers {
     #[arg(long, value_enum)]
     pub driver: Vec<Driver>,
 
+    /// The domain of the users, such as vsphere.local; without it the vCenter is asked for its own
+    #[arg(long, value_name = "DOMAIN")]
+    pub domain: Option<String>,
+
     /// Users and roles are called after it; two clusters need two
     #[arg(long, value_name = "PREFIX", default_value = "slipway")]
     pub prefix: String,
@@ -163,18 +172,6 @@ pub struct VCenterUsers {
     /// A vSAN cluster for file volumes, by its inventory path; can be repeated
     #[arg(long, value_name = "PATH")]
     pub file_cluster: Vec<String>,
-}
-
-/// Which cluster.
-#[derive(Debug, Clone, Args)]
-pub struct Access {
-    /// Access to the cluster; without it KUBECONFIG, or ~/.kube/config
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub kubeconfig: Option<PathBuf>,
-
-    /// The context of the kubeconfig
-    #[arg(long, value_name = "NAME")]
-    pub context: Option<String>,
 }
 
 /// How long to wait.
@@ -213,6 +210,14 @@ pub struct DeployDrivers {
     #[arg(long, value_name = "KEY", conflicts_with = "bundle")]
     pub matrix_key: Vec<String>,
 
+    /// Authorities, in PEM, that the matrix's server is trusted by; without them those of the operator's image
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "matrix", conflicts_with = "bundle")]
+    pub matrix_ca_file: Option<PathBuf>,
+
+    /// A proxy on the operator's way to the matrix's server
+    #[arg(long, value_name = "URL", requires = "matrix", conflicts_with = "bundle")]
+    pub matrix_proxy: Option<String>,
+
     /// A file of `drivers bundle`, for a site without the internet
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub bundle: Option<PathBuf>,
@@ -223,12 +228,16 @@ pub struct ConfigureDrivers {
     #[command(flatten)]
     pub access: Access,
 
+    /// Apply these objects: VSphereConnections, their Secrets and ConfigMaps, the VDOConfig; `-` is standard input
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["server", "user", "registry", "topology_category", "update_policy"])]
+    pub file: Option<PathBuf>,
+
     /// Name or address of the vCenter
     #[arg(long, value_name = "NAME")]
     pub server: Option<String>,
 
     /// What the connection is called; without it, after the server
-    #[arg(long, value_name = "NAME", requires = "server")]
+    #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
 
     /// Port of the vCenter
@@ -265,6 +274,10 @@ pub struct ConfigureDrivers {
     /// A tag category that says where a node is, from the widest to the narrowest; needed with several vCenters
     #[arg(long, value_name = "NAME")]
     pub topology_category: Vec<String>,
+
+    /// When drivers are upgraded
+    #[arg(long, value_enum)]
+    pub update_policy: Option<Policy>,
 
     /// A registry that takes the place of the one in every image
     #[arg(long, value_name = "REGISTRY")]
@@ -334,9 +347,40 @@ pub struct BundleDrivers {
     #[arg(long, value_name = "REGISTRY")]
     pub registry: Option<String>,
 
-    /// A Secret in the operator's namespace for pulling its image; can be repeated
+    /// A Secret in the operator's namespace for pulling images; can be repeated
     #[arg(long, value_name = "NAME")]
     pub pull_secret: Vec<String>,
+
+    /// Another matrix than the built-in one, signed by `drivers matrix sign`
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "matrix_key")]
+    pub matrix: Option<PathBuf>,
+
+    /// A public key that the matrix may be signed with; can be repeated
+    #[arg(long, value_name = "KEY", requires = "matrix")]
+    pub matrix_key: Vec<PublicKey>,
+}
+
+#[derive(Debug, Args)]
+pub struct PinMatrix {
+    /// A matrix, in YAML or JSON, or `-` for standard input; without it the one built into this program
+    #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub file: Option<PathBuf>,
+
+    /// A registry that has copies of all images: they are looked up there
+    #[arg(long, value_name = "REGISTRY")]
+    pub registry: Option<String>,
+
+    /// Authorities, in PEM, that registries are trusted by; without them those of the system
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub ca_file: Option<PathBuf>,
+
+    /// Ask without TLS
+    #[arg(long, conflicts_with = "ca_file")]
+    pub plain_http: bool,
+
+    /// Logins as podman and docker keep them; without it `REGISTRY_AUTH_FILE`, or where they keep them
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub auth_file: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]
@@ -359,6 +403,15 @@ pub enum Matrix {
         #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
         file: PathBuf,
     },
+
+    /// Look up which images the tags of a matrix stand for, and print it with their digests
+    ///
+    /// Comments and order stay. Nobody can then put another image behind a tag. A matrix that is not the built-in one has to be
+    /// signed; do it afterwards. Proxies are those of the environment.
+    #[command(
+        after_help = "Examples:\n  slipway drivers matrix pin > matrix.yaml\n  slipway drivers matrix pin matrix.yaml --registry mirror.example.com/vsphere --ca-file mirror.pem\n\nExit codes: 0 all digests are known, 1 other failure, 4 a registry did not tell."
+    )]
+    Pin(PinMatrix),
 
     /// Sign a matrix, so that an operator with the public key takes it
     ///

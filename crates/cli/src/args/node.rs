@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueHint};
 use jiff::SignedDuration;
 
+use super::access::Access;
+
 #[derive(Debug, Subcommand)]
 pub enum Node {
     /// Show the certificates that nodes wait for, and approve them
@@ -60,22 +62,11 @@ pub struct Add {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub write: Option<PathBuf>,
 
-    /// Access to the cluster; without it KUBECONFIG, or ~/.kube/config
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub kubeconfig: Option<PathBuf>,
+    #[command(flatten)]
+    pub access: Access,
 
-    /// The context of the kubeconfig
-    #[arg(long, value_name = "NAME")]
-    pub context: Option<String>,
-
-    /// Who asks for a machine's first certificate: a service account, or `system:bootstrap:<id>`. Without it whom Slipway's approver in
-    /// the cluster knows, or OpenShift's own
-    #[arg(long, value_name = "USER")]
-    pub bootstrapper: Option<String>,
-
-    /// A virtual address beside those that the cluster publishes; can be given several times
-    #[arg(long, value_name = "ADDRESS")]
-    pub vip: Vec<IpAddr>,
+    #[command(flatten)]
+    pub known: Known,
 
     /// Only write the file and print the steps
     #[arg(long)]
@@ -96,14 +87,20 @@ pub struct Approve {
     #[arg(value_name = "NAME")]
     pub names: Vec<String>,
 
-    /// Access to the cluster; without it KUBECONFIG, or ~/.kube/config
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub kubeconfig: Option<PathBuf>,
+    #[command(flatten)]
+    pub access: Access,
 
-    /// The context of the kubeconfig
-    #[arg(long, value_name = "NAME")]
-    pub context: Option<String>,
+    #[command(flatten)]
+    pub known: Known,
 
+    /// Do not ask
+    #[arg(long)]
+    pub yes: bool,
+}
+
+/// What the rules for certificates cannot read from the cluster.
+#[derive(Debug, Args)]
+pub struct Known {
     /// Who asks for a machine's first certificate: a service account, or `system:bootstrap:<id>`. Without it whom Slipway's approver in
     /// the cluster knows, or OpenShift's own
     #[arg(long, value_name = "USER")]
@@ -112,8 +109,4 @@ pub struct Approve {
     /// A virtual address beside those that the cluster publishes; can be given several times
     #[arg(long, value_name = "ADDRESS")]
     pub vip: Vec<IpAddr>,
-
-    /// Do not ask
-    #[arg(long)]
-    pub yes: bool,
 }

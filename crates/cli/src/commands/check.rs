@@ -13,13 +13,14 @@ use slipway_lifecycle::check::subject::Subject;
 use slipway_lifecycle::check::{Context, Options};
 use slipway_lifecycle::environment::Environment;
 use slipway_lifecycle::preflight;
-use slipway_operator::csr::approve::connect;
 
+use super::connect;
 use super::create::refuse;
 use crate::args::{Check, Output};
 use crate::exit::Exit;
 use crate::interrupt::{self, unless_interrupted};
 use crate::output::Printer;
+use crate::runtime::Runtime;
 
 /// Where a cluster and its vCenters are known from.
 enum Source {
@@ -29,7 +30,7 @@ enum Source {
 }
 
 pub(crate) fn run(args: &Check, printer: &Printer) -> anyhow::Result<Exit> {
-    let Check { kubeconfig, context, dir, timeout, watch, every, report: _, verbose: _ } = args;
+    let Check { access, dir, timeout, watch, every, report: _, verbose: _ } = args;
     let positive = |time: jiff::SignedDuration| Duration::try_from(time).ok().filter(|time| !time.is_zero());
     let (Some(whole), Some(pause)) = (positive(*timeout), positive(*every)) else {
         printer.error(&anyhow::anyhow!("`--timeout` and `--every` leave no time for anything"));
@@ -52,19 +53,17 @@ pub(crate) fn run(args: &Check, printer: &Printer) -> anyhow::Result<Exit> {
             Err(error) => return refuse(error, printer),
         },
     };
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().enable_all().build().context("starting to ask")?;
-    let client = || runtime.block_on(connect(kubeconfig.as_deref(), context.as_deref()));
+    let runtime = Runtime::new()?;
+    let client = || runtime.block_on(connect(access));
     let source = match known {
         None => Source::Cluster(client()?),
-        Some(subject) if kubeconfig.is_some() || context.is_some() => Source::Both(subject, client()?),
+        Some(subject) if access.kubeconfig.is_some() || access.context.is_some() => {
+            Source::Both(subject, client()?)
+        }
         Some(subject) => Source::InstallConfig(subject),
     };
     let options = Options { whole, ..Options::default() };
-    let exit = runtime.block_on(rounds(args, &source, options, watch.then_some(pause), printer));
-    // A name that is still being resolved need not be waited for.
-    runtime.shutdown_background();
-    exit
+    runtime.block_on(rounds(args, &source, options, watch.then_some(pause), printer))
 }
 
 /// One round, or one after the other until somebody ends it.

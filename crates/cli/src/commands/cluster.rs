@@ -15,7 +15,6 @@ use serde::Serialize;
 use slipway_engine::{End, Endpoint, Id, Outcome, Plan};
 use slipway_lifecycle::cluster::{Error, Patience, Project, Prospect, Purpose};
 use slipway_providers::vsphere::kinds::{Action, State};
-use tokio::runtime::Runtime;
 
 use super::create as files;
 use crate::args::{Output, Reach};
@@ -23,6 +22,7 @@ use crate::exit::Exit;
 use crate::interrupt::{self, interrupted, unless_interrupted};
 use crate::output::{ERROR, FAINT, HEADING, NAME, Printer, WARNING};
 use crate::progress::Progress;
+use crate::runtime::Runtime;
 
 /// How long to wait for whom, or what is wrong with it.
 fn patience(reach: &Reach) -> anyhow::Result<Patience> {
@@ -37,10 +37,6 @@ fn patience(reach: &Reach) -> anyhow::Result<Patience> {
     })
 }
 
-fn runtime() -> anyhow::Result<Runtime> {
-    tokio::runtime::Builder::new_multi_thread().enable_all().build().context("starting to work")
-}
-
 fn refuse(error: Error, printer: &Printer) -> anyhow::Result<Exit> {
     let exit = match error {
         Error::Create(error) => return files::refuse(error, printer),
@@ -53,13 +49,7 @@ fn refuse(error: Error, printer: &Printer) -> anyhow::Result<Exit> {
             "error": {"message": error.to_string(), "details": details, "hint": hint},
         }))?;
     }
-    printer.error(&error.into());
-    for detail in details {
-        printer.say(&format!("  {detail}\n"));
-    }
-    if let Some(hint) = hint {
-        printer.hint(&hint);
-    }
+    printer.refusal(&error.into(), &details, hint.as_deref());
     Ok(exit)
 }
 

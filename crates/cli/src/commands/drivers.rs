@@ -13,13 +13,13 @@ mod users;
 
 use std::future::Future;
 
-use anyhow::Context;
 use kube::Client;
-use slipway_operator::csr::approve::connect;
 
+use super::connect;
 use crate::args::{Access, Drivers, Matrix, Users};
 use crate::exit::Exit;
 use crate::output::Printer;
+use crate::runtime::Runtime;
 
 pub(crate) fn run(command: Drivers, printer: &Printer) -> anyhow::Result<Exit> {
     match command {
@@ -34,6 +34,7 @@ pub(crate) fn run(command: Drivers, printer: &Printer) -> anyhow::Result<Exit> {
         Drivers::Bundle(args) => bundle::run(&args, printer),
         Drivers::Matrix(Matrix::Show(show)) => matrix::show::run(&show, printer),
         Drivers::Matrix(Matrix::Validate { file }) => matrix::validate::run(&file, printer),
+        Drivers::Matrix(Matrix::Pin(args)) => matrix::pin::run(&args, printer),
         Drivers::Matrix(Matrix::Sign { file, key }) => matrix::sign::run(&file, &key, printer),
     }
 }
@@ -44,10 +45,8 @@ where
     F: FnOnce(Client) -> R,
     R: Future<Output = anyhow::Result<Exit>>,
 {
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().enable_all().build().context("starting to ask")?;
-    runtime.block_on(async {
-        let client = connect(access.kubeconfig.as_deref(), access.context.as_deref()).await?;
+    Runtime::new()?.block_on(async {
+        let client = connect(access).await?;
         tokio::select! {
             done = work(client) => done,
             _ = tokio::signal::ctrl_c() => {

@@ -7,7 +7,7 @@ mod show;
 
 use slipway_operator::csr::Bootstrapper;
 
-use crate::args::Node;
+use crate::args::{Known, Node};
 use crate::exit::Exit;
 use crate::output::Printer;
 
@@ -19,8 +19,8 @@ pub(crate) fn run(args: &Node, printer: &Printer) -> anyhow::Result<Exit> {
 }
 
 /// Who asks for first certificates, where it was said.
-fn given(bootstrapper: Option<&str>) -> anyhow::Result<Option<Bootstrapper>> {
-    let Some(username) = bootstrapper else { return Ok(None) };
+fn given(known: &Known) -> anyhow::Result<Option<Bootstrapper>> {
+    let Some(username) = known.bootstrapper.as_deref() else { return Ok(None) };
     match Bootstrapper::of(username) {
         Some(given) => Ok(Some(given)),
         None => anyhow::bail!(

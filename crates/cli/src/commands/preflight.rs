@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use anyhow::Context;
 use serde::Serialize;
 use slipway_lifecycle::environment::Environment;
 use slipway_lifecycle::preflight::network::ThisMachine;
@@ -17,6 +16,7 @@ use crate::exit::Exit;
 use crate::interrupt::{self, interrupted};
 use crate::output::{ERROR, FAINT, GOOD, HEADING, NAME, Printer, WARNING};
 use crate::report;
+use crate::runtime::Runtime;
 
 pub(crate) fn run(args: &Preflight, printer: &Printer) -> anyhow::Result<Exit> {
     let Preflight { dir, timeout, verbose } = args;
@@ -37,12 +37,9 @@ pub(crate) fn run(args: &Preflight, printer: &Printer) -> anyhow::Result<Exit> {
             printer.warning(warning);
         }
     }
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
-    let runtime = runtime.context("starting to ask")?;
+    let runtime = Runtime::new()?;
     let options = Options { whole, ..Options::default() };
     let result = runtime.block_on(examine(subject, options, ThisMachine, interrupted()));
-    // A name that is still being resolved need not be waited for.
-    runtime.shutdown_background();
     let Some(result) = result else {
         return interrupt::tell("nothing was changed, and the vCenters keep no session", printer);
     };

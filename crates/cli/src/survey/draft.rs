@@ -7,7 +7,7 @@ use slipway_lifecycle::install_config::{
     Answers, FailureDomainAnswers, PasswordAt, PlatformKind, VCenterAnswers, VSphereAnswers, VSphereTopology,
 };
 
-use super::estate::Inventory;
+use super::estate::{Inventory, Target};
 
 /// More vCenters are not allowed in one cluster.
 pub(crate) const MOST_VCENTERS: usize = 3;
@@ -93,12 +93,8 @@ pub(crate) struct Domain {
 impl VCenter {
     /// As it is written in messages.
     pub(crate) fn label(&self) -> String {
-        let server = self.server.as_deref().unwrap_or("the vCenter");
-        match self.port {
-            Some(port) if server.contains(':') => format!("[{server}]:{port}"),
-            Some(port) => format!("{server}:{port}"),
-            None => server.to_owned(),
-        }
+        let server = self.server.clone().unwrap_or_else(|| "the vCenter".to_owned());
+        Target { server, port: self.port, thumbprint: None, tls: None }.label()
     }
 }
 

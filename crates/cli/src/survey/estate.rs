@@ -6,6 +6,7 @@ mod live;
 mod read;
 
 use secrecy::SecretString;
+use slipway_config::install_config::vsphere::Tls;
 
 pub(crate) use live::Live;
 pub(crate) use slipway_providers::vsphere::certificate::Certificate;
@@ -16,6 +17,28 @@ pub(crate) struct Target {
     pub(crate) server: String,
     pub(crate) port: Option<u16>,
     pub(crate) thumbprint: Option<String>,
+    /// How a flag wants its certificate to be verified, where there is no thumbprint.
+    pub(crate) tls: Option<Tls>,
+}
+
+impl Target {
+    /// As it is written in messages.
+    pub(crate) fn label(&self) -> String {
+        match self.port {
+            Some(port) if self.server.contains(':') => format!("[{}]:{port}", self.server),
+            Some(port) => format!("{}:{port}", self.server),
+            None => self.server.clone(),
+        }
+    }
+
+    /// How its certificate is verified.
+    pub(crate) fn trust(&self) -> Tls {
+        match &self.thumbprint {
+            // One that is none matches nothing.
+            Some(text) => Tls::by_thumbprint(text).unwrap_or(Tls::Thumbprint(Vec::new())),
+            None => self.tls.clone().unwrap_or(Tls::System),
+        }
+    }
 }
 
 /// What came of the first contact. Nothing secret has been sent.

@@ -5,6 +5,9 @@ use std::rc::Rc;
 use secrecy::SecretString;
 use slipway_lifecycle::install_config;
 
+use crate::exit::Exit;
+use crate::output::Printer;
+
 /// A question as it is shown.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Ask {
@@ -40,6 +43,25 @@ pub(crate) enum Stop {
         error: anyhow::Error,
         hint: Option<String>,
     },
+}
+
+impl Stop {
+    /// Tells people why it ended, and what came of it.
+    pub(crate) fn tell(self, outcome: &str, printer: &Printer) -> Exit {
+        match self {
+            Stop::Back | Stop::Abort | Stop::Refused(_) => {
+                printer.say(&format!("stopped; {outcome}\n"));
+                Exit::Interrupted
+            }
+            Stop::Failed { error, hint } => {
+                printer.error(&error);
+                if let Some(hint) = hint {
+                    printer.hint(&hint);
+                }
+                Exit::Other
+            }
+        }
+    }
 }
 
 impl From<anyhow::Error> for Stop {

@@ -1,5 +1,6 @@
 //! Whole conversations, without a terminal and without a network.
 
+mod drivers;
 mod script;
 
 use std::collections::VecDeque;

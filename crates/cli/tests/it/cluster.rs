@@ -7,6 +7,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use slipway_testkit::process::eventually;
 use slipway_testkit::vcenter::{ADMINISTRATOR, VCenter};
 use tempfile::TempDir;
 
@@ -91,20 +92,25 @@ fn journal(directory: &Path) -> usize {
     text.lines().count()
 }
 
-/// Kills the command as soon as its journal has so many more lines.
-fn kill_after(directory: &Path, arguments: &[&str], lines: usize) {
-    let before = journal(directory);
-    let mut command = command(directory, arguments);
+/// Kills the command while it waits for the answer to a call: the one after so many of its kind.
+fn kill_at(vcenter: &VCenter, mut command: Command, (kind, method, skip): (&str, &str, usize)) {
+    vcenter.control("DELETE", "/faults", &Value::Null).expect("no rules");
+    let hold =
+        json!({"on": {"kind": kind, "method": method}, "skip": skip, "fault": {"delay_ms": 3_600_000}});
+    vcenter.control("POST", "/faults", &hold).expect("a rule");
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("the command runs");
-    let end = Instant::now() + Duration::from_mins(1);
-    // Between two lines there are milliseconds.
-    while journal(directory) < before + lines && child.try_wait().expect("its state").is_none() {
-        assert!(Instant::now() < end, "{arguments:?} does not get to line {lines}");
-        std::thread::sleep(Duration::from_millis(1));
-    }
+    let held = eventually("the call", Duration::from_mins(1), || {
+        if let Some(status) = child.try_wait()? {
+            anyhow::bail!("it has ended: {status}");
+        }
+        let rules = vcenter.control("GET", "/faults", &Value::Null)?.to_string();
+        Ok(rules.contains("\"fired\"").then_some(()))
+    });
     child.kill().expect("it can be killed");
     let status = child.wait().expect("it ends");
-    assert_eq!(status.signal(), Some(SIGKILL), "{arguments:?} ended before line {lines}: {status}");
+    held.unwrap_or_else(|error| panic!("{method} {skip}: {error:#}"));
+    assert_eq!(status.signal(), Some(SIGKILL), "{status}");
+    vcenter.control("DELETE", "/faults", &Value::Null).expect("no rules");
 }
 
 fn finish(directory: &Path, arguments: &[&str], context: &str) -> Output {
@@ -143,18 +149,24 @@ fn killed_anywhere_it_goes_on_where_it_was() {
     let directory = directory(&vcenters);
     let path = directory.path();
     let before = snapshot(&vcenters);
-    for (create, destroy) in [(1, 1), (7, 6), (16, 11), (25, 18), (38, 25)] {
-        kill_after(path, &CREATE, create);
-        finish(path, &CREATE, &format!("create after line {create}"));
+    for (create, destroy) in [
+        (("rest", "POST", 2), ("soap", "PowerOffVM_Task", 0)),
+        (("soap", "CreateFolder", 0), ("soap", "PowerOffVM_Task", 2)),
+        (("soap", "CloneVM_Task", 0), ("soap", "Destroy_Task", 0)),
+        (("soap", "CloneVM_Task", 2), ("soap", "Destroy_Task", 2)),
+        (("soap", "PowerOnVM_Task", 1), ("rest", "DELETE", 1)),
+    ] {
+        kill_at(&vcenters[0], command(path, &CREATE), create);
+        finish(path, &CREATE, &format!("create after {create:?}"));
         let made = machines(&vcenters);
         assert_eq!(made.len(), 4, "{made:?}");
         let roles: Vec<&str> = made.iter().filter_map(|name| name.splitn(3, '-').nth(2)).collect();
-        assert_eq!(roles, ["bootstrap", "master-0", "master-1", "master-2"], "after line {create}");
-        kill_after(path, &DESTROY, destroy);
-        finish(path, &DESTROY, &format!("destroy after line {destroy}"));
+        assert_eq!(roles, ["bootstrap", "master-0", "master-1", "master-2"], "after {create:?}");
+        kill_at(&vcenters[0], command(path, &DESTROY), destroy);
+        finish(path, &DESTROY, &format!("destroy after {destroy:?}"));
         for (before, after) in before.iter().zip(snapshot(&vcenters)) {
             assert_eq!(before.keys().collect::<Vec<_>>(), after.keys().collect::<Vec<_>>());
-            assert_eq!(*before, after, "destroy after line {destroy}");
+            assert_eq!(*before, after, "destroy after {destroy:?}");
         }
     }
 }
@@ -186,7 +198,7 @@ fn a_cluster_is_made_once() {
     let remove = || {
         let mut command = slipway(&["destroy", "cluster"]);
         command.current_dir(path).env("PW", ADMINISTRATOR.1);
-        Terminal::run(command)
+        Terminal::run(&command)
     };
     let mut terminal = remove();
     terminal.expect("to remove all of this: ").send(INTERRUPT).expect("error: interrupted");
@@ -229,14 +241,8 @@ fn sessions(vcenter: &VCenter) -> u64 {
 fn watched(command: &mut Command) -> (Output, String) {
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the command runs");
     let (id, (done, ended)) = (child.id(), std::sync::mpsc::channel());
-    let end = std::thread::spawn(move || {
-        let output = child.wait_with_output().expect("it ends");
-        // Whoever watches may have seen enough.
-        let _ = done.send(());
-        output
-    });
     let mut shown = std::collections::BTreeSet::new();
-    while ended.recv_timeout(Duration::from_millis(2)).is_err() {
+    let mut look = || {
         let mut family = vec![id];
         while let Some(id) = family.pop() {
             let arguments = std::fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default();
@@ -247,6 +253,16 @@ fn watched(command: &mut Command) -> (Output, String) {
                 family.extend(children.split_whitespace().filter_map(|id| id.parse::<u32>().ok()));
             }
         }
+    };
+    look();
+    let end = std::thread::spawn(move || {
+        let output = child.wait_with_output().expect("it ends");
+        // Whoever watches may have seen enough.
+        let _ = done.send(());
+        output
+    });
+    while ended.recv_timeout(Duration::from_millis(2)).is_err() {
+        look();
     }
     (end.join().expect("an end"), shown.into_iter().collect::<Vec<_>>().join("\n"))
 }
@@ -292,8 +308,15 @@ fn interrupted_it_logs_out_and_goes_on_later() {
         assert!(Instant::now() < end && child.try_wait().expect("its state").is_none());
         std::thread::sleep(Duration::from_millis(1));
     }
+    // Nothing ends until the signal is there.
+    for vcenter in &vcenters {
+        vcenter.control("POST", "/freeze", &Value::Null).expect("a frozen vCenter");
+    }
     let interrupt = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill");
     assert!(interrupt.success());
+    for vcenter in &vcenters {
+        vcenter.control("POST", "/thaw", &Value::Null).expect("a vCenter that answers");
+    }
     assert_eq!(child.wait().expect("it ends").code(), Some(8));
     assert_eq!(vcenters.iter().map(sessions).sum::<u64>(), 0, "all sessions are ended");
     finish(path, &CREATE, "after the interruption");

@@ -5,9 +5,11 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 use slipway_testkit::control_plane::{Beside, ControlPlane, Options};
+use slipway_testkit::nodes;
 use slipway_testkit::vcenter::{ADMINISTRATOR, VCenter};
 
 use crate::run::{slipway, transcript_of};
+use crate::terminal::{DOWN, ENTER, Terminal};
 
 fn command(kubeconfig: &Path, arguments: &[&str]) -> Command {
     let mut command = slipway(arguments);
@@ -49,13 +51,7 @@ fn a_cluster_gets_its_operator_and_loses_it_again() {
     let path = plane.kubeconfig();
     insta::assert_snapshot!("drivers_nothing_yet", transcript(path, &["drivers", "status"]));
     for name in ["one", "two"] {
-        let node = json!({
-            "apiVersion": "v1", "kind": "Node",
-            "metadata": {"name": name, "annotations": {"kwok.x-k8s.io/node": "fake"}, "labels": {"kubernetes.io/hostname": name}},
-            "status": {"allocatable": {"cpu": "4", "memory": "8Gi", "pods": "10"}, "capacity": {"cpu": "4", "memory": "8Gi", "pods": "10"}},
-        });
-        let file = plane.scratch().write("node.json", node.to_string()).expect("a file");
-        plane.kubectl().run(&["create", "--filename", file.to_str().expect("UTF-8")]).expect("a node");
+        plane.register(&nodes::living(name, "")).expect("a node");
     }
     insta::assert_snapshot!(
         "drivers_deployed",
@@ -132,12 +128,14 @@ fn a_cluster_gets_its_operator_and_loses_it_again() {
     let told: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert_eq!((told["verdict"].as_str(), output.status.code()), (Some("Degraded"), Some(4)));
 
+    nodes_are_waited_for(&plane);
     let pinned = transcript(path, &["drivers", "upgrade", "--storage-provider", "3.7.0", "--no-wait"]);
     assert!(pinned.contains("exit: 0"), "{pinned}");
     let config = plane.kubectl().json(&["get", "vdo", "cluster"]).expect("a VDOConfig");
     assert_eq!(config["spec"]["storageProvider"]["version"], "3.7.0");
 
     users_are_made(&plane);
+    whoever_sits_there_is_asked(&plane);
 
     // Nobody is there to ask; then volumes are attached; then it is forced.
     insta::assert_snapshot!("drivers_not_removed", transcript(path, &["drivers", "remove"]));
@@ -148,6 +146,25 @@ fn a_cluster_gets_its_operator_and_loses_it_again() {
     plane.kubectl().apply_value(&attachment).expect("an attachment");
     insta::assert_snapshot!("drivers_attached", transcript(path, &["drivers", "remove", "--yes"]));
     insta::assert_snapshot!("drivers_removed", transcript(path, &["drivers", "remove", "--yes", "--force"]));
+}
+
+/// Healthy drivers are not the end as long as nodes wait for them.
+fn nodes_are_waited_for(plane: &ControlPlane) {
+    let conditions = json!([
+        condition("Available", "True", "AsExpected", ""),
+        condition("Progressing", "False", "AsExpected", ""),
+        condition("Degraded", "False", "AsExpected", ""),
+    ]);
+    let deploy = |time: &str| {
+        let image = "example.com/slipway-operator:test";
+        transcript(plane.kubeconfig(), &["drivers", "deploy", "--image", image, "--timeout", time])
+    };
+    patch_status(plane, "vdo", "cluster", &json!({"conditions": conditions, "failures": null}));
+    let told = deploy("2s");
+    assert!(told.contains("exit: 0") && told.contains("not all nodes are served yet"), "{told}");
+    patch_status(plane, "vdo", "cluster", &json!({"nodes": {"pending": 0, "pendingNames": null}}));
+    let told = deploy("90s");
+    assert!(told.contains("exit: 0") && !told.contains("not all nodes"), "{told}");
 }
 
 /// An administrator makes users for both drivers; afterwards nothing is missing and nothing is too much.
@@ -195,6 +212,60 @@ fn users_are_made(plane: &ControlPlane) {
     let (code, shown) = run("verify", &[]);
     assert_eq!(code, Some(4));
     assert!(shown.contains("too much"), "{shown}");
+}
+
+/// The survey on a terminal: a certificate is shown before anything is sent, and the result before it is applied.
+fn whoever_sits_there_is_asked(plane: &ControlPlane) {
+    plane.kubectl().run(&["delete", "vdo", "cluster"]).expect("no VDOConfig");
+    let inventory = json!({"datacenters": [{"name": "attic"}, {"name": "east"}]});
+    let vcenter = VCenter::start_at([127, 0, 0, 1].into(), &inventory, &[]).expect("a vCenter");
+    let home = tempfile::tempdir().expect("a directory");
+    let none = home.path().join("no-authorities.pem");
+    std::fs::write(&none, "").expect("a file");
+    let mut command = slipway(&["drivers", "configure", "--name", "surveyed"]);
+    command.env("KUBECONFIG", plane.kubeconfig()).env("HOME", home.path());
+    command.env("SSL_CERT_FILE", none).env("SSL_CERT_DIR", home.path());
+    let mut terminal = Terminal::run(&command);
+    terminal
+        .answer("vCenter", &vcenter.address())
+        .expect("is not trusted")
+        .expect(vcenter.thumbprint_sha256());
+    assert_eq!(vcenter.calls().expect("calls")["Login"], Value::Null, "nothing was sent yet");
+    terminal.answer("Trust this certificate", "y").answer("User of the drivers on", ADMINISTRATOR.0);
+    terminal.answer("Password of", "wrong").expect("refuses").answer("Password of", ADMINISTRATOR.1);
+    terminal.expect("? Datacenters").expect("attic").expect("east").send(DOWN).send(DOWN).send(ENTER);
+    terminal.answer("Another datacenter", "");
+    // Connections that are there count: with several of them the storage driver needs categories.
+    terminal.answer("Drivers", "").answer("Tag categories", "").expect("needs them");
+    terminal.send("k8s-zone").send(ENTER).answer("Updates", "");
+    terminal
+        .expect("secrets blanked out")
+        .expect("VSphereConnection")
+        .expect("VDOConfig")
+        .answer("Apply", "");
+    terminal.expect("applied VDOConfig cluster");
+    assert_eq!(terminal.finish(), 0, "{}", terminal.text());
+    assert!(!terminal.text().contains(ADMINISTRATOR.1), "{}", terminal.text());
+    let get = |kind: &str, name: &str| {
+        plane.kubectl().json(&["get", kind, name, "--namespace=slipway-system"]).expect("an object")
+    };
+    let connection = get("vsphereconnection", "surveyed");
+    assert_eq!(connection["spec"]["datacenters"], json!(["east"]));
+    assert_eq!(connection["spec"]["tls"]["thumbprint"], vcenter.thumbprint_sha256());
+    let config = get("vdo", "cluster");
+    assert_eq!(config["spec"]["storageProvider"]["topologyCategories"], json!(["k8s-zone"]));
+
+    // A file, for scripts: everything or nothing.
+    let file = plane.scratch().write("drivers.yaml", "kind: Pod\napiVersion: v1\nmetadata: {name: x}\n");
+    let file = file.expect("a file").to_str().expect("UTF-8").to_owned();
+    let refused = transcript(plane.kubeconfig(), &["drivers", "configure", "--file", &file]);
+    assert!(refused.contains("none of the kinds") && refused.contains("exit: 1"), "{refused}");
+    let text = "apiVersion: slipway.dev/v1alpha1\nkind: VDOConfig\nmetadata: {name: cluster}\n\
+                spec: {storageProvider: {}, updatePolicy: lts}\n";
+    plane.scratch().write("drivers.yaml", text).expect("a file");
+    let applied = transcript(plane.kubeconfig(), &["drivers", "configure", "--file", &file]);
+    assert!(applied.contains("applied VDOConfig cluster") && applied.contains("exit: 0"), "{applied}");
+    assert_eq!(get("vdo", "cluster")["spec"]["updatePolicy"], "lts");
 }
 
 #[test]

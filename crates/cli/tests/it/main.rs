@@ -2,6 +2,7 @@
 
 #![expect(clippy::expect_used, reason = "a test that cannot go on fails")]
 
+mod airgapped;
 mod check;
 mod cloud_config;
 mod cluster;
@@ -20,3 +21,4 @@ mod shells;
 mod survey;
 mod terminal;
 mod validate;
+mod wait;

@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use rustix::process::Signal;
 use serde_json::{Value, json};
 use slipway_testkit::vcenter::{ADMINISTRATOR, VCenter};
 use tempfile::TempDir;
@@ -77,7 +78,7 @@ fn start(arguments: &[&str], home: &Path, authorities: Option<&Path>) -> Termina
     let none = home.join("no-authorities.pem");
     fs::write(&none, "").expect("a file");
     command.env("SSL_CERT_FILE", authorities.unwrap_or(&none)).env("SSL_CERT_DIR", home);
-    Terminal::run(command)
+    Terminal::run(&command)
 }
 
 fn home() -> TempDir {
@@ -277,32 +278,13 @@ fn back_and_forth() {
     assert!(!config(&home).exists());
 }
 
+/// A signal from elsewhere while a question waits: there is nothing to end first.
 #[test]
-fn interrupted_while_it_waits() {
-    let vcenter = vcenter("dc", &["blue"]);
+fn ended_by_a_signal() {
     let home = home();
-    let mut terminal = start(&[], home.path(), Some(vcenter.ca_file()));
-    terminal
-        .answer("Platform", "")
-        .answer("vCenter", &vcenter.address())
-        .answer("User name on", ADMINISTRATOR.0);
-    terminal.expect("? Password of");
-    vcenter.control("POST", "/freeze", &json!({})).expect("a frozen vCenter");
-    terminal.send(ADMINISTRATOR.1).send(ENTER).expect("logging in to");
-    slipway_testkit::process::eventually("a request", std::time::Duration::from_secs(30), || {
-        let stats = vcenter.control("GET", "/stats", &Value::Null)?;
-        Ok((stats["active_requests"] != 0).then_some(()))
-    })
-    .expect("a request");
-    // What is typed ahead may be a password.
-    terminal.send("typed-ahead").send(INTERRUPT);
-    // The login was on its way: it makes a session, which is ended.
-    vcenter.control("POST", "/thaw", &json!({})).expect("a vCenter that answers");
-    terminal.expect("nothing was written");
+    let mut terminal = start(&[], home.path(), None);
+    terminal.expect("? Platform").signal(Signal::TERM).expect("stopped");
     assert_eq!(terminal.finish(), 8);
-    let stats = vcenter.control("GET", "/stats", &Value::Null).expect("statistics");
-    assert_eq!((&stats["soap_sessions"], &stats["rest_sessions"]), (&json!(0), &json!(0)), "left logged in");
-    assert!(!terminal.text().contains("typed-ahead"), "{}", terminal.text());
     assert!(!config(&home).exists());
 }
 
@@ -364,4 +346,73 @@ fn several_vcenters_from_flags() {
     assert!(
         String::from_utf8_lossy(&output.stderr).contains("--vcenter-user is given 3 times for 2 vCenters")
     );
+}
+
+/// Leaving a vCenter takes seconds at most, however busy this machine is: nothing runs beside it.
+mod clocked {
+    use std::time::Duration;
+
+    use serde_json::{Value, json};
+    use slipway_testkit::process::eventually;
+    use slipway_testkit::vcenter::{ADMINISTRATOR, VCenter};
+
+    use super::{config, home, start, vcenter};
+    use crate::terminal::{ENTER, INTERRUPT, Terminal};
+
+    /// Waits until a vCenter has heard of it.
+    fn called(vcenter: &VCenter, method: &str) {
+        let heard = eventually(method, Duration::from_secs(30), || {
+            Ok((!vcenter.calls()?[method].is_null()).then_some(()))
+        });
+        heard.expect("a call");
+    }
+
+    /// The vCenter goes on, and the command ends without a session on it.
+    fn leaves(terminal: &mut Terminal, vcenter: &VCenter) {
+        vcenter.control("POST", "/thaw", &Value::Null).expect("a vCenter that answers");
+        terminal.expect("nothing was written");
+        assert_eq!(terminal.finish(), 8);
+        let stats = vcenter.control("GET", "/stats", &Value::Null).expect("statistics");
+        let sessions = (&stats["soap_sessions"], &stats["rest_sessions"]);
+        assert_eq!(sessions, (&json!(0), &json!(0)), "left logged in");
+    }
+
+    #[test]
+    fn interrupted_while_it_waits() {
+        let vcenter = vcenter("dc", &["blue"]);
+        let home = home();
+        let mut terminal = start(&[], home.path(), Some(vcenter.ca_file()));
+        terminal
+            .answer("Platform", "")
+            .answer("vCenter", &vcenter.address())
+            .answer("User name on", ADMINISTRATOR.0);
+        terminal.expect("? Password of");
+        vcenter.control("POST", "/freeze", &json!({"method": "Login"})).expect("a frozen vCenter");
+        terminal.send(ADMINISTRATOR.1).send(ENTER).expect("logging in to");
+        called(&vcenter, "Login");
+        // What is typed ahead may be a password.
+        terminal.send("typed-ahead").send(INTERRUPT).expect("ending the session on");
+        // The login was on its way: it makes a session, which is ended.
+        leaves(&mut terminal, &vcenter);
+        assert!(!terminal.text().contains("typed-ahead"), "{}", terminal.text());
+        assert!(!config(&home).exists());
+    }
+
+    /// A wish that comes when everything has been read is not lost, and still leaves no session.
+    #[test]
+    fn interrupted_while_it_leaves() {
+        let vcenter = vcenter("dc", &["blue"]);
+        vcenter.control("POST", "/freeze", &json!({"method": "Logout"})).expect("a frozen vCenter");
+        let home = home();
+        let mut terminal = start(&[], home.path(), Some(vcenter.ca_file()));
+        terminal
+            .answer("Platform", "")
+            .answer("vCenter", &vcenter.address())
+            .answer("User name on", ADMINISTRATOR.0)
+            .answer("Password of", ADMINISTRATOR.1);
+        called(&vcenter, "Logout");
+        terminal.send(INTERRUPT).expect("ending the session on");
+        leaves(&mut terminal, &vcenter);
+        assert!(!config(&home).exists());
+    }
 }

@@ -1,11 +1,16 @@
 //! The command on a terminal of its own: keys go in, the screen's text comes out.
 
-use std::io::{ErrorKind, Write};
-use std::process::Command;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{ErrorKind, Read, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::process::{Child, Command};
 use std::time::Duration;
 
-use expectrl::process::unix::WaitStatus;
-use expectrl::session::OsSession;
+use rustix::fs::{OFlags, fcntl_setfl};
+use rustix::process::{Pid, Signal, kill_process};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
 use slipway_testkit::process::eventually;
 
 /// Long enough for a busy machine.
@@ -17,20 +22,49 @@ pub(crate) const INTERRUPT: &str = "\u{3}";
 pub(crate) const DOWN: &str = "\u{1b}[B";
 pub(crate) const BACKSPACE: &str = "\u{7f}";
 
+const WINDOW: Winsize = Winsize { ws_col: 160, ws_row: 60, ws_xpixel: 0, ws_ypixel: 0 };
+
 /// A terminal with the command in it.
 pub(crate) struct Terminal {
-    session: OsSession,
+    /// The side of who types and looks.
+    keys: File,
+    child: Child,
     raw: Vec<u8>,
     /// How much of the text has been waited for.
     seen: usize,
 }
 
+/// Both sides of a new terminal. No program that another test starts meanwhile gets hold of them.
+fn terminal() -> std::io::Result<(File, File)> {
+    let keys = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
+    grantpt(&keys)?;
+    unlockpt(&keys)?;
+    let name = ptsname(&keys, Vec::new())?;
+    let screen = File::options().read(true).write(true).open(OsStr::from_bytes(name.to_bytes()))?;
+    tcsetwinsize(&screen, WINDOW)?;
+    fcntl_setfl(&keys, OFlags::RDWR | OFlags::NONBLOCK)?;
+    Ok((keys.into(), screen))
+}
+
 impl Terminal {
-    pub(crate) fn run(mut command: Command) -> Self {
-        command.env("TERM", "xterm");
-        let mut session = OsSession::spawn(command).expect("the command runs");
-        session.get_process_mut().set_window_size(160, 60).expect("a window");
-        Terminal { session, raw: Vec::new(), seen: 0 }
+    pub(crate) fn run(command: &Command) -> Self {
+        let (keys, screen) = terminal().expect("a terminal");
+        // It becomes the terminal of a session of its own, and setsid the command.
+        let mut session = Command::new("setsid");
+        session.arg("--ctty").arg(command.get_program()).args(command.get_args());
+        session.env_clear().env("TERM", "xterm");
+        for (name, value) in command.get_envs() {
+            match value {
+                Some(value) => session.env(name, value),
+                None => session.env_remove(name),
+            };
+        }
+        if let Some(folder) = command.get_current_dir() {
+            session.current_dir(folder);
+        }
+        let copy = || screen.try_clone().expect("a terminal");
+        let child = session.stdin(copy()).stdout(copy()).stderr(copy()).spawn().expect("the command runs");
+        Terminal { keys, child, raw: Vec::new(), seen: 0 }
     }
 
     /// Everything that was on the screen, without colours and movements.
@@ -61,7 +95,13 @@ impl Terminal {
     }
 
     pub(crate) fn send(&mut self, keys: &str) -> &mut Self {
-        self.session.write_all(keys.as_bytes()).expect("a terminal");
+        self.keys.write_all(keys.as_bytes()).expect("a terminal");
+        self
+    }
+
+    /// Sends a signal to the command, and not a key to the terminal.
+    pub(crate) fn signal(&mut self, signal: Signal) -> &mut Self {
+        kill_process(Pid::from_child(&self.child), signal).expect("a process");
         self
     }
 
@@ -74,17 +114,15 @@ impl Terminal {
     pub(crate) fn finish(&mut self) -> i32 {
         let ended = eventually("the end", PATIENCE, || Ok(self.read().then_some(())));
         assert!(ended.is_ok(), "still running:\n{}", self.text());
-        match self.session.get_process().wait().expect("a status") {
-            WaitStatus::Exited(_, code) => code,
-            other => panic!("{other:?}:\n{}", self.text()),
-        }
+        let status = self.child.wait().expect("a status");
+        status.code().unwrap_or_else(|| panic!("{status}:\n{}", self.text()))
     }
 
     /// Takes what there is to read; true at the end.
     fn read(&mut self) -> bool {
         let mut buffer = [0; 4096];
         loop {
-            match self.session.try_read(&mut buffer) {
+            match self.keys.read(&mut buffer) {
                 Ok(0) => return true,
                 Ok(count) => self.raw.extend_from_slice(&buffer[..count]),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return false,
@@ -92,6 +130,14 @@ impl Terminal {
                 Err(_) => return true,
             }
         }
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        // Ended already, if all went well.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 

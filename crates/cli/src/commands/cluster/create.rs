@@ -14,11 +14,8 @@ use slipway_lifecycle::create::create_ignition;
 use slipway_lifecycle::environment::Environment;
 use slipway_lifecycle::preflight;
 use slipway_providers::vsphere::kinds::{Action, State};
-use tokio::runtime::Runtime;
 
-use super::{
-    carry_out, ends_json, exit_of, patience, plan_text, refuse, runtime, survey, tally, troubles, wait,
-};
+use super::{carry_out, ends_json, exit_of, patience, plan_text, refuse, survey, tally, troubles, wait};
 use crate::args::{CreateCluster, Output};
 use crate::commands::create::{self as files, with_request};
 use crate::commands::preflight as checks;
@@ -26,6 +23,7 @@ use crate::exit::Exit;
 use crate::interrupt::{self, interrupted, unless_interrupted};
 use crate::output::{FAINT, GOOD, HEADING, NAME, Printer};
 use crate::progress::seconds;
+use crate::runtime::Runtime;
 
 pub(crate) fn run(args: &CreateCluster, printer: &Printer) -> anyhow::Result<Exit> {
     let CreateCluster { reach, plan: saved, skip_preflight, no_wait, timeouts, recreate } = args;
@@ -37,7 +35,7 @@ pub(crate) fn run(args: &CreateCluster, printer: &Printer) -> anyhow::Result<Exi
     if let Err(error) = with_request(&reach.dir, false, create_ignition) {
         return files::refuse(error, printer);
     }
-    let runtime = runtime()?;
+    let runtime = Runtime::new()?;
     let project = match with_request(&reach.dir, false, |request| Project::open(request, patience)) {
         Ok(project) => project,
         Err(error) => return refuse(error, printer),

@@ -4,15 +4,15 @@ use std::io::{BufRead, IsTerminal};
 
 use slipway_config::ids::InfraId;
 use slipway_lifecycle::cluster::{Project, Purpose};
-use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 
-use super::{carry_out, ends_json, exit_of, patience, plan_text, refuse, runtime, survey, tally, troubles};
+use super::{carry_out, ends_json, exit_of, patience, plan_text, refuse, survey, tally, troubles};
 use crate::args::{Destroy, DestroyBootstrap, DestroyCluster, Output};
 use crate::commands::create::with_request;
 use crate::exit::Exit;
 use crate::interrupt::{self, unless_interrupted};
 use crate::output::{GOOD, HEADING, NAME, Printer};
+use crate::runtime::Runtime;
 
 pub(crate) fn run(args: Destroy, printer: &Printer) -> anyhow::Result<Exit> {
     let (reach, infra_id, yes, purpose) = match args {
@@ -28,7 +28,7 @@ pub(crate) fn run(args: Destroy, printer: &Printer) -> anyhow::Result<Exit> {
         Ok(project) => project,
         Err(error) => return refuse(error, printer),
     };
-    let runtime = runtime()?;
+    let runtime = Runtime::new()?;
     let (cluster, infra_id) = (project.cluster.clone(), project.infra_id.to_string());
     let (project, prospect) = match survey(project, purpose, &[], &runtime, printer) {
         Ok(found) => found,

@@ -8,14 +8,14 @@ use slipway_lifecycle::cluster::{Project, Purpose};
 use slipway_lifecycle::gather::{Bundle, has_cluster, of_cluster, of_directory};
 use slipway_lifecycle::wait::Subject;
 use slipway_providers::vsphere::kinds::State;
-use tokio::runtime::Runtime;
 
-use super::{patience, runtime};
+use super::patience;
 use crate::args::{Gather, Output, Reach};
 use crate::commands::create::with_request;
 use crate::exit::Exit;
 use crate::interrupt::{self, unless_interrupted};
 use crate::output::{GOOD, Printer, WARNING};
+use crate::runtime::Runtime;
 
 pub(crate) fn run(args: &Gather, printer: &Printer) -> anyhow::Result<Exit> {
     let Gather { reach, file } = args;
@@ -30,7 +30,7 @@ pub(crate) fn run(args: &Gather, printer: &Printer) -> anyhow::Result<Exit> {
         printer.hint(hint);
         return Ok(Exit::Other);
     }
-    let runtime = runtime()?;
+    let runtime = Runtime::new()?;
     let now = Timestamp::now();
     let mut bundle = Bundle::default();
     with_request(&reach.dir, false, |request| of_directory(request, &mut bundle));

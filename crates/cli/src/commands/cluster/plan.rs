@@ -3,11 +3,12 @@
 use slipway_lifecycle::cluster::{Project, Purpose};
 use slipway_lifecycle::create::{Request, create_ignition};
 
-use super::{patience, plan_text, refuse, runtime, survey, tally};
+use super::{patience, plan_text, refuse, survey, tally};
 use crate::args::{Output, Plan, Planned};
 use crate::commands::create::{self as files, with_request};
 use crate::exit::Exit;
 use crate::output::{FAINT, GOOD, HEADING, NAME, Printer};
+use crate::runtime::Runtime;
 
 pub(crate) fn run(args: &Plan, printer: &Printer) -> anyhow::Result<Exit> {
     let Plan { what, reach, save } = args;
@@ -32,7 +33,7 @@ pub(crate) fn run(args: &Plan, printer: &Printer) -> anyhow::Result<Exit> {
         Planned::Create => Purpose::Create,
         Planned::Destroy => Purpose::Destroy,
     };
-    let runtime = runtime()?;
+    let runtime = Runtime::new()?;
     let (cluster, infra_id) = (project.cluster.clone(), project.infra_id.to_string());
     let (project, prospect) = match survey(project, purpose, &[], &runtime, printer) {
         Ok(found) => found,

@@ -7,11 +7,12 @@ use slipway_engine::{Endpoint, Id, Sight};
 use slipway_lifecycle::cluster::{Project, Prospect, Purpose};
 use slipway_providers::vsphere::kinds::State;
 
-use super::{patience, refuse, runtime, survey};
+use super::{patience, refuse, survey};
 use crate::args::{Output, Reach};
 use crate::commands::create::with_request;
 use crate::exit::Exit;
 use crate::output::{FAINT, GOOD, HEADING, NAME, Printer, WARNING};
+use crate::runtime::Runtime;
 
 pub(crate) fn run(reach: &Reach, printer: &Printer) -> anyhow::Result<Exit> {
     let patience = patience(reach)?;
@@ -19,7 +20,7 @@ pub(crate) fn run(reach: &Reach, printer: &Printer) -> anyhow::Result<Exit> {
         Ok(project) => project,
         Err(error) => return refuse(error, printer),
     };
-    let runtime = runtime()?;
+    let runtime = Runtime::new()?;
     let (cluster, infra_id) = (project.cluster.clone(), project.infra_id.to_string());
     let (project, prospect) = match survey(project, Purpose::Create, &[], &runtime, printer) {
         Ok(found) => found,

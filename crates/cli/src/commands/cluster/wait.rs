@@ -9,15 +9,15 @@ use anyhow::Context;
 use serde::Serialize;
 use slipway_lifecycle::cluster::{self, Project, Purpose};
 use slipway_lifecycle::wait::{self, Error, Goal, Listener, Subject, View, for_bootstrap, for_install};
-use tokio::runtime::Runtime;
 
-use super::{carry_out, exit_of, refuse, runtime, survey, troubles};
+use super::{carry_out, exit_of, refuse, survey, troubles};
 use crate::args::{Output, Timeouts, Wait, WaitFor};
 use crate::commands::create::{self as files, with_request};
 use crate::exit::Exit;
 use crate::interrupt::interrupted;
 use crate::output::{FAINT, GOOD, NAME, Printer};
 use crate::progress::seconds;
+use crate::runtime::Runtime;
 
 pub(crate) fn run(args: &WaitFor, printer: &Printer) -> anyhow::Result<Exit> {
     let (Wait { dir, timeouts }, goal) = match args {
@@ -29,7 +29,7 @@ pub(crate) fn run(args: &WaitFor, printer: &Printer) -> anyhow::Result<Exit> {
         Ok(subject) => subject,
         Err(error) => return give_up(error, printer),
     };
-    let runtime = runtime()?;
+    let runtime = Runtime::new()?;
     let watch = Watch::new(printer);
     let nobody = BTreeMap::new();
     let result = runtime.block_on(async {
@@ -73,6 +73,7 @@ fn patience(timeouts: &Timeouts) -> anyhow::Result<wait::Patience> {
     Ok(wait::Patience {
         bootstrap: time("bootstrap-timeout", timeouts.bootstrap_timeout)?,
         install: time("install-timeout", timeouts.install_timeout)?,
+        ..wait::Patience::default()
     })
 }
 

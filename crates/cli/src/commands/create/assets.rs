@@ -137,13 +137,7 @@ pub(crate) fn refuse(error: Error, printer: &Printer) -> anyhow::Result<Exit> {
         let (message, hint, details) = (error.to_string(), hint.as_deref(), &details);
         Refusal { message, hint, details, conflicts, changed }.print(printer)?;
     }
-    printer.error(&error.into());
-    for detail in details {
-        printer.say(&format!("  {detail}\n"));
-    }
-    if let Some(hint) = hint {
-        printer.hint(&hint);
-    }
+    printer.refusal(&error.into(), &details, hint.as_deref());
     Ok(exit)
 }
 

@@ -47,7 +47,7 @@ fn create(args: InstallConfig, printer: &Printer) -> anyhow::Result<Exit> {
         result = match ask(answers, path.clone(), printer) {
             Ok(composed) => Ok(composed),
             Err(Stop::Refused(error)) => Err(error),
-            Err(stop) => return Ok(stopped(stop, printer)),
+            Err(stop) => return Ok(stop.tell("nothing was written", printer)),
         };
     }
     let Composed { text, report } = match result {
@@ -88,24 +88,7 @@ fn can_ask(answers: &Answers, printer: &Printer) -> bool {
 fn ask(flags: Answers, path: PathBuf, printer: &Printer) -> Result<Composed, Stop> {
     let home = std::env::var_os("HOME").map(PathBuf::from);
     let setting = Setting { flags, ssh_keys: survey::ssh_keys(home.as_deref()), path, now: Timestamp::now() };
-    Survey::new(setting, &mut Terminal::new(printer), &mut Live::new()?).run()
-}
-
-/// Nothing was written.
-fn stopped(stop: Stop, printer: &Printer) -> Exit {
-    match stop {
-        Stop::Back | Stop::Abort | Stop::Refused(_) => {
-            printer.say("stopped; nothing was written\n");
-            Exit::Interrupted
-        }
-        Stop::Failed { error, hint } => {
-            printer.error(&error);
-            if let Some(hint) = hint {
-                printer.hint(&hint);
-            }
-            Exit::Other
-        }
-    }
+    Survey::new(setting, &mut Terminal::new(printer), &mut Live::new(printer)?).run()
 }
 
 /// The flags as answers, or what is wrong with them.

@@ -1,16 +1,26 @@
 //! `slipway drivers bundle`.
 
-use slipway_assets::drivers::operator::Placed;
-use slipway_lifecycle::drivers::bundle::Bundle;
+use anyhow::Context;
+use slipway_lifecycle::drivers::bundle::{Bundle, SignedMatrix, Site};
 
 use crate::args::BundleDrivers;
 use crate::exit::Exit;
+use crate::input;
 use crate::output::Printer;
 
 pub(crate) fn run(args: &BundleDrivers, printer: &Printer) -> anyhow::Result<Exit> {
-    let BundleDrivers { registry, pull_secret } = args;
-    let placed = Placed { pull_secrets: pull_secret, ..Placed::default() };
-    let bundle = Bundle::new(registry.as_deref(), &placed)?;
+    let BundleDrivers { registry, pull_secret, matrix, matrix_key } = args;
+    let files = match matrix {
+        None => None,
+        Some(file) => {
+            let mut beside = file.as_os_str().to_owned();
+            beside.push(".sig");
+            let signature = fs_err::read_to_string(beside).context("a matrix has its signature beside it");
+            Some((input::read(file)?, signature?))
+        }
+    };
+    let matrix = files.as_ref().map(|(text, signature)| SignedMatrix { text, signature, keys: matrix_key });
+    let bundle = Bundle::new(Site { registry: registry.as_deref(), pull_secrets: pull_secret, matrix })?;
     printer.data(&bundle.to_text()?)?;
     let images = bundle.images.len();
     printer.hint(&format!(

@@ -3,68 +3,124 @@
 use std::io::IsTerminal;
 
 use anyhow::bail;
+use jiff::Timestamp;
 use secrecy::ExposeSecret;
+use slipway_api::slipway::vdo_config::UpdatePolicy;
 use slipway_assets::drivers::Connection;
-use slipway_lifecycle::drivers::configure::{Wanted, configure};
+use slipway_config::install_config::vsphere::Tls;
+use slipway_lifecycle::drivers::configure::{Plan, There, Wanted, configure, there};
 
 use super::login::{Given, tls};
 use super::on_cluster;
-use crate::args::ConfigureDrivers;
+use crate::args::{ConfigureDrivers, Output, Policy};
+use crate::commands::connect;
 use crate::exit::Exit;
+use crate::input;
 use crate::output::{GOOD, Printer};
+use crate::runtime::Runtime;
+use crate::survey::{DriversSurvey, Live, Stop, Terminal, Told};
 
 pub(crate) fn run(args: &ConfigureDrivers, printer: &Printer) -> anyhow::Result<Exit> {
-    let connection = connection(args)?;
-    let wanted = Wanted {
-        cloud_provider: !args.without_cloud_provider,
-        storage_provider: !args.without_storage_provider,
-        topology_categories: args.topology_category.clone(),
-        registry: args.registry.clone(),
-        pull_secrets: args.pull_secret.clone(),
-        ..Wanted::default()
+    let plan = match &args.file {
+        Some(file) => Some(Plan::read(&input::read(file)?)?),
+        None if must_ask(args, printer) => {
+            let access = &args.access;
+            let there = Runtime::new()?.block_on(async {
+                let client = connect(access).await?;
+                anyhow::Ok(there(&client).await?)
+            })?;
+            match ask(args, there, printer) {
+                Ok(plan) => Some(plan),
+                Err(stop) => return Ok(stop.tell("nothing was applied", printer)),
+            }
+        }
+        None => None,
     };
+    let connection = if plan.is_none() { connection(args)? } else { None };
     on_cluster(&args.access, "what was applied stays", printer, async |client| {
         let told = |what: &str| printer.say(&format!("{GOOD}applied{GOOD:#} {what}\n"));
-        configure(&client, connection.as_ref(), &wanted, told).await?;
+        match &plan {
+            Some(plan) => plan.apply(&client, told).await?,
+            None => configure(&client, connection.as_slice(), &wanted(args), told).await?,
+        }
         printer.hint("`slipway drivers status` shows what the operator makes of it");
         Ok(Exit::Ok)
     })
 }
 
-/// A vCenter from flags, and from whoever sits there.
-fn connection(args: &ConfigureDrivers) -> anyhow::Result<Option<Connection>> {
-    let there = std::io::stdin().is_terminal();
-    let ask = |question: &str, flag: &str| -> anyhow::Result<String> {
-        if !there {
-            bail!("nobody is there to ask for it, and `{flag}` was not given");
-        }
-        Ok(inquire::Text::new(question).prompt()?.trim().to_owned())
+/// Somebody sits at the terminal, and something that a connection needs was not given.
+fn must_ask(args: &ConfigureDrivers, printer: &Printer) -> bool {
+    let terminal = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+    let password = args.password_env.is_some() || args.password_file.is_some();
+    let complete = args.server.is_some() && args.user.is_some() && password;
+    terminal && printer.output == Output::Text && !complete
+}
+
+fn ask(args: &ConfigureDrivers, there: There, printer: &Printer) -> Result<Plan, Stop> {
+    let password =
+        match args.user.as_deref().filter(|_| args.password_env.is_some() || args.password_file.is_some()) {
+            Some(user) => Some(given(args).password_of(user)?),
+            None => None,
+        };
+    let server = args.server.as_ref().map(|server| match args.port {
+        443 => server.clone(),
+        port if server.contains(':') => format!("[{server}]:{port}"),
+        port => format!("{server}:{port}"),
+    });
+    let trust = tls(&args.certificate)?;
+    let chosen = (!args.without_cloud_provider, !args.without_storage_provider);
+    let told = Told {
+        server,
+        name: args.name.clone(),
+        tls: (trust != Tls::System).then_some(trust),
+        user: args.user.clone(),
+        password,
+        datacenters: args.datacenter.clone(),
+        drivers: (chosen != (true, true)).then_some(chosen),
+        wanted: wanted(args),
+        there,
+        now: Timestamp::now(),
     };
-    let server = match &args.server {
-        Some(server) => server.clone(),
-        None if there => ask("Name or address of the vCenter:", "--server")?,
-        // Only the VDOConfig is made.
-        None => return Ok(None),
-    };
-    let user = match &args.user {
-        Some(user) => user.clone(),
-        None => ask("User, as name@domain:", "--user")?,
-    };
-    let given = Given {
+    DriversSurvey::new(told, &mut Terminal::new(printer), &mut Live::new(printer)?).run()
+}
+
+fn wanted(args: &ConfigureDrivers) -> Wanted {
+    Wanted {
+        cloud_provider: !args.without_cloud_provider,
+        storage_provider: !args.without_storage_provider,
+        topology_categories: args.topology_category.clone(),
+        registry: args.registry.clone(),
+        pull_secrets: args.pull_secret.clone(),
+        update_policy: args.update_policy.map(|policy| match policy {
+            Policy::Latest => UpdatePolicy::Latest,
+            Policy::Lts => UpdatePolicy::Lts,
+            Policy::Disabled => UpdatePolicy::Disabled,
+        }),
+        ..Wanted::default()
+    }
+}
+
+fn given(args: &ConfigureDrivers) -> Given<'_> {
+    Given {
         variable: args.password_env.as_deref(),
         file: args.password_file.as_deref(),
         flags: "`--password-env` or `--password-file`",
+    }
+}
+
+/// A vCenter from flags. Without one only the VDOConfig is made.
+fn connection(args: &ConfigureDrivers) -> anyhow::Result<Option<Connection>> {
+    let Some(server) = args.server.clone() else { return Ok(None) };
+    let Some(user) = args.user.clone() else {
+        bail!("nobody is there to ask for it, and `--user` was not given");
     };
-    let password = given.password_of(&user)?;
-    let tls = tls(&args.certificate)?;
-    let name = args.name.clone().unwrap_or_else(|| Connection::name_for(&server));
-    let (port, datacenters) = (args.port, args.datacenter.clone());
+    let password = given(args).password_of(&user)?;
     Ok(Some(Connection {
-        name,
+        name: args.name.clone().unwrap_or_else(|| Connection::name_for(&server)),
         server,
-        port,
-        datacenters,
-        tls,
+        port: args.port,
+        datacenters: args.datacenter.clone(),
+        tls: tls(&args.certificate)?,
         user,
         password: password.expose_secret().into(),
     }))

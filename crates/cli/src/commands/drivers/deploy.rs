@@ -18,19 +18,38 @@ use crate::output::{GOOD, Printer};
 
 /// Between two looks.
 const LOOK: Duration = Duration::from_secs(1);
+/// Nodes that have not come by then, with healthy drivers, have a trouble of their own.
+const STRAGGLERS: Duration = Duration::from_mins(1);
 /// What happens without us.
 pub(super) const GOES_ON: &str = "the operator goes on; `slipway drivers status` shows how far it is";
 
 pub(crate) fn run(args: &DeployDrivers, printer: &Printer) -> anyhow::Result<Exit> {
-    let DeployDrivers { access, waiting, image, pull_secret, matrix, matrix_key, bundle } = args;
+    let DeployDrivers {
+        access,
+        waiting,
+        image,
+        pull_secret,
+        matrix,
+        matrix_key,
+        matrix_ca_file,
+        matrix_proxy,
+        bundle,
+    } = args;
     let objects = if let Some(file) = bundle {
         let text = input::read(file)?;
         Bundle::read(&text).with_context(|| format!("reading {}", input::name(file)))?.objects
     } else {
         let mut arguments: Vec<String> = matrix.iter().map(|place| format!("--matrix={place}")).collect();
         arguments.extend(matrix_key.iter().map(|key| format!("--matrix-key={key}")));
+        arguments.extend(matrix_proxy.iter().map(|proxy| format!("--matrix-proxy={proxy}")));
+        let authorities = matrix_ca_file.as_deref().map(fs_err::read_to_string).transpose()?;
+        arguments.extend(authorities.iter().map(|_| format!("--matrix-ca={}", deploy::MATRIX_CA)));
         let placed = Placed { image: image.as_deref(), pull_secrets: pull_secret, arguments: &arguments };
-        deploy::objects(&placed)?
+        let mut objects = deploy::objects(&placed)?;
+        if let Some(pem) = authorities {
+            deploy::before_operator(&mut objects, deploy::matrix_authorities(&pem));
+        }
+        objects
     };
     on_cluster(access, GOES_ON, printer, async |client| {
         let told = |what: &str| printer.say(&format!("{GOOD}applied{GOOD:#} {what}\n"));
@@ -39,7 +58,7 @@ pub(crate) fn run(args: &DeployDrivers, printer: &Printer) -> anyhow::Result<Exi
     })
 }
 
-/// Waits for the operator, and for the drivers if there is something it was told to do.
+/// Waits for the operator, and for the drivers and the nodes if there is something it was told to do.
 pub(super) async fn wait(client: &Client, waiting: &Waiting, printer: &Printer) -> anyhow::Result<Exit> {
     if waiting.no_wait {
         return Ok(Exit::Ok);
@@ -57,17 +76,27 @@ pub(super) async fn wait(client: &Client, waiting: &Waiting, printer: &Printer) 
         Err(error) => return Err(error.into()),
     }
     let mut shown = String::new();
+    let mut changed = Instant::now();
     loop {
         let now = status(client).await?;
         let summary = summary(&now);
         if summary != shown {
             printer.say(&format!("{summary}\n"));
             shown = summary;
+            changed = Instant::now();
         }
-        let unwanted = now.verdict == Verdict::NotInstalled;
-        if unwanted || now.verdict == Verdict::Healthy || Instant::now() > end {
+        let pending = now.nodes.as_ref().map_or(0, |nodes| nodes.pending);
+        let settled = match now.verdict {
+            Verdict::NotInstalled => true,
+            Verdict::Healthy => pending == 0 || changed.elapsed() > STRAGGLERS,
+            Verdict::Progressing | Verdict::Degraded | Verdict::Unavailable => false,
+        };
+        if settled || Instant::now() > end {
+            let unwanted = now.verdict == Verdict::NotInstalled;
             if unwanted {
                 printer.hint("the operator waits for a VDOConfig: `slipway drivers configure` makes one");
+            } else if pending > 0 {
+                printer.hint("not all nodes are served yet: `slipway check` says what is wrong with them");
             }
             match printer.output {
                 Output::Json => printer.json(&now)?,

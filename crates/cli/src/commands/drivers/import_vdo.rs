@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use slipway_config::yaml::to_yaml;
-use slipway_lifecycle::drivers::access::apply;
+use slipway_lifecycle::access::apply;
 use slipway_lifecycle::drivers::import_vdo::{copy_secret, read};
 
 use super::on_cluster;

@@ -1,5 +1,6 @@
 //! `slipway drivers matrix`.
 
+pub(crate) mod pin;
 pub(crate) mod show;
 pub(crate) mod sign;
 pub(super) mod table;

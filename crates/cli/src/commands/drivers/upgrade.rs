@@ -1,7 +1,8 @@
 //! `slipway drivers upgrade`.
 
-use slipway_assets::drivers::operator::Placed;
-use slipway_lifecycle::drivers::deploy;
+use slipway_assets::drivers::operator::{IMAGE, Placed};
+use slipway_assets::drivers::settings::relocate;
+use slipway_lifecycle::drivers::deploy::{self, Running};
 use slipway_lifecycle::drivers::upgrade::{Pin, pin};
 
 use super::deploy::{GOES_ON, wait};
@@ -25,7 +26,9 @@ pub(crate) fn run(args: &UpgradeDrivers, printer: &Printer) -> anyhow::Result<Ex
     let (cloud, storage) = (want(cloud_provider), want(storage_provider));
     on_cluster(access, GOES_ON, printer, async |client| {
         if *operator {
-            let placed = Placed { image: image.as_deref(), ..Placed::default() };
+            let Running { arguments, pull_secrets, registry } = deploy::running(&client).await?;
+            let image = image.clone().unwrap_or_else(|| relocate(IMAGE, registry.as_deref()));
+            let placed = Placed { image: Some(&image), pull_secrets: &pull_secrets, arguments: &arguments };
             let told = |what: &str| printer.say(&format!("{GOOD}applied{GOOD:#} {what}\n"));
             deploy::deploy(&client, &deploy::objects(&placed)?, told).await?;
         }

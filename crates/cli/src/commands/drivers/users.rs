@@ -2,22 +2,22 @@
 
 use std::io::{BufRead, IsTerminal};
 
-use anyhow::Context;
 use secrecy::ExposeSecret;
 use slipway_assets::drivers::Connection;
 use slipway_lifecycle::drivers::configure::{Wanted, configure};
 use slipway_lifecycle::drivers::users::{self, Change, Component, Request, User};
-use slipway_operator::csr::approve::connect;
 use slipway_providers::vsphere::{Client, Endpoint, Login};
 
 use super::login::{Given, tls};
 use crate::args::{CreateUsers, Driver, Output, VCenterUsers};
+use crate::commands::connect;
 use crate::exit::Exit;
 use crate::output::{ERROR, FAINT, GOOD, HEADING, Printer, WARNING};
+use crate::runtime::Runtime;
 
 pub(crate) fn verify(args: &VCenterUsers, printer: &Printer) -> anyhow::Result<Exit> {
     let client = client(args)?;
-    runtime()?.block_on(async {
+    Runtime::new()?.block_on(async {
         let planned = users::plan(&client, &request(args)).await;
         log_out(&client, printer).await;
         let planned = planned?;
@@ -31,13 +31,9 @@ pub(crate) fn create(args: &CreateUsers, printer: &Printer) -> anyhow::Result<Ex
     let CreateUsers { access, users: vcenter, name, plan, yes } = args;
     let client = client(vcenter)?;
     let tls = tls(&vcenter.certificate)?;
-    runtime()?.block_on(async {
+    Runtime::new()?.block_on(async {
         // Before anything is made: a password that cannot be kept is lost.
-        let cluster = if *plan {
-            None
-        } else {
-            Some(connect(access.kubeconfig.as_deref(), access.context.as_deref()).await?)
-        };
+        let cluster = if *plan { None } else { Some(connect(access).await?) };
         let work = async {
             let planned = users::plan(&client, &request(vcenter)).await?;
             show(&planned, printer)?;
@@ -73,7 +69,7 @@ pub(crate) fn create(args: &CreateUsers, printer: &Printer) -> anyhow::Result<Ex
                     password: one.password.expose_secret().into(),
                 };
                 let told = |what: &str| printer.say(&format!("{GOOD}applied{GOOD:#} {what}\n"));
-                configure(&cluster, Some(&connection), &wanted, told).await?;
+                configure(&cluster, &[connection], &wanted, told).await?;
             }
             anyhow::Ok(Exit::Ok)
         };
@@ -81,10 +77,6 @@ pub(crate) fn create(args: &CreateUsers, printer: &Printer) -> anyhow::Result<Ex
         log_out(&client, printer).await;
         done
     })
-}
-
-fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
-    tokio::runtime::Builder::new_multi_thread().enable_all().build().context("starting to ask")
 }
 
 async fn log_out(client: &Client, printer: &Printer) {
@@ -106,6 +98,7 @@ fn request(args: &VCenterUsers) -> Request {
     };
     Request {
         prefix: args.prefix.clone(),
+        domain: args.domain.clone(),
         components,
         datacenters: args.datacenter.clone(),
         datastores: args.datastore.clone(),

@@ -5,11 +5,10 @@ mod steps;
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use anyhow::Context;
 use jiff::Timestamp;
 use slipway_assets::drivers::operator::NAMESPACE;
 use slipway_lifecycle::bare_metal;
-use slipway_operator::csr::approve::{Judged, approve, bootstrapper_of, connect};
+use slipway_operator::csr::approve::{Judged, approve, bootstrapper_of};
 use slipway_operator::csr::host::{Host, survey};
 use slipway_operator::csr::hosts;
 use slipway_operator::csr::{Bootstrapper, Signer, Verdict};
@@ -18,8 +17,10 @@ use super::confirm::confirm;
 use super::given;
 use super::show::Request;
 use crate::args::{Add, Output};
+use crate::commands::connect;
 use crate::exit::Exit;
 use crate::output::{GOOD, Printer};
+use crate::runtime::Runtime;
 
 /// Between two looks.
 const PAUSE: Duration = Duration::from_secs(3);
@@ -31,7 +32,7 @@ pub(crate) fn run(args: &Add, printer: &Printer) -> anyhow::Result<Exit> {
         printer.error(&anyhow::anyhow!(message));
         Ok(Exit::Usage)
     };
-    let given = match given(args.bootstrapper.as_deref()) {
+    let given = match given(&args.known) {
         Ok(given) => given,
         Err(error) => return usage(error.to_string()),
     };
@@ -44,9 +45,8 @@ pub(crate) fn run(args: &Add, printer: &Printer) -> anyhow::Result<Exit> {
     let Ok(limit) = Duration::try_from(args.timeout) else {
         return usage(format!("`--timeout {:#}` is in the past", args.timeout));
     };
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().enable_all().build().context("starting to ask")?;
-    let reach = || runtime.block_on(connect(args.kubeconfig.as_deref(), args.context.as_deref()));
+    let runtime = Runtime::new()?;
+    let reach = || runtime.block_on(connect(&args.access));
     let (worker, client) = if let Some(dir) = &args.dir {
         (bare_metal::worker_of(dir)?, None)
     } else {
@@ -100,7 +100,7 @@ async fn wait(
     let name = &host.name;
     printer.say(&format!("waiting for {name} to ask for its certificates\n"));
     while started.elapsed() < limit {
-        let sight = match survey(client, bootstrapper, &args.vip, host).await {
+        let sight = match survey(client, bootstrapper, &args.known.vip, host).await {
             Ok(sight) => sight,
             // The control plane may be busy; the host is not there yet anyway.
             Err(error) => {

@@ -1,39 +1,39 @@
 //! `slipway node approve`.
 
-use anyhow::Context;
 use jiff::Timestamp;
-use slipway_operator::csr::approve::{Judged, approve, bootstrapper_of, connect, survey};
+use slipway_operator::csr::approve::{Judged, approve, bootstrapper_of, survey};
 use slipway_operator::csr::{Roster, Verdict};
 
 use super::confirm::confirm;
 use super::given;
 use super::show::Request;
 use crate::args::{Approve, Output};
+use crate::commands::connect;
 use crate::exit::Exit;
 use crate::output::{GOOD, HEADING, Printer};
+use crate::runtime::Runtime;
 
 /// What is written into a request that a person approved against the rules.
 const BY_HAND: &str = "approved by hand with slipway node approve";
 
 pub(crate) fn run(args: &Approve, printer: &Printer) -> anyhow::Result<Exit> {
-    let Approve { names, kubeconfig, context, bootstrapper, vip, yes } = args;
-    let given = match given(bootstrapper.as_deref()) {
+    let Approve { names, access, known, yes } = args;
+    let given = match given(known) {
         Ok(given) => given,
         Err(error) => {
             printer.error(&error);
             return Ok(Exit::Usage);
         }
     };
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().enable_all().build().context("starting to ask")?;
+    let runtime = Runtime::new()?;
     let (client, judged) = runtime.block_on(async {
-        let client = connect(kubeconfig.as_deref(), context.as_deref()).await?;
+        let client = connect(access).await?;
         let bootstrapper = match given {
             Some(given) => given,
             None => bootstrapper_of(&client).await?,
         };
         let roster = Roster { named_alike: bootstrapper.is_token(), ..Roster::default() };
-        let judged = survey(&client, bootstrapper, vip, &roster).await?;
+        let judged = survey(&client, bootstrapper, &known.vip, &roster).await?;
         anyhow::Ok((client, judged))
     })?;
     let mut requests: Vec<Request> = judged.iter().map(Request::of).collect();

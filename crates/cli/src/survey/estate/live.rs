@@ -6,14 +6,14 @@ use std::time::Duration;
 use anyhow::Context;
 use rustls::CertificateError;
 use secrecy::SecretString;
-use slipway_config::install_config::vsphere::Tls;
 use slipway_providers::vsphere::error::{Cause, Error};
 use slipway_providers::vsphere::{Client, Endpoint, FaultKind, Login, certificate};
-use tokio::runtime::{Builder, Runtime};
 
-use super::hush::Hush;
+use super::hush::{Hush, Signals};
 use super::read;
 use super::{Estate, Failure, Greeting, Inventory, Target};
+use crate::output::Printer;
+use crate::runtime::Runtime;
 
 /// The longest one call may take.
 const CALL: Duration = Duration::from_secs(20);
@@ -26,39 +26,42 @@ const GOODBYE: Duration = Duration::from_secs(5);
 
 /// vCenters, asked over the network.
 #[derive(Debug)]
-pub(crate) struct Live {
+pub(crate) struct Live<'a> {
     runtime: Runtime,
+    signals: Signals,
+    printer: &'a Printer,
 }
 
-impl Live {
-    pub(crate) fn new() -> anyhow::Result<Self> {
-        let runtime =
-            Builder::new_current_thread().enable_all().build().context("preparing for the network")?;
-        Ok(Live { runtime })
+impl<'a> Live<'a> {
+    pub(crate) fn new(printer: &'a Printer) -> anyhow::Result<Self> {
+        let runtime = Runtime::new()?;
+        let signals = Signals::listen(runtime.handle()).context("listening for Ctrl-C")?;
+        Ok(Live { runtime, signals, printer })
     }
 
-    /// Waits for an answer, for so long, unless the user has had enough.
+    /// Waits for an answer, for so long, unless the user has wanted to stop so many times.
     fn wait<T>(
         &self,
+        (hush, wishes): (&Hush, u32),
         deadline: Duration,
         answer: impl Future<Output = Result<T, Failure>>,
     ) -> Result<T, Failure> {
-        let hush = Hush::new();
         self.runtime.block_on(async {
             tokio::select! {
                 answer = tokio::time::timeout(deadline, answer) => answer.unwrap_or_else(|_| Err(Failure::Other {
                     message: format!("no answer within {} seconds", deadline.as_secs()),
                     hint: Some("the server is busy or a firewall drops packets; try again later".to_owned()),
                 })),
-                () = hush.interrupted() => Err(Failure::Interrupted),
+                () = hush.wished(wishes) => Err(Failure::Interrupted),
             }
         })
     }
 }
 
-impl Estate for Live {
+impl Estate for Live<'_> {
     fn greet(&mut self, target: &Target) -> Result<Greeting, Failure> {
-        self.wait(GREETING, async {
+        let hush = Hush::new(&self.signals);
+        let greeting = self.wait((&hush, 1), GREETING, async {
             // Nobody logs in on the first contact.
             let content = async { client(target, "", &SecretString::default())?.content().await.cloned() };
             let error = match content.await {
@@ -76,16 +79,30 @@ impl Estate for Live {
             let certificate = certificate::fetch(&endpoint(target), CALL).await;
             let certificate = certificate.map_err(|message| Failure::Other { message, hint: None })?;
             Ok(Greeting::Untrusted { reason, certificate: Box::new(certificate) })
-        })
+        });
+        if hush.end() { Err(Failure::Interrupted) } else { greeting }
     }
 
     fn read(&mut self, target: &Target, user: &str, password: &SecretString) -> Result<Inventory, Failure> {
         let client = client(target, user, password).map_err(|error| failure(&error))?;
-        let inventory =
-            self.wait(READING, async { read::inventory(&client).await.map_err(|error| failure(&error)) });
+        let hush = Hush::new(&self.signals);
+        let inventory = self.wait((&hush, 1), READING, async {
+            read::inventory(&client).await.map_err(|error| failure(&error))
+        });
+        let announce = async {
+            hush.wished(1).await;
+            // The cursor of a hushed terminal does not go back by itself.
+            self.printer.say(&format!("ending the session on {} …\r\n", target.label()));
+            std::future::pending().await
+        };
         // A session that cannot be ended now ends by itself.
-        let _ = self.wait(GOODBYE, async { client.logout().await.map_err(|error| failure(&error)) });
-        inventory
+        let _ = self.wait((&hush, 2), GOODBYE, async {
+            tokio::select! {
+                left = client.logout() => left.map_err(|error| failure(&error)),
+                never = announce => never,
+            }
+        });
+        if hush.end() { Err(Failure::Interrupted) } else { inventory }
     }
 }
 
@@ -95,19 +112,7 @@ fn client(target: &Target, user: &str, password: &SecretString) -> Result<Client
 }
 
 fn endpoint(target: &Target) -> Endpoint {
-    // A fingerprint that is none matches nothing.
-    let tls = target
-        .thumbprint
-        .as_deref()
-        .map_or(Tls::System, |text| Tls::Thumbprint(bytes(text).unwrap_or_default()));
-    Endpoint { timeout: CALL, ..Endpoint::new(&target.server, target.port.unwrap_or(443), &tls) }
-}
-
-fn bytes(thumbprint: &str) -> Option<Vec<u8>> {
-    let digits: String = thumbprint.chars().filter(|c| *c != ':').collect();
-    let hexadecimal = digits.bytes().all(|byte| byte.is_ascii_hexdigit()) && digits.len().is_multiple_of(2);
-    let pairs = (0..digits.len()).step_by(2);
-    hexadecimal.then(|| pairs.map(|at| u8::from_str_radix(&digits[at..at + 2], 16).ok()).collect())?
+    Endpoint { timeout: CALL, ..Endpoint::new(&target.server, target.port.unwrap_or(443), &target.trust()) }
 }
 
 fn failure(error: &Error) -> Failure {

@@ -7,14 +7,12 @@ use secrecy::{ExposeSecret, SecretString};
 use slipway_lifecycle::install_config::{PasswordAt, split_port};
 
 use crate::input;
+use crate::survey::contact::{Contact, Tried};
 use crate::survey::draft::{Draft, Password, Question, VCenter};
-use crate::survey::estate::{Certificate, Failure, Greeting, Inventory, Target, certificate};
-use crate::survey::prompt::{Ask, Echo, Stop, Tone};
+use crate::survey::estate::{Inventory, Target};
+use crate::survey::prompt::{Ask, Echo, Stop};
 use crate::survey::questions::TextQuestion;
 use crate::survey::{By, Survey};
-
-/// Wrong passwords until the survey ends: vCenters lock accounts after a few more.
-const ATTEMPTS: u32 = 3;
 
 impl Survey<'_> {
     /// Asks until there is a vCenter that answers and whose certificate is trusted.
@@ -44,71 +42,23 @@ impl Survey<'_> {
                 }),
             })?;
             self.draft.vcenters[v].thumbprint = thumbprint.take();
-            if self.reach(v)? {
+            let mut target = self.target(v);
+            let reached = self.contact().reach(&mut target)?;
+            self.draft.vcenters[v].thumbprint = target.thumbprint.filter(|_| reached);
+            if reached {
                 return Ok(by);
             }
-            self.draft.vcenters[v].thumbprint = None;
         }
     }
 
-    /// Whether the vCenter answers, with a certificate that is trusted.
-    fn reach(&mut self, v: usize) -> Result<bool, Stop> {
-        let label = self.draft.vcenters[v].label();
-        self.prompter.say(Tone::Plain, &format!("connecting to {label} …"));
-        loop {
-            match self.estate.greet(&self.target(v)) {
-                Ok(Greeting::Trusted(product)) => {
-                    self.prompter.say(Tone::Info, &format!("{label} is a {product}"));
-                    return Ok(true);
-                }
-                Ok(Greeting::Untrusted { reason, certificate }) => {
-                    if !self.trusts(&label, &reason, &certificate)? {
-                        self.prompter.say(Tone::Info, &format!("nothing was sent to {label}"));
-                        let hint =
-                            "name another one, or add its authority to those the system trusts and try again";
-                        self.prompter.say(Tone::Hint, hint);
-                        return Ok(false);
-                    }
-                    self.draft.vcenters[v].thumbprint = Some(certificate.sha256);
-                }
-                Err(failure) => {
-                    self.tell(&label, failure)?;
-                    return Ok(false);
-                }
-            }
-        }
-    }
-
-    /// Shows a certificate and asks whether it is the right one.
-    fn trusts(&mut self, label: &str, reason: &str, certificate: &Certificate) -> Result<bool, Stop> {
-        self.prompter.say(Tone::Warning, &format!("the certificate of {label} is not trusted: {reason}"));
-        for line in certificate::lines(certificate, self.now) {
-            self.prompter.say(Tone::Plain, &line);
-        }
-        let ask = Ask::new("Trust this certificate, and no other?")
-            .help("compare the fingerprint with the one the vCenter's administrator sees; it is pinned");
-        match self.prompter.confirm(&ask, false) {
-            Err(Stop::Back) => Ok(false),
-            answer => answer,
-        }
-    }
-
-    fn tell(&mut self, label: &str, failure: Failure) -> Result<(), Stop> {
-        let (message, hint) = match failure {
-            Failure::Interrupted => return Err(Stop::Abort),
-            Failure::Login(message) => (message, None),
-            Failure::Other { message, hint } => (message, hint),
-        };
-        self.prompter.say(Tone::Error, &format!("{label}: {message}"));
-        if let Some(hint) = hint {
-            self.prompter.say(Tone::Hint, &hint);
-        }
-        Ok(())
+    fn contact(&mut self) -> Contact<'_> {
+        Contact { prompter: &mut *self.prompter, estate: &mut *self.estate, now: self.now }
     }
 
     fn target(&self, v: usize) -> Target {
         let VCenter { server, port, thumbprint, .. } = &self.draft.vcenters[v];
-        Target { server: server.clone().unwrap_or_default(), port: *port, thumbprint: thumbprint.clone() }
+        let (server, thumbprint) = (server.clone().unwrap_or_default(), thumbprint.clone());
+        Target { server, port: *port, thumbprint, tls: None }
     }
 
     /// Asks for a password until the vCenter accepts it, three times at most, and reads the lists with it.
@@ -125,36 +75,18 @@ impl Survey<'_> {
                 by = By::User;
                 self.typed(v, &user, &label)?
             };
-            self.prompter.say(Tone::Plain, &format!("logging in to {label} as {user} …"));
-            match self.estate.read(&self.target(v), &user, &tried.secret) {
-                Ok(inventory) => {
-                    self.refused.remove(&(label, user));
+            let target = self.target(v);
+            let mut refusals = std::mem::take(&mut self.refusals);
+            let result = self.contact().log_in(&target, &user, &tried.secret, &mut refusals);
+            self.refusals = refusals;
+            match result? {
+                Tried::In(inventory) => {
                     self.draft.vcenters[v].password = Some(tried);
-                    self.draft.vcenters[v].inventory = Some(Arc::new(inventory));
+                    self.draft.vcenters[v].inventory = Some(Arc::from(inventory));
                     return Ok(by);
                 }
-                Err(Failure::Login(words)) => {
-                    self.prompter.say(Tone::Error, &format!("{label} refuses {user}: {words}"));
-                    let refused = self.refused.entry((label.clone(), user.clone())).or_default();
-                    *refused += 1;
-                    if *refused == ATTEMPTS {
-                        return Err(Stop::Failed {
-                            error: anyhow::anyhow!("{label} refused {user} {ATTEMPTS} times"),
-                            hint: Some(
-                                "check user and password, and that the account is not locked; nothing was written"
-                                    .to_owned(),
-                            ),
-                        });
-                    }
-                }
-                Err(failure) => {
-                    self.tell(&label, failure)?;
-                    if self.prompter.confirm(&Ask::new("Try again?"), true)? {
-                        password = Some(tried);
-                    } else {
-                        return Err(Stop::Back);
-                    }
-                }
+                Tried::Refused => {}
+                Tried::Unclear => password = Some(tried),
             }
         }
     }
@@ -180,7 +112,7 @@ impl Survey<'_> {
         match self.estate.read(&self.target(v), &user, &secret) {
             Ok(inventory) => Ok(Some(inventory)),
             Err(failure) => {
-                self.tell(&label, failure)?;
+                self.contact().tell(&label, failure)?;
                 Ok(None)
             }
         }

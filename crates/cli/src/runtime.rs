@@ -1,0 +1,37 @@
+//! What commands that talk to others run on.
+
+use anyhow::Context;
+use tokio::runtime::{Builder, Handle};
+
+/// A runtime that does not wait for anybody when it ends: a name that is still being resolved holds up nobody who pressed
+/// Ctrl-C. What has to be finished was awaited before.
+#[derive(Debug)]
+pub(crate) struct Runtime {
+    handle: Handle,
+    /// Taken when it ends.
+    threads: Option<tokio::runtime::Runtime>,
+}
+
+impl Runtime {
+    pub(crate) fn new() -> anyhow::Result<Self> {
+        let threads = Builder::new_multi_thread().enable_all().build().context("starting to work")?;
+        Ok(Runtime { handle: threads.handle().clone(), threads: Some(threads) })
+    }
+
+    pub(crate) fn block_on<T>(&self, work: impl Future<Output = T>) -> T {
+        self.handle.block_on(work)
+    }
+
+    /// For what goes on beside: it has threads of its own.
+    pub(crate) fn handle(&self) -> &Handle {
+        &self.handle
+    }
+}
+
+impl Drop for Runtime {
+    fn drop(&mut self) {
+        if let Some(threads) = self.threads.take() {
+            threads.shutdown_background();
+        }
+    }
+}
