@@ -113,12 +113,13 @@ func (c *control) handler() http.Handler {
 	})
 	handle("POST /freeze", func(r *http.Request) (any, error) {
 		var req struct {
-			Kind string `json:"kind"`
+			Kind   string `json:"kind"`
+			Method string `json:"method"`
 		}
 		if err := body(r, &req); err != nil {
 			return nil, err
 		}
-		c.gate.freeze(req.Kind)
+		c.gate.freeze(req.Kind, req.Method)
 		return ok, nil
 	})
 	handle("POST /thaw", func(*http.Request) (any, error) {

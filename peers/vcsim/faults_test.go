@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"net/http"
 	"slices"
 	"strings"
@@ -143,13 +144,18 @@ func TestTaskFaultsAndDelays(t *testing.T) {
 		t.Errorf("task: %s (%v)", faultName(err), err)
 	}
 	s.fault(`{"on": {"method": "PowerOnVM_Task"}, "count": 1, "fault": {"task_delay_ms": 150}}`)
+	s.control("POST", "/freeze", map[string]string{"kind": "task"}, nil, 200)
 	start := time.Now()
 	if task, err = vm.PowerOn(s.ctx); err != nil {
 		t.Fatal(err)
 	}
-	if took := time.Since(start); took > 100*time.Millisecond {
-		t.Errorf("the call itself took %s", took)
+	if n := s.tasks.stats().Running; n != 1 {
+		t.Errorf("%d tasks run", n)
 	}
+	if info, ok := s.tasks.info(task.Reference()); !ok || done(info) {
+		t.Errorf("the call waited for its task, or did not make one: %+v", info)
+	}
+	s.control("POST", "/thaw", nil, nil, 200)
 	if err := task.Wait(s.ctx); err != nil || time.Since(start) < 150*time.Millisecond {
 		t.Errorf("%v after %s", err, time.Since(start))
 	}
@@ -203,18 +209,59 @@ func TestExpiredSessions(t *testing.T) {
 	}
 }
 
+// A client that leaves before it learns of its task does not leave a count
+// behind.
+func TestTasksOfNobody(t *testing.T) {
+	s := startSim(t, "")
+	asked, release := make(chan struct{}), make(chan struct{})
+	p := &proxy{estate: s.estate, inner: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		close(asked)
+		<-release
+	})}
+	ctx, leave := context.WithCancel(s.ctx)
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "/sdk", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		<-asked
+		leave()
+	}()
+	if rec := p.forward(&call{kind: "soap", method: "PowerOnVM_Task"}, r); rec != nil {
+		t.Errorf("somebody was answered: %d", rec.status)
+	}
+	if n := s.tasks.stats().Running; n != 1 {
+		t.Errorf("%d tasks run", n)
+	}
+	close(release)
+	for end := time.Now().Add(5 * time.Second); s.tasks.stats().Running != 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("it still counts")
+		}
+	}
+}
+
 func TestFreeze(t *testing.T) {
 	s := startSim(t, "")
 	c := s.admin()
 	s.control("POST", "/freeze", nil, nil, 200)
 	answered := make(chan error, 1)
 	go func() { answered <- now(s, c) }()
+	last := func() logEntry {
+		r := s.requests()
+		return r[len(r)-1]
+	}
+	for end := time.Now().Add(20 * time.Second); last().Method != "CurrentTime"; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("it is not asked")
+		}
+	}
 	select {
 	case err := <-answered:
 		t.Fatalf("answered while frozen: %v", err)
 	case <-time.After(150 * time.Millisecond):
 	}
-	if r := s.requests(); r[len(r)-1].Done {
+	if last().Done {
 		t.Error("a frozen request is logged as done")
 	}
 	s.control("POST", "/thaw", nil, nil, 200)

@@ -6,18 +6,20 @@ import (
 )
 
 // freezeGate makes requests hang until thaw, or until their client leaves.
+// Tasks that were accepted go on, unless they are what is frozen.
 type freezeGate struct {
 	mu     sync.Mutex
-	kind   string        // "" is every kind
+	kind   string        // "" is every kind of request
+	method string        // "" is every method
 	closed chan struct{} // nil when open
 }
 
 func newFreezeGate() *freezeGate { return new(freezeGate) }
 
-func (g *freezeGate) freeze(kind string) {
+func (g *freezeGate) freeze(kind, method string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.kind = kind
+	g.kind, g.method = kind, method
 	if g.closed == nil {
 		g.closed = make(chan struct{})
 	}
@@ -38,11 +40,21 @@ func (g *freezeGate) frozen() bool {
 	return g.closed != nil
 }
 
+// tasks is closed at the thaw; nil if tasks go on.
+func (g *freezeGate) tasks() chan struct{} {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.kind != "task" {
+		return nil
+	}
+	return g.closed
+}
+
 // wait returns false if the client left.
-func (g *freezeGate) wait(r *http.Request, kind string) bool {
+func (g *freezeGate) wait(r *http.Request, c *call) bool {
 	g.mu.Lock()
 	closed := g.closed
-	if g.kind != "" && g.kind != kind {
+	if g.kind != "" && g.kind != c.kind || g.method != "" && g.method != c.method {
 		closed = nil
 	}
 	g.mu.Unlock()

@@ -53,7 +53,7 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.log.begin(c, size)
 	defer p.log.end(c)
 
-	if !p.gate.wait(r, c.kind) {
+	if !p.gate.wait(r, c) {
 		panic(http.ErrAbortHandler)
 	}
 	act := p.faults.act(c, p.auth.sameLogin)
@@ -237,16 +237,20 @@ func (p *proxy) forward(c *call, r *http.Request) *recorder {
 		p.tasks.begin()
 	}
 	go func() {
-		defer func() { finished <- recover() }()
+		defer func() {
+			panicked := recover()
+			if task {
+				// Here, so that it counts down even when nobody waits any more.
+				p.tasks.settle(rec)
+			}
+			finished <- panicked
+		}()
 		p.inner.ServeHTTP(rec, r)
 	}()
 	ended := p.live.add(c.session)
 	defer p.live.remove(c.session, ended)
 	select {
 	case panicked := <-finished:
-		if task {
-			p.tasks.settle(rec)
-		}
 		if panicked != nil {
 			return newRecorder().soap(http.StatusInternalServerError, faultEnvelope(
 				&types.SystemError{Reason: fmt.Sprint(panicked)}, "A general system error occurred: "+fmt.Sprint(panicked)))

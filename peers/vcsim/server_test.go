@@ -60,7 +60,7 @@ func TestProgram(t *testing.T) {
 			if _, err := os.Stat(ready); err == nil {
 				break
 			}
-			if i > 500 {
+			if i > 5000 {
 				_ = cmd.Process.Kill()
 				t.Fatal("no ready file")
 			}
@@ -77,7 +77,7 @@ func TestProgram(t *testing.T) {
 			if err != nil {
 				t.Error(err)
 			}
-		case <-time.After(10 * time.Second):
+		case <-time.After(time.Minute):
 			_ = cmd.Process.Kill()
 			t.Error("it does not end")
 		}

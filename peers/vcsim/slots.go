@@ -14,16 +14,16 @@ type slotWait struct {
 	ready chan struct{}
 }
 
-// slot blocks until a clone may run and returns what gives the room back.
-func (d *taskDesk) slot(host *ref) func() {
+// slot queues a clone. It may run, and counts as running, when ready is
+// closed; release gives the room back.
+func (d *taskDesk) slot(host *ref) (ready <-chan struct{}, release func()) {
 	w := &slotWait{host: host, ready: make(chan struct{})}
 	d.mu.Lock()
 	d.waiting = append(d.waiting, w)
 	d.admit()
 	d.peakWait = max(d.peakWait, len(d.waiting))
 	d.mu.Unlock()
-	<-w.ready
-	return func() {
+	return w.ready, func() {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		d.clones--
@@ -45,6 +45,7 @@ func (d *taskDesk) admit() {
 			return false
 		}
 		d.clones++
+		d.count()
 		if w.host != nil {
 			d.perHost[*w.host]++
 		}

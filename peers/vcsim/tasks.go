@@ -124,6 +124,11 @@ func (d *taskDesk) RemoveObject(ctx *simulator.Context, r ref) {
 func (d *taskDesk) begin() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.count()
+}
+
+// count adds a running task. Call with mu held.
+func (d *taskDesk) count() {
 	d.running++
 	d.peak = max(d.peak, d.running)
 }
@@ -195,7 +200,7 @@ func (d *taskDesk) planFor(method string, act *Action) (*taskPlan, error) {
 			}
 		}
 	}
-	if p.delay == 0 && p.fault == nil && !corrected[method] {
+	if p.delay == 0 && p.fault == nil && !corrected[method] && d.gate.tasks() == nil {
 		return nil, nil
 	}
 	return p, nil
@@ -224,15 +229,23 @@ func (d *taskDesk) shadow(m *simulator.Method, c *call, p *taskPlan) (ref, types
 	d.reg.AtomicUpdate(ctx, task, []types.PropertyChange{
 		{Name: "info.key", Val: task.Self.Value}, {Name: "info.task", Val: task.Self},
 	})
-	go func() {
-		release := func() {}
-		if isClone {
-			release = d.slot(p.host)
-		}
+	// Whoever is told of the task finds it queued or running.
+	ready, release := (<-chan struct{})(nil), func() {}
+	if isClone {
+		ready, release = d.slot(p.host)
+	} else {
 		d.begin()
+	}
+	go func() {
+		if isClone {
+			<-ready
+		}
 		defer func() { d.finish(); release() }()
 		d.set(task, types.TaskInfoStateRunning, nil, nil)
 		time.Sleep(p.delay)
+		if held := d.gate.tasks(); held != nil {
+			<-held
+		}
 		if info, _ := d.info(task.Self); done(info) {
 			return // cancelled while it waited
 		}

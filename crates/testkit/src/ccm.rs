@@ -40,6 +40,9 @@ fn run(
     arguments.push(format!("--secure-port={}", free_port()?).into());
     // Tests wait until it has looked for a node a few times.
     arguments.push("--node-monitor-period=1s".into());
+    // Who loses its lock ends, and nobody starts it again here.
+    arguments
+        .extend(["--leader-elect-lease-duration=120s", "--leader-elect-renew-deadline=90s"].map(Into::into));
     arguments.extend(
         ["--cloud-provider=vsphere", "--bind-address=127.0.0.1", lock, "--webhook-secure-port=0", "--v=2"]
             .map(Into::into),

@@ -10,6 +10,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 
 use crate::control_plane::ControlPlane;
+use crate::kubectl::stream;
 use crate::network::free_port;
 use crate::peers;
 use crate::process::eventually;
@@ -90,7 +91,7 @@ pub fn start_with(plane: &mut ControlPlane, flags: Flags) -> anyhow::Result<Mana
     }
     // Converting is what an object needs first; it works as soon as the webhooks answer.
     let kubectl = plane.kubectl().clone();
-    eventually("the webhooks answer", Duration::from_mins(1), || {
+    eventually("the webhooks answer", Duration::from_mins(3), || {
         kubectl.run(&["get", "machines.v1beta1.cluster.x-k8s.io,vspheremachines", "--all-namespaces"])?;
         Ok(Some(()))
     })?;
@@ -107,15 +108,27 @@ fn install(plane: &ControlPlane, files: &Path, manager: &Manager, port: u16) -> 
         .iter()
         .map(|version| (format!("cluster.x-k8s.io/{version}"), json!(version)))
         .collect();
+    let definitions = kubectl.json(&["get", "customresourcedefinitions"])?;
+    let mut additions = Vec::new();
     for entry in fs_err::read_dir(files)? {
         let name = entry?.file_name().to_string_lossy().trim_end_matches(".yaml").to_owned();
-        let definition = kubectl.json(&["get", "crd", &name])?;
-        let mut patch = json!({"metadata": {"labels": labels}});
+        let all = definitions["items"].as_array().into_iter().flatten();
+        let definition = all.into_iter().find(|one| one["metadata"]["name"] == *name);
+        let definition = definition.with_context(|| format!("no definition of {name}"))?;
+        let mut addition = json!({
+            "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "metadata": {"name": name, "labels": labels},
+        });
         if definition["spec"]["versions"].as_array().is_some_and(|versions| versions.len() > 1) {
             let client = json!({"url": format!("https://127.0.0.1:{port}/convert"), "caBundle": STANDARD.encode(plane.authority().certificate())});
-            patch["spec"]["conversion"] = json!({"strategy": "Webhook", "webhook": {"conversionReviewVersions": ["v1"], "clientConfig": client}});
+            addition["spec"]["conversion"] = json!({"strategy": "Webhook", "webhook": {"conversionReviewVersions": ["v1"], "clientConfig": client}});
         }
-        kubectl.run(&["patch", "crd", &name, "--type=merge", "--patch", &patch.to_string()])?;
+        additions.push(addition);
     }
+    // All at once, by somebody else: what the files say stays. They are parts of definitions, and no whole ones.
+    let additions = plane.scratch().write(&format!("{}.yaml", manager.program), stream(&additions))?;
+    let additions = additions.to_str().context("a path in UTF-8")?;
+    let who = ["--field-manager=kustomize", "--force-conflicts", "--validate=false"];
+    kubectl.run(&[&["apply", "--server-side", "--filename", additions], &who[..]].concat())?;
     Ok(())
 }

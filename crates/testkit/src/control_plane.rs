@@ -1,6 +1,8 @@
 //! etcd and a Kubernetes API server, with RBAC; controllers, scheduler and kwok if asked.
 
+use std::collections::HashSet;
 use std::ffi::OsString;
+use std::net::{Ipv4Addr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,7 +15,7 @@ use crate::kubectl::Kubectl;
 use crate::network::{Hosts, PrivateNetwork, free_port};
 use crate::peers;
 use crate::pki::{Authority, Identity, key_pair};
-use crate::process::{Process, Start, eventually};
+use crate::process::{Process, Start, eventually, seldom};
 use crate::scratch::Scratch;
 
 /// How long a server may take to start on a busy machine.
@@ -80,9 +82,7 @@ impl ControlPlane {
         let admin = authority.issue("admin", Some("system:masters"), &[])?;
         let kubeconfig = write_kubeconfig(&scratch, "admin", &authority, &admin, port)?;
         let kubectl = Kubectl::new(&kubeconfig, network_of)?;
-        api_server.wait_until_with(&mut [&mut etcd], PATIENCE, || {
-            kubectl.run(&["get", "--raw", "/readyz"]).is_ok_and(|answer| answer == "ok")
-        })?;
+        api_server.wait_until_with(&mut [&mut etcd], PATIENCE, || is_ready(&kubectl, port, network_of))?;
         let mut plane = ControlPlane {
             others: Vec::new(),
             api_server: Some(api_server),
@@ -139,8 +139,18 @@ impl ControlPlane {
     pub fn wait_for_definitions(&self) -> anyhow::Result<()> {
         let wait =
             ["wait", "--for=condition=Established", "--timeout=10s", "customresourcedefinitions", "--all"];
-        // kubectl gives up at once on a definition that has no status yet.
-        eventually("the definitions are served", PATIENCE, || self.kubectl.run(&wait).map(|_| Some(())))
+        // kubectl gives up at once on a definition that has no status yet. What is established is listed a little later,
+        // and what is not listed kubectl does not know.
+        eventually("the definitions are served", PATIENCE, || {
+            self.kubectl.run(&wait)?;
+            let defined = self.kubectl.run(&["get", "customresourcedefinitions", "--output=name"])?;
+            let listed = self.kubectl.run(&["api-resources", "--output=name"])?;
+            let listed: HashSet<&str> = listed.lines().collect();
+            let names = defined.lines().filter_map(|line| line.split('/').next_back());
+            let missing: Vec<&str> = names.filter(|name| !listed.contains(name)).collect();
+            anyhow::ensure!(missing.is_empty(), "not listed yet: {}", missing.join(", "));
+            Ok(Some(()))
+        })
     }
 
     pub fn kubectl(&self) -> &Kubectl {
@@ -177,10 +187,8 @@ impl ControlPlane {
         drop(self.api_server.take());
         let started =
             start_api_server(&self.scratch, &self.authority, self.etcd_port, self.port, self.network_of())?;
-        let kubectl = &self.kubectl;
-        self.api_server.insert(started).wait_until(PATIENCE, || {
-            kubectl.run(&["get", "--raw", "/readyz"]).is_ok_and(|answer| answer == "ok")
-        })
+        let (kubectl, port, network_of) = (&self.kubectl, self.port, self.network_of());
+        self.api_server.insert(started).wait_until(PATIENCE, || is_ready(kubectl, port, network_of))
     }
 
     pub(crate) fn network_of(&self) -> Option<u32> {
@@ -224,12 +232,12 @@ impl ControlPlane {
                 arguments.extend([flag.into(), file(name)]);
             }
             arguments.extend(["--use-service-account-credentials=true", "--controllers=*"].map(Into::into));
-            self.run_beside("controllers", "kube-controller-manager", arguments, Vec::new())?;
+            self.run_beside("controllers", "kube-controller-manager", arguments, vec![seldom()])?;
         }
         if beside.contains(&Beside::Scheduler) {
             let kubeconfig = self.kubeconfig_for("system:kube-scheduler", None)?;
             let arguments = component(&kubeconfig, &certificates)?;
-            self.run_beside("scheduler", "kube-scheduler", arguments, Vec::new())?;
+            self.run_beside("scheduler", "kube-scheduler", arguments, vec![seldom()])?;
         }
         if beside.contains(&Beside::Kwok) {
             let mut arguments: Vec<OsString> = vec!["--kubeconfig".into(), self.kubeconfig.clone().into()];
@@ -245,7 +253,7 @@ impl ControlPlane {
                 ]
                 .map(Into::into),
             );
-            self.run_beside("kwok", "kwok", arguments, Vec::new())?;
+            self.run_beside("kwok", "kwok", arguments, vec![seldom()])?;
         }
         Ok(())
     }
@@ -284,7 +292,7 @@ fn start_etcd(scratch: &Scratch, port: u16, network_of: Option<u32>) -> anyhow::
         name: "etcd",
         program: &peers::find("etcd")?,
         arguments,
-        environment: Vec::new(),
+        environment: vec![seldom()],
         log: scratch.join("etcd.log"),
         network_of,
     })
@@ -340,6 +348,7 @@ fn start_api_server(
             "--service-account-issuer=https://kubernetes.default.svc",
             "--api-audiences=https://kubernetes.default.svc",
             "--authorization-mode=Node,RBAC",
+            "--enable-bootstrap-token-auth",
             "--service-cluster-ip-range=10.96.0.0/16",
             "--allow-privileged=true",
             "--profiling=false",
@@ -350,10 +359,19 @@ fn start_api_server(
         name: "kube-apiserver",
         program: &peers::find("kube-apiserver")?,
         arguments,
-        environment: Vec::new(),
+        environment: vec![seldom()],
         log: scratch.join("kube-apiserver.log"),
         network_of,
     })
+}
+
+/// Whether an API server is ready. kubectl is not started before somebody listens.
+fn is_ready(kubectl: &Kubectl, port: u16, network_of: Option<u32>) -> bool {
+    let listens = || TcpStream::connect((Ipv4Addr::LOCALHOST, port)).is_ok();
+    (network_of.is_some() || listens())
+        && kubectl.run(&["get", "--raw", "/readyz"]).is_ok_and(|answer| answer == "ok")
+        // It is ready before this one is made.
+        && kubectl.run(&["get", "namespace", "default"]).is_ok()
 }
 
 fn write_kubeconfig(

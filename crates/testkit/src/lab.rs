@@ -10,12 +10,14 @@
 //! | [`pods`] | a pod network for clusters in the lab |
 //! | [`root`] | the machines' image and the container images on it, built once |
 //! | `image` | container images from programs |
+//! | [`containerfile`] | an image as a Containerfile describes it, without what it builds on |
 //! | `cgroup` | a place for the processes of a machine |
 //!
 //! The lab has a switch of its own: a network namespace with a bridge, in which servers, vCenters and the commands of a test
 //! run too. Nothing of it is seen in the host's network. See `docs/guides/lab.md`.
 
 mod cgroup;
+pub mod containerfile;
 pub mod handover;
 pub mod harbour;
 mod image;
@@ -155,8 +157,11 @@ impl Lab {
 
     /// Takes a machine out of the lab, with its disk.
     pub fn scrap(&self, name: &str) -> anyhow::Result<()> {
-        let machine = self.machines.lock().unwrap_or_else(PoisonError::into_inner).remove(name);
-        machine.map_or(Ok(()), |machine| machine.wipe())
+        let machines = || self.machines.lock().unwrap_or_else(PoisonError::into_inner);
+        let machine = machines().get(name).cloned();
+        machine.map_or(Ok(()), |machine| machine.wipe())?;
+        machines().remove(name);
+        Ok(())
     }
 
     /// The network of the switch, with the names of the lab.
@@ -216,4 +221,4 @@ fn corefile(hosts: &Hosts) -> String {
 }
 
 /// How long anything in the lab may take that does not wait for a cluster.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(90);

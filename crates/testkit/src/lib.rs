@@ -8,8 +8,11 @@
 //! | [`ccm`] | the vSphere cloud controller manager |
 //! | [`cluster_api`] | Cluster API and its vSphere provider |
 //! | [`lab`] | machines that boot, and a switch between them |
+//! | [`proxy`] | an HTTP proxy |
+//! | [`registry`] | a registry with images |
 //! | [`reader`] | the drivers' own configuration readers |
 //! | [`clock`] | time that other tests do not disturb |
+//! | [`nodes`] | nodes as their kubelets register them |
 //! | [`ova`] | appliances to import |
 //! | [`python`] | the official vSphere client |
 //! | [`network`] | free ports, and private networks in which servers have names and any port |
@@ -22,11 +25,14 @@ pub mod control_plane;
 pub mod kubectl;
 pub mod lab;
 pub mod network;
+pub mod nodes;
 pub mod ova;
 pub mod peers;
 pub mod pki;
 pub mod process;
+pub mod proxy;
 pub mod python;
 pub mod reader;
+pub mod registry;
 pub mod scratch;
 pub mod vcenter;

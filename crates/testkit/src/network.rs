@@ -1,11 +1,14 @@
 //! Ports on the loopback interface, and networks of their own with names of their own.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::net::{IpAddr, TcpListener};
+use std::fs::File;
+use std::net::{IpAddr, Ipv4Addr, TcpListener};
+use std::ops::Range;
 use std::path::Path;
 use std::process::Command;
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
@@ -13,16 +16,33 @@ use anyhow::{Context, bail};
 use crate::process::{Process, Start, bound, is_root};
 use crate::scratch::Scratch;
 
-/// A port nobody listens on, and that is not handed out twice.
+/// Below those that the system hands out to whoever does not care, and where an install-config accepts them.
+const PORTS: Range<u16> = 12_000..32_000;
+
+/// A port nobody listens on.
 pub fn free_port() -> anyhow::Result<u16> {
-    static TAKEN: LazyLock<Mutex<HashSet<u16>>> = LazyLock::new(Mutex::default);
-    for _ in 0..100 {
-        let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
-        if TAKEN.lock().unwrap_or_else(PoisonError::into_inner).insert(port) {
+    free_port_at(Ipv4Addr::LOCALHOST.into())
+}
+
+/// A port nobody listens on at this address. As long as this program runs nobody else is given it, here or in another
+/// program of tests: between now and the start of a server there is time for many.
+pub fn free_port_at(address: IpAddr) -> anyhow::Result<u16> {
+    static HELD: Mutex<Vec<File>> = Mutex::new(Vec::new());
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    let folder = std::env::temp_dir().join(format!("slipway-ports-{}", rustix::process::getuid()));
+    fs_err::create_dir_all(&folder)?;
+    // Programs begin at different places, so that they seldom meet.
+    let first = std::process::id() as usize * 101;
+    for _ in PORTS {
+        let offset = (first + NEXT.fetch_add(1, Ordering::Relaxed)) % PORTS.len();
+        let port = PORTS.start + u16::try_from(offset)?;
+        let reservation = fs_err::File::create(folder.join(port.to_string()))?.into_file();
+        if reservation.try_lock().is_ok() && TcpListener::bind((address, port)).is_ok() {
+            HELD.lock().unwrap_or_else(PoisonError::into_inner).push(reservation);
             return Ok(port);
         }
     }
-    bail!("no free port")
+    bail!("no free port at {address}")
 }
 
 /// Names and their addresses. A private network has all of 127.0.0.0/8, so every server can have an address,
@@ -61,7 +81,7 @@ impl PrivateNetwork {
             log: scratch.join("network.log"),
             network_of: None,
         })?;
-        holder.wait_until(Duration::from_secs(10), || ready.exists()).context(
+        holder.wait_until(Duration::from_mins(1), || ready.exists()).context(
             "this test needs a network of its own: run it as root, or let everybody make user namespaces",
         )?;
         Ok(PrivateNetwork { holder, hosts })

@@ -31,6 +31,11 @@ pub struct Start<'a> {
     pub network_of: Option<u32>,
 }
 
+/// For servers written in Go: they collect their garbage less often. Memory is plenty here, and processors are few.
+pub(crate) fn seldom() -> (&'static str, OsString) {
+    ("GOGC", "400".into())
+}
+
 type Request = (Command, Sender<std::io::Result<Child>>);
 
 /// Starts a command on a thread that lives as long as this program: the kernel's signal on the death of a
@@ -126,18 +131,23 @@ impl Process {
         limit: Duration,
         mut ready: impl FnMut() -> bool,
     ) -> anyhow::Result<()> {
-        let end = Instant::now() + limit;
-        while !ready() {
+        let (began, end) = (Instant::now(), Instant::now() + limit);
+        loop {
+            // Before it is asked: a machine that stood still is asked once more.
+            let (asked, is_over) = (Instant::now(), Instant::now() > end);
+            if ready() {
+                return Ok(());
+            }
+            let pause = pause_after(asked.elapsed(), began.elapsed());
             for other in others.iter_mut() {
                 other.must_run()?;
             }
             self.must_run()?;
-            if Instant::now() > end {
+            if is_over {
                 bail!("{} was not ready after {limit:?}:\n{}", self.name, self.last_words());
             }
-            std::thread::sleep(Duration::from_millis(20));
+            std::thread::sleep(pause);
         }
-        Ok(())
     }
 
     /// How it ended, if it has.
@@ -171,22 +181,29 @@ impl Drop for Process {
     }
 }
 
+/// How long to wait before asking again. What takes long to answer, such as a program that is started for it, is asked
+/// less often, and the less the longer it has been waited for: what is waited for needs the processor too.
+fn pause_after(took: Duration, waited: Duration) -> Duration {
+    let patient = (waited / 10).min(took * 20);
+    (took * 2).max(patient).clamp(Duration::from_millis(20), Duration::from_secs(2))
+}
+
 /// Waits for a condition.
 pub fn eventually<T>(
     what: &str,
     limit: Duration,
     mut check: impl FnMut() -> anyhow::Result<Option<T>>,
 ) -> anyhow::Result<T> {
-    let end = Instant::now() + limit;
+    let (began, end) = (Instant::now(), Instant::now() + limit);
     loop {
-        let result = check();
-        match result {
+        let (asked, is_over) = (Instant::now(), Instant::now() > end);
+        match check() {
             Ok(Some(value)) => return Ok(value),
-            Ok(None) if Instant::now() > end => bail!("{what}: not after {limit:?}"),
-            Err(error) if Instant::now() > end => {
+            Ok(None) if is_over => bail!("{what}: not after {limit:?}"),
+            Err(error) if is_over => {
                 return Err(error.context(format!("{what}: not after {limit:?}")));
             }
-            _ => std::thread::sleep(Duration::from_millis(50)),
+            _ => std::thread::sleep(pause_after(asked.elapsed(), began.elapsed())),
         }
     }
 }

@@ -38,10 +38,13 @@ impl Scratch {
         self.path.join(name)
     }
 
-    /// Writes a file and returns where it is.
+    /// Writes a file and returns where it is. Whoever reads it meanwhile finds all of the old one or all of the new one.
     pub fn write(&self, name: &str, content: impl AsRef<[u8]>) -> anyhow::Result<PathBuf> {
-        let path = self.join(name);
-        fs_err::write(&path, content)?;
+        static NEXT: AtomicUsize = AtomicUsize::new(0);
+        let (path, number) = (self.join(name), NEXT.fetch_add(1, Ordering::Relaxed));
+        let draft = self.join(&format!(".draft-{number}"));
+        fs_err::write(&draft, content)?;
+        fs_err::rename(&draft, &path)?;
         Ok(path)
     }
 }
@@ -52,9 +55,30 @@ impl Drop for Scratch {
             // The mark keeps it from being swept up by the next run.
             let _ = std::fs::write(self.path.join(FAILED), "");
             eprintln!("kept for reading: {}", self.path.display());
+            show_logs(&self.path);
         } else {
             // A folder that cannot be removed now is swept up by the next run.
             let _ = std::fs::remove_dir_all(&self.path);
+        }
+    }
+}
+
+/// How much of a log is shown with a failure.
+const LINES: usize = 12;
+
+/// The ends of all logs, for where the folder cannot be reached afterwards.
+fn show_logs(folder: &Path) {
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        if path.extension().is_none_or(|extension| extension != "log") {
+            continue;
+        }
+        let Ok(content) = std::fs::read(&path) else { continue };
+        let text = String::from_utf8_lossy(&content);
+        let lines: Vec<&str> = text.lines().collect();
+        eprintln!("the end of {}:", entry.file_name().display());
+        for line in &lines[lines.len().saturating_sub(LINES)..] {
+            eprintln!("  {line:.300}");
         }
     }
 }

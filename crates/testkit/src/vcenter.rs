@@ -3,10 +3,9 @@
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::io::{Read, Write};
-use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, bail};
@@ -14,9 +13,9 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::control_plane::ControlPlane;
-use crate::network::PrivateNetwork;
+use crate::network::{PrivateNetwork, free_port_at};
 use crate::peers;
-use crate::process::{Process, Start, bound};
+use crate::process::{Process, Start, bound, seldom};
 use crate::scratch::Scratch;
 
 /// Ten thousand machines take half a minute to make, and longer beside other tests.
@@ -54,17 +53,10 @@ impl VCenter {
     /// At an address of this machine and a port that an install-config accepts: those the system hands out are
     /// beyond OpenShift's limit. With further arguments of the simulator.
     pub fn start_at(address: IpAddr, inventory: &Value, arguments: &[&str]) -> anyhow::Result<Self> {
-        static NEXT: AtomicU16 = AtomicU16::new(0);
-        let first = u16::try_from(std::process::id() % 10_000)? + 12_000;
-        for _ in 0..200 {
-            let listen = SocketAddr::new(address, first + NEXT.fetch_add(1, Ordering::Relaxed));
-            if TcpListener::bind(listen).is_ok() {
-                let listen: [OsString; 2] = ["--listen".into(), listen.to_string().into()];
-                let arguments = listen.into_iter().chain(arguments.iter().map(Into::into));
-                return Self::start_in(inventory, None, arguments.collect());
-            }
-        }
-        bail!("no free port at {address}")
+        let listen = SocketAddr::new(address, free_port_at(address)?);
+        let listen: [OsString; 2] = ["--listen".into(), listen.to_string().into()];
+        let arguments = listen.into_iter().chain(arguments.iter().map(Into::into));
+        Self::start_in(inventory, None, arguments.collect())
     }
 
     /// In the network of a control plane.
@@ -113,7 +105,7 @@ impl VCenter {
             program: &peers::find("vcsim")?,
             arguments,
             // Its datastores are folders of its own making, which nobody removes when it is ended.
-            environment: vec![("TMPDIR", scratch.path().into())],
+            environment: vec![("TMPDIR", scratch.path().into()), seldom()],
             log: scratch.join("vcsim.log"),
             network_of,
         })?;

@@ -11,7 +11,7 @@ use slipway_testkit::reader::Reader;
 
 use crate::broken::{Fitting, Stricter, Tally, break_ini, break_yaml, breaks};
 use crate::cloud::{expected, seen};
-use crate::samples::many_samples;
+use crate::samples::{many_samples, matching};
 
 /// Where our reader refuses what the provider's reader takes.
 const STRICTER: &[Stricter] = &[
@@ -295,7 +295,7 @@ const YAML_FITTING: Fitting = &[
 ];
 
 fn word() -> impl Strategy<Value = String> {
-    prop_oneof![Just(String::new()), "[a-z]{1,5}"]
+    prop_oneof![Just(String::new()), matching("[a-z]{1,5}")]
 }
 
 fn port() -> impl Strategy<Value = ServerPort> {
@@ -313,7 +313,7 @@ fn vcenter() -> impl Strategy<Value = cloud::VCenter> {
         1 => Just(["", "", "creds", "ns"]),
         1 => Just(["me", "", "creds", ""]),
     ];
-    (credentials, "[a-z]{1,5}", port(), any::<bool>(), 0u32..3, families(), word()).prop_map(
+    (credentials, matching("[a-z]{1,5}"), port(), any::<bool>(), 0u32..3, families(), word()).prop_map(
         |(
             [user, password, secret_name, secret_namespace],
             server,
@@ -348,9 +348,9 @@ prop_compose! {
             3 => Just(["", "", "creds", "ns", ""]),
             1 => Just(["", "", "", "", "/secrets"]),
         ],
-        server in weighted(0.3, "[a-z]{1,5}"),
+        server in weighted(0.3, matching("[a-z]{1,5}")),
         (port, ip_family, api_disable, count) in (port(), families(), any::<Option<bool>>(), 0u32..3),
-        vcenters in btree_map("[a-z]{1,5}", vcenter(), 1..3),
+        vcenters in btree_map(matching("[a-z]{1,5}"), vcenter(), 1..3),
         (zone, region, network) in (word(), word(), word()),
         nodes in weighted(0.5, Just("10.0.0.0/8,fd00::/8".to_owned())),
         (nsxt, working_dir, folder) in (weighted(0.3, any::<bool>()), word(), word()),

@@ -5,7 +5,7 @@ use slipway_config::driver_config::cloud::{CloudConfig, Credentials, Format, Leg
 use slipway_config::findings::Rule;
 use slipway_testkit::reader::{Answer, Reader};
 
-use crate::samples::{cloud_config, samples};
+use crate::samples::cloud_configs;
 
 /// The values the provider must see, as far as it uses them.
 pub(crate) fn expected(config: &CloudConfig) -> Value {
@@ -93,16 +93,16 @@ fn compare(reader: &str, configs: &[CloudConfig], texts: &[String]) {
 
 #[test]
 fn the_provider_reads_our_yaml() {
-    let configs = samples(cloud_config());
+    let configs = cloud_configs();
     let texts: Vec<String> = configs.iter().map(CloudConfig::to_yaml).collect();
-    compare("ccm-yaml", &configs, &texts);
+    compare("ccm-yaml", configs, &texts);
 }
 
 #[test]
 fn the_provider_reads_our_ini() {
-    let configs = samples(cloud_config());
+    let configs = cloud_configs();
     let texts: Vec<String> = configs.iter().map(|config| config.to_ini().unwrap()).collect();
-    compare("ccm-ini", &configs, &texts);
+    compare("ccm-ini", configs, &texts);
 }
 
 /// What the provider's readers of the sections for NSX-T see.
@@ -158,7 +158,7 @@ fn nsxt_expected(config: &CloudConfig) -> [Value; 3] {
 /// same to them.
 #[test]
 fn the_provider_reads_our_settings_for_nsxt() {
-    let configs = samples(cloud_config());
+    let configs = cloud_configs();
     let mut reader = Reader::start("cpi-reader").unwrap();
     let yaml: Vec<String> = configs.iter().map(CloudConfig::to_yaml).collect();
     let ini: Vec<String> = configs.iter().map(|config| config.to_ini().unwrap()).collect();
@@ -196,10 +196,10 @@ fn the_provider_reads_our_settings_for_nsxt() {
 /// Converting INI to YAML keeps every key but those of the old provider, and those are listed.
 #[test]
 fn what_we_write_we_read() {
-    for config in samples(cloud_config()) {
+    for config in cloud_configs() {
         let ini = read(&config.to_ini().unwrap());
         assert_eq!(ini.format, Some(Format::Ini));
-        assert_eq!(ini.config.as_ref(), Some(&config), "{:?}", ini.report.findings);
+        assert_eq!(ini.config.as_ref(), Some(config), "{:?}", ini.report.findings);
         let yaml = read(&ini.config.unwrap().to_yaml());
         assert_eq!(yaml.format, Some(Format::Yaml));
         let without_legacy = CloudConfig { legacy: Legacy::default(), ..config.clone() };

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 use slipway_config::driver_config::csi::{self, CsiConfig, read};
 use slipway_testkit::reader::Reader;
 
-use crate::samples::{csi_config, guest_config, samples};
+use crate::samples::{csi_configs, guest_config, samples};
 
 fn or(own: &str, inherited: &str) -> String {
     if own.is_empty() { inherited.to_owned() } else { own.to_owned() }
@@ -90,7 +90,7 @@ pub(crate) fn seen(config: &CsiConfig, value: &Value) -> Value {
 
 #[test]
 fn the_driver_reads_our_ini() {
-    let configs = samples(csi_config());
+    let configs = csi_configs();
     let texts: Vec<String> = configs.iter().map(|config| config.to_ini().unwrap()).collect();
     let answers = Reader::start("csi-reader").unwrap().read_all("csi", &texts).unwrap();
     for ((config, text), answer) in configs.iter().zip(&texts).zip(&answers) {
@@ -102,9 +102,9 @@ fn the_driver_reads_our_ini() {
 
 #[test]
 fn what_we_write_we_read() {
-    for config in samples(csi_config()) {
+    for config in csi_configs() {
         let reading = read(&config.to_ini().unwrap());
-        assert_eq!(reading.config.as_ref(), Some(&config), "{:?}", reading.report.findings);
+        assert_eq!(reading.config.as_ref(), Some(config), "{:?}", reading.report.findings);
         assert!(reading.leftovers.is_empty());
     }
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use slipway_config::gcfg;
 use slipway_testkit::reader::Reader;
 
-use crate::samples::{awkward, samples};
+use crate::samples::{awkward, matching, samples};
 
 /// Lines that are mostly right, so that whole files are read, and now and then quite wrong.
 fn texts() -> impl Strategy<Value = String> {
@@ -14,9 +14,9 @@ fn texts() -> impl Strategy<Value = String> {
         3 => awkward(),
         2 => awkward().prop_map(|text| format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n"))),
         1 => awkward().prop_map(|text| format!("\"{text}\"")),
-        1 => "[a-z \"\\\\nt#;\r]{0,12}",
+        1 => matching("[a-z \"\\\\nt#;\r]{0,12}"),
     ];
-    let name = prop_oneof![4 => "[a-zA-Z][a-zA-Z0-9-]{0,8}", 1 => "[a-zäß日0-9-]{1,4}"];
+    let name = prop_oneof![4 => matching("[a-zA-Z][a-zA-Z0-9-]{0,8}"), 1 => matching("[a-zäß日0-9-]{1,4}")];
     let line = prop_oneof![
         4 => (name.clone(), value).prop_map(|(name, value)| format!("{name} = {value}")),
         1 => name.clone(),
@@ -24,7 +24,7 @@ fn texts() -> impl Strategy<Value = String> {
         2 => (name, awkward()).prop_map(|(name, sub)| format!("[{name} \"{}\"]", sub.replace('\n', ""))),
         1 => awkward().prop_map(|text| format!("; {}", text.replace('\n', ""))),
         1 => Just(String::new()),
-        1 => "[\\[\\]\"= ;#a\\\\\r]{0,6}",
+        1 => matching("[\\[\\]\"= ;#a\\\\\r]{0,6}"),
     ];
     (vec(line, 0..8), any::<bool>()).prop_map(|(lines, headed)| {
         let text = lines.join("\n");

@@ -1,11 +1,13 @@
 //! Awkward texts, and configurations made of them.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use proptest::collection::{btree_map, vec};
 use proptest::option::weighted;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
+use proptest::string::{RegexGeneratorStrategy, string_regex};
 use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
 use slipway_config::driver_config::{ServerPort, cloud, csi};
 use slipway_config::secret::Secret;
@@ -25,6 +27,12 @@ pub(crate) fn many_samples<T: std::fmt::Debug>(times: usize, strategy: impl Stra
     let config = ProptestConfig { max_local_rejects: u32::MAX, ..ProptestConfig::default() };
     let mut runner = TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha));
     (0..times * count()).map(|_| strategy.new_tree(&mut runner).unwrap().current()).collect()
+}
+
+/// Texts that match a pattern. A pattern that is given as a text is read anew for every sample, which takes longer than
+/// everything else.
+pub(crate) fn matching(pattern: &str) -> RegexGeneratorStrategy<String> {
+    string_regex(pattern).unwrap()
 }
 
 /// What trips readers up: quotes, escapes, comments, traps of YAML, other scripts, addresses.
@@ -87,7 +95,7 @@ pub(crate) fn awkward() -> impl Strategy<Value = String> {
     ]);
     prop_oneof![
         Just(String::new()),
-        "[a-zA-Z0-9]{1,12}",
+        matching("[a-zA-Z0-9]{1,12}"),
         vec(pieces, 1..8).prop_map(|pieces| pieces.concat())
     ]
 }
@@ -300,7 +308,7 @@ fn legacy() -> impl Strategy<Value = cloud::Legacy> {
 
 prop_compose! {
     /// A cloud config with every key, with credentials for every vCenter.
-    pub(crate) fn cloud_config()(
+    fn cloud_config()(
         global in global(),
         vcenters in btree_map(name(), vcenter(), 1..4),
         (zone, region) in (awkward(), awkward()),
@@ -340,8 +348,17 @@ prop_compose! {
     }
 }
 
+/// Drawn once for all tests.
+pub(crate) fn cloud_configs() -> &'static [cloud::CloudConfig] {
+    static CONFIGS: LazyLock<Vec<cloud::CloudConfig>> = LazyLock::new(|| samples(cloud_config()));
+    &CONFIGS
+}
+
 fn storage_user() -> impl Strategy<Value = String> {
-    prop_oneof!["[a-zA-Z0-9._-]{1,8}@[a-zA-Z0-9.-]{1,8}", r"[a-zA-Z0-9.-]{1,8}\\[a-zA-Z0-9._-]{1,8}"]
+    prop_oneof![
+        matching("[a-zA-Z0-9._-]{1,8}@[a-zA-Z0-9.-]{1,8}"),
+        matching(r"[a-zA-Z0-9.-]{1,8}\\[a-zA-Z0-9._-]{1,8}")
+    ]
 }
 
 prop_compose! {
@@ -360,12 +377,12 @@ prop_compose! {
 
 prop_compose! {
     fn storage_global()(
-        (cluster_id, supervisor_id) in ("[ -~]{0,64}", "[ -~]{0,64}"),
+        (cluster_id, supervisor_id) in (matching("[ -~]{0,64}"), matching("[ -~]{0,64}")),
         (cluster_distribution, ca_file, thumbprint) in (awkward(), awkward(), awkward()),
         // What the vCenters lack is inherited.
         user in storage_user(),
         password in secret().prop_filter("empty", |password| !password.is_empty()),
-        vcenter_ip in weighted(0.1, "[a-z]{1,5}"),
+        vcenter_ip in weighted(0.1, matching("[a-z]{1,5}")),
         port in port(),
         insecure_flag in any::<bool>(),
         datacenters in vec(entry(), 0..3),
@@ -394,7 +411,7 @@ prop_compose! {
         vcenters in btree_map(name(), storage_vcenter(), 1..4),
         categories in vec(entry(), 1..4),
         old_labels in weighted(0.5, (awkward(), awkward())),
-        labels in btree_map(name(), r"(topology\.kubernetes\.io|topology\.csi\.vmware\.com)/[a-z]{1,8}", 0..3),
+        labels in btree_map(name(), matching(r"(topology\.kubernetes\.io|topology\.csi\.vmware\.com)/[a-z]{1,8}"), 0..3),
         permissions in btree_map(name(), (awkward(), weighted(0.7, prop::sample::select(csi::Permission::ALL.to_vec())), any::<bool>()), 0..3),
         snapshots in [0u32..33, 0u32..33, 0u32..33],
     ) -> csi::CsiConfig {
@@ -418,6 +435,12 @@ prop_compose! {
             guest: csi::Guest::default(),
         }
     }
+}
+
+/// Drawn once for all tests.
+pub(crate) fn csi_configs() -> &'static [csi::CsiConfig] {
+    static CONFIGS: LazyLock<Vec<csi::CsiConfig>> = LazyLock::new(|| samples(csi_config()));
+    &CONFIGS
 }
 
 prop_compose! {

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
+use rustix::process::{Pid, Signal, kill_process};
 
 const TOP: &str = "/sys/fs/cgroup";
 /// How the groups of machines begin: the process of their lab follows.
@@ -76,6 +77,24 @@ impl Groups {
         Ok((groups, text))
     }
 
+    /// Ends all processes, none of which gets to do anything after another one has ended: they are frozen first, and have
+    /// their signal when they thaw.
+    pub(super) fn kill(&self) -> anyhow::Result<()> {
+        let frozen = self.folders.iter().find_map(|folder| {
+            // As it is in version 1 and in version 2.
+            let ways = [("freezer.state", ["FROZEN", "THAWED"]), ("cgroup.freeze", ["1", "0"])];
+            let (file, words) = ways.into_iter().find(|(file, _)| folder.join(file).exists())?;
+            Some((folder, folder.join(file), words))
+        });
+        let Some((folder, file, [freeze, thaw])) = frozen else { return Ok(()) };
+        fs_err::write(&file, freeze)?;
+        for process in processes(folder) {
+            // One that has ended meanwhile needs no signal.
+            let _ = kill_process(process, Signal::KILL);
+        }
+        Ok(fs_err::write(&file, thaw)?)
+    }
+
     /// Waits until no process is left.
     pub(super) fn wait_until_empty(&self, limit: Duration) -> anyhow::Result<()> {
         let end = Instant::now() + limit;
@@ -122,6 +141,12 @@ fn hand_down(above: &Path, below: &Path) -> anyhow::Result<()> {
 fn subfolders(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     entries.map(|entry| entry.path()).filter(|path| path.is_dir()).collect()
+}
+
+fn processes(folder: &Path) -> Vec<Pid> {
+    let own = std::fs::read_to_string(folder.join("cgroup.procs")).unwrap_or_default();
+    let own = own.lines().filter_map(|line| Pid::from_raw(line.parse().ok()?));
+    own.chain(subfolders(folder).iter().flat_map(|below| processes(below))).collect()
 }
 
 fn has_processes(folder: &Path) -> bool {

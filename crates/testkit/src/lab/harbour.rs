@@ -31,6 +31,8 @@ pub const REGION: &str = "europe";
 pub struct Programs {
     pub slipway: PathBuf,
     pub operator: PathBuf,
+    /// What machines have beside `payload.slipwayImage`.
+    pub images: Vec<Image>,
 }
 
 /// What is asked for.
@@ -82,8 +84,9 @@ impl Harbour {
             .map(|(last, site)| (server(site), IpAddr::from([10, 77, 0, last])))
             .collect();
         hosts.extend(servers.iter().cloned());
-        let image = slipway_image(&programs.operator)?;
-        let lab = Arc::new(Lab::start(Settings { hosts, images: vec![image] })?);
+        let mut images = vec![slipway_image(&programs.operator)?];
+        images.extend(programs.images.iter().cloned());
+        let lab = Arc::new(Lab::start(Settings { hosts, images })?);
         let mut vcenters = Vec::new();
         for (site, (name, address)) in first.sites.iter().zip(&servers) {
             lab.add_address(*address)?;
@@ -213,19 +216,27 @@ pub fn server(site: &str) -> String {
     format!("{site}.vcenter.{DOMAIN}")
 }
 
-/// What `docs/guides/kubernetes.md` asks of the image.
+/// Programs that the image has from Debian: their packages, and where they are.
+const PACKAGED: [(&str, &str); 4] = [
+    ("keepalived", "/usr/sbin/keepalived"),
+    ("haproxy", "/usr/sbin/haproxy"),
+    ("nftables", "/usr/sbin/nft"),
+    ("curl", "/usr/bin/curl"),
+];
+/// Ours, and CoreDNS.
+const COPIED: [&str; 2] = ["/usr/bin/slipway-operator", "/usr/bin/coredns"];
+
+/// What `deploy/payload/Containerfile` puts into the image.
 fn slipway_image(operator: &Path) -> anyhow::Result<Image> {
     if !operator.is_file() {
         bail!("{} is not there; build it with `cargo build --package slipway-operator`", operator.display());
     }
-    let program = "/usr/bin/slipway-operator";
-    Ok(Image::new(SLIPWAY_IMAGE, &[program])
+    let [program, names] = COPIED;
+    let image = Image::new(SLIPWAY_IMAGE, &[program])
         .program(operator, program)
-        .program(&peers::find("coredns")?, "/usr/bin/coredns")
-        .of_root("/usr/sbin/keepalived")
-        .of_root("/usr/sbin/haproxy")
-        .of_root("/usr/sbin/nft")
-        .of_root("/usr/bin/curl")
+        .program(&peers::find("coredns")?, names);
+    let image = PACKAGED.iter().fold(image, |image, (_, path)| image.of_root(path));
+    Ok(image
         .text(
             "root:x:0:0:root:/root:/sbin/nologin\nnobody:x:65534:65534:nobody:/:/sbin/nologin\n",
             "/etc/passwd",
@@ -295,4 +306,25 @@ fn install_config(wish: &Wish<'_>, number: u8, vcenters: &[Arc<VCenter>]) -> Str
         }},
     })
     .to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{COPIED, PACKAGED};
+
+    /// The lab has the same programs at the same places as the image that people build.
+    #[test]
+    fn the_image_is_the_one_that_is_described() {
+        let described = include_str!("../../../../deploy/payload/Containerfile");
+        for (package, _) in PACKAGED {
+            assert!(described.contains(&format!(" {package} ")), "{package}");
+        }
+        for program in COPIED {
+            assert!(
+                described.lines().any(|line| line.starts_with("COPY") && line.ends_with(program)),
+                "{program}"
+            );
+        }
+        assert_eq!(described.matches("\nCOPY --from=").count(), COPIED.len());
+    }
 }

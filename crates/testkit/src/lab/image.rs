@@ -13,6 +13,9 @@ use serde_json::json;
 pub struct Image {
     name: String,
     entry: Vec<String>,
+    command: Vec<String>,
+    /// Number of the user, and of its group; empty for root.
+    user: String,
     environment: Vec<String>,
     files: Vec<(Source, String)>,
 }
@@ -32,6 +35,8 @@ impl Image {
         Image {
             name: name.to_owned(),
             entry: entry.iter().map(|&word| word.to_owned()).collect(),
+            command: Vec::new(),
+            user: String::new(),
             environment: vec!["PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin".to_owned()],
             files: Vec::new(),
         }
@@ -63,6 +68,19 @@ impl Image {
         self
     }
 
+    /// What is run where nobody says otherwise.
+    #[must_use]
+    pub fn command(mut self, words: Vec<String>) -> Self {
+        self.command = words;
+        self
+    }
+
+    #[must_use]
+    pub fn user(mut self, user: &str) -> Self {
+        user.clone_into(&mut self.user);
+        self
+    }
+
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -73,10 +91,17 @@ impl Image {
         let content = self.content(root)?;
         write_layer(&content, &layer).with_context(|| format!("making image {}", self.name))?;
         let digest = digest(&layer)?;
+        let mut settings = json!({"Env": self.environment, "Entrypoint": self.entry});
+        if !self.command.is_empty() {
+            settings["Cmd"] = json!(self.command);
+        }
+        if !self.user.is_empty() {
+            settings["User"] = json!(self.user);
+        }
         let config = json!({
             "architecture": if cfg!(target_arch = "aarch64") { "arm64" } else { "amd64" },
             "os": "linux",
-            "config": {"Env": self.environment, "Entrypoint": self.entry},
+            "config": settings,
             "rootfs": {"type": "layers", "diff_ids": [format!("sha256:{digest}")]},
             "history": [{"created": "1970-01-01T00:00:00Z"}],
         });

@@ -173,7 +173,8 @@ impl Machine {
 
     fn cut(power: &mut Power) -> anyhow::Result<()> {
         if let Some(On { process, groups }) = power.on.take() {
-            // The kernel ends the first process of its namespace with it, and that one all others.
+            groups.kill()?;
+            // Should one be left, the kernel ends the first process of its namespace with this one, and that one all others.
             drop(process);
             groups.wait_until_empty(PATIENCE)?;
         }

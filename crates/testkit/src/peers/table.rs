@@ -108,6 +108,12 @@ pub const PEERS: &[Peer] = &[
         proves: "that the names of a cluster are answered",
     },
     Peer {
+        name: "registry",
+        programs: &[program("registry", ".")],
+        files: None,
+        proves: "that images are found in the registry of a site",
+    },
+    Peer {
         name: "etcd",
         programs: &[program("etcd", "go.etcd.io/etcd/server/v3")],
         files: None,

@@ -35,7 +35,7 @@ fn is_gone(pid: &str) -> bool {
 }
 
 fn wait_until_gone(pid: &str) {
-    eventually("the process is gone", Duration::from_secs(10), || Ok(is_gone(pid).then_some(()))).unwrap();
+    eventually("the process is gone", Duration::from_mins(1), || Ok(is_gone(pid).then_some(()))).unwrap();
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn a_process_that_ends_too_soon_says_why() {
     let scratch = Scratch::new("fail").unwrap();
     scratch.settle();
     let mut process = start("cat", Path::new("cat"), &["/does/not/exist"], Vec::new(), &scratch).unwrap();
-    let error = process.wait_until(Duration::from_secs(10), || false).unwrap_err().to_string();
+    let error = process.wait_until(Duration::from_mins(10), || false).unwrap_err().to_string();
     assert!(error.contains("cat ended") && error.contains("/does/not/exist"), "{error}");
 }
 
