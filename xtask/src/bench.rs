@@ -2,7 +2,8 @@
 
 pub(crate) mod vsphere;
 
-use crate::command::{cargo, run};
+use crate::command::{cargo, root, run};
+use crate::peers;
 
 pub(crate) fn config() -> anyhow::Result<()> {
     run(&mut cargo(&["bench", "--quiet", "--package", "slipway-config", "--bench", "load"]))
@@ -16,15 +17,21 @@ pub(crate) fn machine_config() -> anyhow::Result<()> {
     run(&mut cargo(&["bench", "--quiet", "--package", "slipway-operator", "--bench", "machine_config"]))
 }
 
-/// The operator's memory with three connections and two thousand nodes.
+/// The memory of the operator, built as for its image, with three connections and two thousand nodes.
 pub(crate) fn operator() -> anyhow::Result<()> {
-    let arguments = ["test", "--quiet", "--release", "--package", "slipway-operator", "--test", "it", "--"];
+    peers::need(&["vcsim", "etcd", "kubernetes"])?;
+    let package = ["--package", "slipway-operator", "--bin", "slipway-operator"];
+    run(cargo(&["build", "--quiet", "--locked", "--profile", "operator"]).args(package))?;
+    // The whole workspace decides on features: what the tests have built is good for this, too.
+    let arguments = ["test", "--quiet", "--workspace", "--test", "it", "--"];
     let which = ["--exact", "--ignored", "--nocapture", "drivers::memory::bench"];
-    run(&mut cargo(&[&arguments[..], &which].concat()))
+    let program = root().join("target/operator/slipway-operator");
+    run(cargo(&[&arguments[..], &which].concat()).env("SLIPWAY_OPERATOR", program))
 }
 
 /// Calls and time of a round of checks, and a vCenter that is cut off in the middle of one.
 pub(crate) fn checks(nodes: &str) -> anyhow::Result<()> {
+    peers::need(&["vcsim", "etcd", "kubernetes"])?;
     for test in ["calls::bench", "outage::three_thousand_nodes_and_one_vcenter_cut_off"] {
         let arguments =
             ["test", "--quiet", "--release", "--package", "slipway-lifecycle", "--test", "check", "--"];

@@ -2,6 +2,7 @@
 
 pub(crate) mod boot;
 pub(crate) mod drills;
+pub(crate) mod drivers;
 mod metal;
 mod picture;
 
@@ -12,13 +13,13 @@ use std::time::Instant;
 
 use anyhow::{Context, bail};
 use serde_json::{Value, json};
-use slipway_testkit::peers::Peer;
 use slipway_testkit::python;
 use slipway_testkit::scratch::Scratch;
 use slipway_testkit::vcenter::{ADMINISTRATOR, VCenter};
 
 use self::picture::Picture;
 use crate::command::{cargo, root, run as run_command};
+use crate::peers;
 
 /// Names of the datacenters, and the last byte of their vCenters' addresses.
 const SITES: [(&str, u8); 2] = [("north", 1), ("south", 2)];
@@ -85,7 +86,7 @@ pub(crate) fn run(picture: Option<&Path>) -> anyhow::Result<()> {
     println!(
         "building what the demo needs: the simulator of vCenters, a Python with VMware's client, slipway"
     );
-    Peer::named("vcsim")?.build()?;
+    peers::need(&["vcsim"])?;
     python::build()?;
     run_command(&mut cargo(&["build", "--quiet", "--package", "slipway-cli", "--bin", "slipway"]))?;
     let scratch = Scratch::new("demo")?;

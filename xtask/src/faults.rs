@@ -3,10 +3,12 @@
 use anyhow::Context;
 
 use crate::command::{self, cargo};
+use crate::peers;
 
 pub(crate) fn run(seeds: u32, seed: Option<u64>) -> anyhow::Result<()> {
-    let arguments =
-        ["test", "--package", "slipway-lifecycle", "--test", "cluster", "--", "--nocapture", "faults::"];
+    peers::need(&["vcsim"])?;
+    // The whole workspace decides on features: what the tests have built is good for this, too.
+    let arguments = ["test", "--workspace", "--test", "cluster", "--", "--nocapture", "faults::"];
     let mut test = cargo(&arguments);
     match seed {
         Some(seed) => test.env("SLIPWAY_SEED", seed.to_string()),

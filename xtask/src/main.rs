@@ -5,6 +5,7 @@ mod command;
 mod demo;
 mod faults;
 mod fuzz;
+mod image;
 mod packages;
 mod peers;
 mod test;
@@ -44,6 +45,9 @@ enum Task {
         /// Instead, let everything go wrong that can, and see what is said about it
         #[arg(long, conflicts_with_all = ["control_plane", "compute", "keep"])]
         drills: bool,
+        /// Instead, bring the drivers' operator to a cluster of three nodes that runs without it, by hand
+        #[arg(long, conflicts_with_all = ["control_plane", "compute", "drills"])]
+        drivers: bool,
     },
     /// Write the generated reference documentation and manual pages
     Docs {
@@ -93,6 +97,12 @@ enum Task {
         #[arg(long, default_value_t = 60)]
         seconds: u32,
     },
+    /// Build the operator's image with podman or docker, and start it once
+    Image {
+        /// Only with a runtime and base images that are here already; otherwise say so
+        #[arg(long)]
+        if_possible: bool,
+    },
     /// Check licences, sources and duplicates of the dependencies
     Deny,
 }
@@ -133,8 +143,11 @@ fn main() -> anyhow::Result<()> {
         Task::Demo { boot: true, .. } => boot::run(boot::LARGE, boot::AfterFailure::Remove),
         Task::Demo { picture, .. } => demo::run(picture.as_deref()),
         Task::Lab { drills: true, .. } => demo::drills::run(),
-        Task::Lab { control_plane, compute, keep, .. } => {
+        Task::Lab { control_plane, compute, keep, drivers, .. } => {
             let after = if keep { boot::AfterFailure::Keep } else { boot::AfterFailure::Remove };
+            if drivers {
+                return demo::drivers::run(after);
+            }
             boot::run(boot::Size { control_plane, compute, ..boot::LARGE }, after)
         }
         Task::Docs { check } => test::generated("reference", check),
@@ -150,6 +163,8 @@ fn main() -> anyhow::Result<()> {
         Task::Bench(Bench::Vsphere { vcenters, alone }) => bench::vsphere::run(&vcenters, alone),
         Task::Golden => test::golden(),
         Task::Fuzz { target, seconds } => fuzz::run(&target, seconds),
+        Task::Image { if_possible: true } => image::build_if_possible(),
+        Task::Image { .. } => image::build(),
         Task::Deny => test::deny(),
     }
 }

@@ -47,6 +47,14 @@ pub(crate) fn ensure() -> anyhow::Result<()> {
     ensure_lab()
 }
 
+/// Builds some of them.
+pub(crate) fn need(names: &[&str]) -> anyhow::Result<()> {
+    for name in names {
+        Peer::named(name)?.build()?;
+    }
+    Ok(())
+}
+
 /// Where no machine can be booted the tests of the lab say so themselves.
 fn ensure_lab() -> anyhow::Result<()> {
     match Lab::missing() {
@@ -59,9 +67,7 @@ fn ensure_lab() -> anyhow::Result<()> {
 }
 
 pub(crate) fn differential(cases: u32) -> anyhow::Result<()> {
-    for name in ["cpi-reader", "csi-reader"] {
-        Peer::named(name)?.build()?;
-    }
+    need(&["cpi-reader", "csi-reader"])?;
     let mut tests = cargo(&[
         "test",
         "--release",

@@ -6,7 +6,7 @@ mod suite;
 use std::process::Command;
 use std::time::Instant;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 
 use slipway_testkit::python;
 
@@ -31,18 +31,19 @@ pub(crate) fn run() -> anyhow::Result<()> {
     peers::ensure()?;
     let mut tally = Tally::default();
     check(&mut tally, "format", || command::run(&mut cargo(&["fmt", "--all", "--check"])));
-    check(&mut tally, "fuzz targets", || {
-        let mut types = cargo(&["check", "--manifest-path", "fuzz/Cargo.toml", "--locked", "--quiet"]);
-        // Only the types are checked: the fuzzer itself, a minute of C++, is neither built nor linked.
-        types.env("CUSTOM_LIBFUZZER_PATH", "/dev/null").env("RUSTFLAGS", "--deny warnings");
-        command::run(types.env("CARGO_TARGET_DIR", root().join("target/fuzz")))
-    });
+    // Some of them look at the clock: nothing runs beside them.
     check(&mut tally, "tests of the vCenter simulator", || {
         let mut go = Command::new("go");
         go.args(["test", "-mod=readonly", "-timeout=180s", "./..."]).current_dir(root().join("peers/vcsim"));
         command::run(go.env("GOFLAGS", "").env("VCSIM_PYTHON", python::find()?))
     });
-    let tests = suite::run().context("running the tests")?;
+    // Large crates that everything waits for, and linkers, leave a processor alone.
+    let (programs, fuzz) = std::thread::scope(|scope| {
+        let fuzz = scope.spawn(fuzz_targets);
+        (suite::build(), fuzz.join())
+    });
+    check(&mut tally, "fuzz targets", || fuzz.unwrap_or_else(|_| bail!("the check has panicked")));
+    let tests = suite::run(programs?).context("running the tests")?;
     tally.passed += tests.passed;
     tally.failed += tests.failed;
     println!("{} passed, {} failed", tally.passed, tally.failed);
@@ -50,6 +51,13 @@ pub(crate) fn run() -> anyhow::Result<()> {
         std::process::exit(1);
     }
     Ok(())
+}
+
+fn fuzz_targets() -> anyhow::Result<()> {
+    let mut types = cargo(&["check", "--manifest-path", "fuzz/Cargo.toml", "--locked", "--quiet"]);
+    // Only the types are checked: the fuzzer itself, a minute of C++, is neither built nor linked.
+    types.env("CUSTOM_LIBFUZZER_PATH", "/dev/null").env("RUSTFLAGS", "--deny warnings");
+    command::run(types.env("CARGO_TARGET_DIR", root().join("target/fuzz")))
 }
 
 /// One check that is not a test of its own, counted like one.

@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 
 use slipway_testkit::cluster_api::Flags;
 use slipway_testkit::control_plane::{ControlPlane, Network, Options};
-use slipway_testkit::peers::Peer;
 
 use self::site::{CALL_MS, CLONE_MS, CLONES_PER_HOST, Files, HOSTS, TASK_MS};
 use crate::command::{cargo, run as run_command};
+use crate::peers;
 
 const GENERATED: usize = 200;
 const DESTROYED: usize = 500;
@@ -95,9 +95,7 @@ struct Comparison {
 pub(crate) fn run(vcenters: &[u8], alone: bool) -> anyhow::Result<()> {
     let began = Instant::now();
     println!("building what is needed: slipway, the simulator of vCenters, Cluster API and its provider");
-    for peer in ["vcsim", "etcd", "kubernetes", "crds", "cluster-api", "capv"] {
-        Peer::named(peer)?.build()?;
-    }
+    peers::need(&["vcsim", "etcd", "kubernetes", "crds", "cluster-api", "capv"])?;
     run_command(&mut cargo(&[
         "build",
         "--quiet",

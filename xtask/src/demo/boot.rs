@@ -9,11 +9,11 @@ use slipway_testkit::kubectl::Kubectl;
 use slipway_testkit::lab::harbour::{Harbour, Programs, REGION, Wish};
 use slipway_testkit::lab::root::{GREETING, WEB};
 use slipway_testkit::lab::{Lab, Machine, root as lab_root};
-use slipway_testkit::peers::Peer;
 use slipway_testkit::process::eventually;
 
 use super::{inventories, metal};
 use crate::command::{cargo, root, run as run_command};
+use crate::peers;
 
 /// How large a cluster is booted.
 #[derive(Debug, Clone, Copy)]
@@ -53,33 +53,33 @@ pub(super) fn build() -> anyhow::Result<()> {
         bail!("{missing}");
     }
     println!("building what the demo needs: the lab, the simulator of vCenters, slipway and its operator");
-    Peer::named("vcsim")?.build()?;
+    peers::need(&["vcsim"])?;
     lab_root::build()?;
     // Together: each alone would be built with other features of what they share.
     let packages = ["slipway-cli", "slipway-operator"].map(|name| ["--package", name]);
     run_command(cargo(&["build", "--quiet", "--bins"]).args(packages.as_flattened()))
 }
 
-fn program(name: &str) -> PathBuf {
+pub(super) fn program(name: &str) -> PathBuf {
     root().join("target/debug").join(name)
 }
 
 pub(super) fn programs() -> Programs {
-    Programs { slipway: program("slipway"), operator: program("slipway-operator") }
+    Programs { slipway: program("slipway"), operator: program("slipway-operator"), images: Vec::new() }
 }
 
 /// The play, with the time of each act.
-struct Play {
-    harbour: Harbour,
-    began: Instant,
+pub(super) struct Play {
+    pub(super) harbour: Harbour,
+    pub(super) began: Instant,
 }
 
 impl Play {
-    fn say(&self, text: &str) {
+    pub(super) fn say(&self, text: &str) {
         println!("\n\u{1b}[1m# [{:>5.1} s] {text}\u{1b}[0m", self.began.elapsed().as_secs_f32());
     }
 
-    fn slipway(&self, arguments: &[&str]) -> anyhow::Result<()> {
+    pub(super) fn slipway(&self, arguments: &[&str]) -> anyhow::Result<()> {
         println!("\u{1b}[32m$\u{1b}[0m slipway {}", arguments.join(" "));
         run_command(&mut self.harbour.slipway(arguments))
     }
@@ -91,8 +91,20 @@ fn play(size: Size, after: AfterFailure) -> anyhow::Result<()> {
         Wish { name: NAME, sites: size.sites, control_plane: size.control_plane, compute: size.compute };
     let play = Play { harbour: Harbour::build(&wish, &programs())?, began };
     let outcome = acts(&play, size);
+    see_to(&play.harbour, outcome, after)?;
+    play.harbour.lab().scratch().settle();
+    println!("\nthe demo took {:.0} s", began.elapsed().as_secs_f32());
+    Ok(())
+}
+
+/// After a failure: what the machines have to say, and what is to become of them.
+pub(super) fn see_to(
+    harbour: &Harbour,
+    outcome: anyhow::Result<()>,
+    after: AfterFailure,
+) -> anyhow::Result<()> {
     if let Err(error) = &outcome {
-        explain(&play.harbour);
+        explain(harbour);
         if after == AfterFailure::Keep {
             println!(
                 "{error:#}\nthe machines stay until this program is ended; process {}",
@@ -103,10 +115,7 @@ fn play(size: Size, after: AfterFailure) -> anyhow::Result<()> {
             }
         }
     }
-    outcome?;
-    play.harbour.lab().scratch().settle();
-    println!("\nthe demo took {:.0} s", began.elapsed().as_secs_f32());
-    Ok(())
+    outcome
 }
 
 fn acts(play: &Play, size: Size) -> anyhow::Result<()> {
@@ -129,6 +138,11 @@ fn acts(play: &Play, size: Size) -> anyhow::Result<()> {
             Ok((!harbour.lab().machines().iter().any(is_bootstrap)).then_some(()))
         })?;
     }
+    let members = members(harbour)?;
+    if members != masters {
+        bail!("etcd has {members} members, and the control plane {masters} machines");
+    }
+    forget_token(&kubectl)?;
     play.say(&format!("{} more machines are switched on, with what new workers are given.", size.compute));
     let workers: Vec<String> = (0..size.compute).map(|number| format!("{NAME}-worker-{number}")).collect();
     for (number, worker) in workers.iter().enumerate() {
@@ -205,7 +219,7 @@ fn has_machine(node: &Value) -> bool {
 }
 
 const INSTANCE_TYPE: &str = "node.kubernetes.io/instance-type";
-const ZONE: &str = "topology.kubernetes.io/zone";
+pub(super) const ZONE: &str = "topology.kubernetes.io/zone";
 
 pub(super) fn show(nodes: &[Value]) {
     for node in nodes {
@@ -225,7 +239,7 @@ pub(super) fn show(nodes: &[Value]) {
 }
 
 /// What the cloud controller manager has to find out about a node.
-fn check_initialised(node: &Value) -> anyhow::Result<()> {
+pub(super) fn check_initialised(node: &Value) -> anyhow::Result<()> {
     let labels = &node["metadata"]["labels"];
     let name = &node["metadata"]["name"];
     if labels[INSTANCE_TYPE].is_null()
@@ -235,6 +249,35 @@ fn check_initialised(node: &Value) -> anyhow::Result<()> {
         bail!("node {name} has no type, region or zone: {labels}");
     }
     Ok(())
+}
+
+/// How many members etcd has, by its own word.
+fn members(harbour: &Harbour) -> anyhow::Result<usize> {
+    let pki = "/etc/kubernetes/pki/etcd";
+    let [authority, certificate, key] =
+        ["ca.crt", "server.crt", "server.key"].map(|name| format!("{pki}/{name}"));
+    let list = "https://127.0.0.1:2379/v3/cluster/member/list";
+    let ask = ["curl", "--silent", "--fail", "--max-time", "5", "--data", "{}", list];
+    let identity = ["--cacert", &authority, "--cert", &certificate, "--key", &key];
+    let (machine, ask) = (master(harbour)?, [&ask[..], &identity[..]].concat());
+    let answer = eventually("etcd answers", LIMIT, || machine.run(&ask).map(Some))?;
+    let answer: Value = serde_json::from_str(&answer).context("reading the members of etcd")?;
+    Ok(answer["members"].as_array().map_or(0, Vec::len))
+}
+
+/// As on the next day: the token that the cluster was started with has ended, and Kubernetes has removed it.
+fn forget_token(kubectl: &Kubectl) -> anyhow::Result<()> {
+    let tokens =
+        ["secrets", "--namespace=kube-system", "--field-selector=type=bootstrap.kubernetes.io/token"];
+    let list = || kubectl.run(&[&["get", "--output=name"], &tokens[..]].concat());
+    let known = list()?;
+    if !known.contains("bootstrap-token-") {
+        bail!("there is no token to forget: {known}");
+    }
+    eventually("the token is forgotten", LIMIT, || {
+        kubectl.run(&[&["delete"], &tokens[..]].concat())?;
+        Ok(list()?.is_empty().then_some(()))
+    })
 }
 
 /// Nobody knows machines that were made by hand: their certificates are looked at and approved.
@@ -280,8 +323,7 @@ fn serve(harbour: &Harbour, kubectl: &Kubectl) -> anyhow::Result<()> {
     }))?;
     let service = kubectl.json(&["get", "service", "web"])?;
     let address = service["spec"]["clusterIP"].as_str().context("the Service has no address")?;
-    let machine = harbour.lab().machines().into_iter().find(|machine| machine.name().contains("-master-"));
-    let machine = machine.context("no control-plane machine")?;
+    let machine = master(harbour)?;
     let answer = eventually("the pod answers", LIMIT, || {
         let url = format!("http://{address}/");
         machine.run(&["curl", "--silent", "--fail", "--max-time", "2", &url]).map(Some)
@@ -291,6 +333,12 @@ fn serve(harbour: &Harbour, kubectl: &Kubectl) -> anyhow::Result<()> {
         bail!("the Service answers {answer:?}");
     }
     Ok(())
+}
+
+/// A machine of the control plane.
+fn master(harbour: &Harbour) -> anyhow::Result<Machine> {
+    let machine = harbour.lab().machines().into_iter().find(|machine| machine.name().contains("-master-"));
+    machine.context("no control-plane machine")
 }
 
 /// The machine that holds the virtual address of the API.

@@ -27,6 +27,20 @@ const BOOTSTRAP: i32 = 5;
 /// Where the agent writes down how far it is.
 const RECORD: &str = "/var/lib/slipway/bootstrap.json";
 
+/// All that the agent does, one after the other.
+const STAGES: [&str; 10] = [
+    "network",
+    "control-plane",
+    "api",
+    "network-plugin",
+    "manifests",
+    "machines",
+    "complete",
+    "hand-over",
+    "leave-etcd",
+    "leave",
+];
+
 /// A drill and what it is about.
 type Drill = (&'static str, fn() -> anyhow::Result<()>);
 
@@ -54,13 +68,13 @@ fn wish(name: &'static str) -> Wish<'static> {
 }
 
 /// A command that runs beside the drill. What it says is kept in a file.
-struct Run {
+pub(super) struct Run {
     child: Child,
     log: PathBuf,
 }
 
 impl Run {
-    fn start(harbour: &Harbour, name: &str, arguments: &[&str]) -> anyhow::Result<Self> {
+    pub(super) fn start(harbour: &Harbour, name: &str, arguments: &[&str]) -> anyhow::Result<Self> {
         println!("$ slipway {}", arguments.join(" "));
         let log = harbour.lab().scratch().join(&format!("{name}.log"));
         let output = fs_err::File::create(&log)?.into_parts().0;
@@ -69,12 +83,12 @@ impl Run {
         Ok(Run { child, log })
     }
 
-    fn said(&self) -> String {
+    pub(super) fn said(&self) -> String {
         std::fs::read_to_string(&self.log).unwrap_or_default()
     }
 
     /// Waits until it says something.
-    fn until(&mut self, words: &str) -> anyhow::Result<()> {
+    pub(super) fn until(&mut self, words: &str) -> anyhow::Result<()> {
         eventually(words, LIMIT, || {
             let ended = self.child.try_wait()?.is_some();
             let said = self.said();
@@ -86,7 +100,7 @@ impl Run {
         })?
     }
 
-    fn end(&mut self) -> anyhow::Result<ExitStatus> {
+    pub(super) fn end(&mut self) -> anyhow::Result<ExitStatus> {
         eventually("the command ends", LIMIT, || Ok(self.child.try_wait()?)).context(self.said())
     }
 
@@ -127,7 +141,8 @@ fn cut_at_every_stage(harbour: &Harbour, stop: &AtomicBool) -> anyhow::Result<Ve
     let mut seen = BTreeSet::new();
     let mut cuts = Vec::new();
     while !stop.load(Ordering::Relaxed) {
-        std::thread::sleep(Duration::from_millis(2));
+        // Some stages are over within milliseconds.
+        std::thread::sleep(Duration::from_micros(100));
         let Some(bootstrap) = machine(harbour, "-bootstrap") else { continue };
         let Some(begun) = stage(&bootstrap).filter(|stage| !seen.contains(stage)) else { continue };
         // Straight at the plug: the vCenter would take its time, and learns of it afterwards.
@@ -164,10 +179,9 @@ fn rough_weather() -> anyhow::Result<()> {
     outcome?;
     let cuts = cuts.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)?;
     println!("the bootstrap machine lost its power {} times, at: {}", cuts.len(), cuts.join(", "));
-    // Some stages are over before a cut can come.
-    for long in ["control-plane", "manifests", "machines", "hand-over"] {
-        if !cuts.iter().any(|cut| cut == long) {
-            bail!("no cut came at `{long}`");
+    for stage in STAGES {
+        if !cuts.iter().any(|cut| cut == stage) {
+            bail!("no cut came at `{stage}`: on a busy machine it is over too soon");
         }
     }
     boot::wait_for_nodes(&harbour.kubectl()?, 1)?;

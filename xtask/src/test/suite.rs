@@ -13,16 +13,25 @@ use serde::Deserialize;
 use super::{Tally, compiler};
 use crate::command::{cargo, root};
 
-/// Modules of this name hold what looks at the clock: nothing runs beside it.
+/// Modules of this name hold what looks at the clock: nothing runs beside it but what waits itself.
 const CLOCKED: &str = "clocked::";
 
+/// What looks at the clock here waits most of the time, for seconds: these run beside each other, and nothing else does.
+const WAITING: [&str; 2] = ["crates/operator it", "crates/lifecycle cluster"];
+
 /// What takes longest begins first; the others find room beside it.
-const LONGEST: [&str; 4] =
-    ["xtask unit tests", "crates/assets it", "crates/lifecycle cluster", "crates/operator it"];
+const LONGEST: [&str; 6] = [
+    "xtask unit tests",
+    "crates/lifecycle cluster",
+    "crates/assets it",
+    "crates/operator it",
+    "crates/cli it",
+    "crates/lifecycle unit tests",
+];
 
 /// A program of tests.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Program {
+pub(super) struct Program {
     name: String,
     path: PathBuf,
     /// Where cargo would run it.
@@ -30,40 +39,45 @@ struct Program {
     of_a_crate: bool,
 }
 
-pub(super) fn run() -> anyhow::Result<Tally> {
-    let begin = Instant::now();
-    let mut programs = build()?;
-    println!("tests: built, linted and documented in {:.1} s", begin.elapsed().as_secs_f64());
+/// Runs what was built.
+pub(super) fn run(mut programs: Vec<Program>) -> anyhow::Result<Tally> {
     let rank =
         |program: &Program| LONGEST.iter().position(|name| *name == program.name).unwrap_or(LONGEST.len());
     // Unit tests take next to no time.
     programs.sort_by_key(|program| (rank(program), !program.of_a_crate));
+    let clocked = programs.iter().filter(|program| has_some_clocked(program)).cloned();
+    let (waiting, alone) = clocked.partition(|program| WAITING.contains(&&*program.name));
     let tally = Mutex::new(Tally::default());
-    let queue = Mutex::new(VecDeque::from(programs.clone()));
-    std::thread::scope(|scope| {
-        let workers = std::thread::available_parallelism().map_or(1, usize::from);
-        for _ in 0..workers {
-            scope.spawn(|| {
-                let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
-                while let Some(program) = next() {
-                    let result = perform(&program, &["--skip", CLOCKED]);
-                    tell(&program, result, &mut tally.lock().unwrap_or_else(PoisonError::into_inner));
-                }
-            });
-        }
-    });
-    let mut tally = tally.into_inner().unwrap_or_else(PoisonError::into_inner);
-    for program in programs.iter().filter(|program| has_some_clocked(program)) {
-        tell(program, perform(program, &[CLOCKED]), &mut tally);
-    }
+    let workers = std::thread::available_parallelism().map_or(1, usize::from);
+    side_by_side(workers, programs, &["--skip", CLOCKED], &tally);
+    side_by_side(WAITING.len(), waiting, &[CLOCKED], &tally);
+    side_by_side(1, alone, &[CLOCKED], &tally);
+    let tally = tally.into_inner().unwrap_or_else(PoisonError::into_inner);
     if tally.passed + tally.failed == 0 {
         bail!("no test was run");
     }
     Ok(tally)
 }
 
+/// Runs programs in this order, so many at a time.
+fn side_by_side(count: usize, programs: Vec<Program>, arguments: &[&str], tally: &Mutex<Tally>) {
+    let queue = Mutex::new(VecDeque::from(programs));
+    std::thread::scope(|scope| {
+        for _ in 0..count {
+            scope.spawn(|| {
+                let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+                while let Some(program) = next() {
+                    let result = perform(&program, arguments);
+                    tell(&program, result, &mut tally.lock().unwrap_or_else(PoisonError::into_inner));
+                }
+            });
+        }
+    });
+}
+
 /// Builds all tests and says where they are.
-fn build() -> anyhow::Result<Vec<Program>> {
+pub(super) fn build() -> anyhow::Result<Vec<Program>> {
+    let begin = Instant::now();
     let arguments = ["test", "--workspace", "--locked", "--no-run", "--quiet"];
     let mut command = cargo(&arguments);
     command.arg("--message-format=json-render-diagnostics").stdout(Stdio::piped());
@@ -75,6 +89,7 @@ fn build() -> anyhow::Result<Vec<Program>> {
     if !status.success() {
         bail!("the tests cannot be built: cargo ended with {status}");
     }
+    println!("tests: built, linted and documented in {:.1} s", begin.elapsed().as_secs_f64());
     messages.lines().filter_map(|line| program(line).transpose()).collect()
 }
 

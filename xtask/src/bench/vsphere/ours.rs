@@ -21,7 +21,7 @@ pub(super) fn create(
 ) -> anyhow::Result<(Measured, Vec<Value>)> {
     site::forget_calls(vcenters)?;
     let (took, memory_kib, said) =
-        run(files, plane, &["create", "cluster", "--skip-preflight", "--output", "json"])?;
+        run(files, plane, &["create", "cluster", "--skip-preflight", "--no-wait", "--output", "json"])?;
     let calls = site::calls(vcenters)?;
     let running = site::running(vcenters)?;
     if running != files.machines {
