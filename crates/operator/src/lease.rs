@@ -10,7 +10,7 @@ use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
 use kube::api::PostParams;
 use kube::{Api, Client};
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, timeout, timeout_at};
 
 /// The longest that giving up a lease may take.
 const FAREWELL: Duration = Duration::from_secs(5);
@@ -45,6 +45,8 @@ pub struct Lock {
     pace: Pace,
     /// The lease as it was last seen to change, and when.
     seen: Option<(Option<String>, Instant)>,
+    /// Just before the server was last told, with success, that it is ours.
+    renewed: Instant,
 }
 
 /// What is to be done about a lease.
@@ -77,6 +79,7 @@ impl Lock {
             identity: identity.to_owned(),
             pace,
             seen: None,
+            renewed: Instant::now(),
         }
     }
 
@@ -94,13 +97,13 @@ impl Lock {
 
     /// Renews the lease, and is over when that no longer works.
     pub async fn hold(&mut self) {
-        let mut renewed = Instant::now();
-        while renewed.elapsed() < self.pace.deadline {
+        loop {
             tokio::time::sleep(self.pace.retry).await;
-            match self.attempt().await {
-                Ok(true) => renewed = Instant::now(),
-                Ok(false) => return,
-                Err(error) => tracing::warn!(%error, "the lease was not renewed"),
+            // However slow the answers are: who could not renew it stops before another one starts.
+            match timeout_at(self.renewed + self.pace.deadline, self.attempt()).await {
+                Ok(Ok(true)) => {}
+                Ok(Err(error)) => tracing::warn!(%error, "the lease was not renewed"),
+                Ok(Ok(false)) | Err(_) => return,
             }
         }
     }
@@ -151,7 +154,7 @@ impl Lock {
             }
         };
         let claim = claim(lease.as_ref().and_then(|lease| lease.spec.as_ref()), &self.identity, unchanged);
-        let now = MicroTime(Timestamp::now());
+        let (now, asked) = (MicroTime(Timestamp::now()), Instant::now());
         let written = match (claim, lease) {
             (Claim::Wait, _) => return Ok(false),
             (_, None) => {
@@ -172,6 +175,7 @@ impl Lock {
         };
         let lease = written.map_err(late)??;
         self.seen = Some((lease.metadata.resource_version, Instant::now()));
+        self.renewed = asked;
         Ok(true)
     }
 
@@ -191,12 +195,18 @@ impl Lock {
 
 #[cfg(test)]
 mod tests {
+    use std::convert::Infallible;
     use std::time::Duration;
 
+    use axum::http::{Method, Request, Response};
     use k8s_openapi::api::coordination::v1::LeaseSpec;
+    use kube::Client;
+    use kube::client::Body;
     use rstest::rstest;
+    use serde_json::json;
+    use tokio::time::Instant;
 
-    use super::{Claim, claim};
+    use super::{Claim, Lock, Pace, claim};
 
     #[rstest]
     #[case::released("", 0, Claim::Take)]
@@ -211,5 +221,25 @@ mod tests {
         };
         assert_eq!(claim(Some(&spec), "me", Duration::from_secs(seconds)), expected);
         assert_eq!(claim(None, "me", Duration::ZERO), Claim::Create);
+    }
+    /// An API server that takes seconds for every answer, and refuses every word about the lease as too late.
+    #[tokio::test(start_paused = true)]
+    async fn who_cannot_renew_it_stops_in_time() {
+        let slow = tower::service_fn(async |request: Request<Body>| {
+            tokio::time::sleep(Duration::from_secs(4)).await;
+            let (code, answer) = if request.method() == Method::GET {
+                let metadata = json!({"name": "one", "resourceVersion": "7"});
+                (200, json!({"metadata": metadata, "spec": {"holderIdentity": "me", "leaseDurationSeconds": 15}}))
+            } else {
+                (409, json!({"kind": "Status", "code": 409, "reason": "Conflict"}))
+            };
+            let body = Body::from(answer.to_string().into_bytes());
+            Ok::<_, Infallible>(Response::builder().status(code).body(body).unwrap())
+        });
+        let pace = Pace::default();
+        let mut lock = Lock::new(Client::new(slow, "default"), "default", "one", "me", pace);
+        let since = Instant::now();
+        lock.hold().await;
+        assert_eq!(since.elapsed(), pace.deadline);
     }
 }

@@ -12,7 +12,7 @@ use crate::metrics::Metrics;
 use crate::nodes::Nodes;
 use crate::{checks, connections, drivers};
 
-/// How long controllers may take to end.
+/// How long controllers may take to end, unless another copy may start before that.
 const FAREWELL: Duration = Duration::from_secs(10);
 
 /// What runs.
@@ -101,7 +101,8 @@ pub async fn run(
     metrics.leading(false);
     // Nobody listens if all have ended already.
     let _ = sender.send(true);
-    let _ = tokio::time::timeout(FAREWELL, async { while controllers.join_next().await.is_some() {} }).await;
+    let farewell = if end == End::LeaseLost { lease.duration.saturating_sub(lease.deadline) } else { FAREWELL };
+    let _ = tokio::time::timeout(farewell, async { while controllers.join_next().await.is_some() {} }).await;
     controllers.abort_all();
     if end != End::LeaseLost {
         lock.release().await;

@@ -216,7 +216,7 @@ impl Estate {
                 pace: drivers::Pace {
                     rest: drivers::Pace::default().rest / self.haste.max(60),
                     step,
-                    redeploy: Duration::from_secs(2),
+                    redeploy: step * 2,
                 },
                 checked: true,
             }),
