@@ -5,9 +5,13 @@ use slipway_testkit::peers::{PEERS, Peer};
 use slipway_testkit::python;
 
 use crate::command::{cargo, run as run_command};
+use crate::packages;
 
 /// The machines of the lab are built like a peer, but not from a module.
 const LAB: &str = "lab";
+
+/// These take more than Go.
+const WITH_PACKAGES: [&str; 2] = ["ignition", LAB];
 
 pub(crate) fn run(names: &[String], list: bool) -> anyhow::Result<()> {
     let chosen: Vec<&Peer> = if names.is_empty() {
@@ -16,6 +20,9 @@ pub(crate) fn run(names: &[String], list: bool) -> anyhow::Result<()> {
         let peers = names.iter().filter(|name| *name != LAB);
         peers.map(|name| Peer::named(name)).collect::<anyhow::Result<_>>()?
     };
+    if !list && (names.is_empty() || names.iter().any(|name| WITH_PACKAGES.contains(&&**name))) {
+        packages::ensure()?;
+    }
     for (index, peer) in chosen.iter().enumerate() {
         if list {
             let state = if peer.is_built()? { "built" } else { "not built" };

@@ -229,7 +229,10 @@ mod tests {
             tokio::time::sleep(Duration::from_secs(4)).await;
             let (code, answer) = if request.method() == Method::GET {
                 let metadata = json!({"name": "one", "resourceVersion": "7"});
-                (200, json!({"metadata": metadata, "spec": {"holderIdentity": "me", "leaseDurationSeconds": 15}}))
+                (
+                    200,
+                    json!({"metadata": metadata, "spec": {"holderIdentity": "me", "leaseDurationSeconds": 15}}),
+                )
             } else {
                 (409, json!({"kind": "Status", "code": 409, "reason": "Conflict"}))
             };

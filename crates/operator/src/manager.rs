@@ -101,7 +101,8 @@ pub async fn run(
     metrics.leading(false);
     // Nobody listens if all have ended already.
     let _ = sender.send(true);
-    let farewell = if end == End::LeaseLost { lease.duration.saturating_sub(lease.deadline) } else { FAREWELL };
+    let farewell =
+        if end == End::LeaseLost { lease.duration.saturating_sub(lease.deadline) } else { FAREWELL };
     let _ = tokio::time::timeout(farewell, async { while controllers.join_next().await.is_some() {} }).await;
     controllers.abort_all();
     if end != End::LeaseLost {

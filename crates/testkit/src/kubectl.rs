@@ -1,14 +1,15 @@
 //! The real kubectl, as the independent client of a cluster.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context, bail};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::dialogue::Dialogue;
 use crate::peers;
-use crate::process::bound;
+use crate::process::{bound, seldom};
 
 /// How often something is asked for that only failed because the machine is busy.
 const ATTEMPTS: usize = 3;
@@ -23,32 +24,69 @@ const PASSING: [&str; 5] = [
 /// What cannot be said twice.
 const ONCE: [&str; 3] = ["create", "delete", "drain"];
 
-/// kubectl with a kubeconfig, in the network of its cluster.
+/// kubectl with a kubeconfig, in the network of its cluster. Starting takes it far longer than most commands, so what has
+/// been started stays up for the next one.
 #[derive(Debug, Clone)]
 pub struct Kubectl {
     program: PathBuf,
     kubeconfig: PathBuf,
     cache: PathBuf,
     network_of: Option<u32>,
+    idle: Arc<Mutex<Vec<Dialogue>>>,
+}
+
+#[derive(Debug, Serialize)]
+struct Question<'a> {
+    arguments: &'a [&'a str],
+    input: &'a str,
+}
+
+#[derive(Debug, Deserialize)]
+struct Answer {
+    code: i32,
+    output: String,
+    error: String,
 }
 
 impl Kubectl {
     pub(crate) fn new(kubeconfig: &Path, network_of: Option<u32>) -> anyhow::Result<Self> {
-        let cache = kubeconfig.with_file_name("kubectl-cache");
-        Ok(Kubectl { program: peers::find("kubectl")?, kubeconfig: kubeconfig.to_owned(), cache, network_of })
+        Ok(Kubectl {
+            program: peers::find("kubectl-session")?,
+            kubeconfig: kubeconfig.to_owned(),
+            cache: kubeconfig.with_file_name("kubectl-cache"),
+            network_of,
+            idle: Arc::default(),
+        })
     }
 
-    fn command(&self, arguments: &[&str]) -> Command {
+    /// One command: every one that is under way has a program for itself.
+    fn once(&self, arguments: &[&str], input: &str) -> anyhow::Result<String> {
+        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let mut dialogue = match idle {
+            Some(idle) => idle,
+            None => self.start()?,
+        };
+        let (kubeconfig, cache) = (path(&self.kubeconfig)?, path(&self.cache)?);
+        let all = [&["--kubeconfig", kubeconfig, "--cache-dir", cache], arguments].concat();
+        let answers: Vec<Answer> = dialogue
+            .ask(&[Question { arguments: &all, input }])
+            .with_context(|| format!("kubectl {} ended", arguments.join(" ")))?;
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(dialogue);
+        match answers.into_iter().next().context("no answer")? {
+            Answer { code: 0, output, .. } => Ok(output),
+            Answer { error, .. } => bail!("kubectl {}: {}", arguments.join(" "), error.trim()),
+        }
+    }
+
+    fn start(&self) -> anyhow::Result<Dialogue> {
         let mut command = bound(&self.program, self.network_of);
-        // It ends before there is anything worth collecting, or worth a second thread.
-        command.env("GOGC", "off").env("GOMAXPROCS", "1");
-        command.arg("--kubeconfig").arg(&self.kubeconfig).arg("--cache-dir").arg(&self.cache).args(arguments);
-        command
+        command.envs([seldom()]).env("GOMAXPROCS", "1");
+        Dialogue::start(command)
     }
 
     /// What kubectl prints; an error is what it complains. What can be said twice is, when the server had no time.
     pub fn run(&self, arguments: &[&str]) -> anyhow::Result<String> {
-        let once = || finish(self.command(arguments).output(), arguments);
+        let once = || self.once(arguments, "");
         if arguments.first().is_some_and(|verb| ONCE.contains(verb)) { once() } else { patiently(once) }
     }
 
@@ -59,20 +97,8 @@ impl Kubectl {
 
     /// Applies manifests on the server's side; a field the server does not know is an error.
     pub fn apply(&self, manifests: &str) -> anyhow::Result<String> {
-        patiently(|| self.apply_once(manifests))
-    }
-
-    fn apply_once(&self, manifests: &str) -> anyhow::Result<String> {
         let arguments = ["apply", "--server-side", "--validate=strict", "--filename", "-"];
-        let mut child = self
-            .command(&arguments)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .context("starting kubectl")?;
-        child.stdin.take().context("no input")?.write_all(manifests.as_bytes())?;
-        finish(child.wait_with_output(), &arguments)
+        patiently(|| self.once(&arguments, manifests))
     }
 
     /// Applies several objects, in this order.
@@ -104,10 +130,6 @@ fn patiently(mut ask: impl FnMut() -> anyhow::Result<String>) -> anyhow::Result<
     ask()
 }
 
-fn finish(output: std::io::Result<std::process::Output>, arguments: &[&str]) -> anyhow::Result<String> {
-    let output = output.context("starting kubectl")?;
-    if !output.status.success() {
-        bail!("kubectl {}: {}", arguments.join(" "), String::from_utf8_lossy(&output.stderr).trim());
-    }
-    Ok(String::from_utf8(output.stdout)?)
+fn path(path: &Path) -> anyhow::Result<&str> {
+    path.to_str().with_context(|| format!("{} is no text", path.display()))
 }

@@ -22,6 +22,7 @@ pub mod ccm;
 pub mod clock;
 pub mod cluster_api;
 pub mod control_plane;
+mod dialogue;
 pub mod kubectl;
 pub mod lab;
 pub mod network;

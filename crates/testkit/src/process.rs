@@ -40,7 +40,7 @@ type Request = (Command, Sender<std::io::Result<Child>>);
 
 /// Starts a command on a thread that lives as long as this program: the kernel's signal on the death of a
 /// parent goes by threads, and the thread of a test ends with the test.
-fn spawn(command: Command) -> anyhow::Result<std::io::Result<Child>> {
+pub(crate) fn spawn(command: Command) -> anyhow::Result<std::io::Result<Child>> {
     static SPAWNER: OnceLock<Sender<Request>> = OnceLock::new();
     let spawner = SPAWNER.get_or_init(|| {
         let (sender, receiver) = channel::<Request>();

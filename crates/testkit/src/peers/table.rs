@@ -134,6 +134,12 @@ pub const PEERS: &[Peer] = &[
         proves: "the real API server, RBAC, admission, controllers and nodes",
     },
     Peer {
+        name: "kubectl",
+        programs: &[kubernetes("kubectl-session", ".")],
+        files: None,
+        proves: "what a cluster holds, by a client that others wrote",
+    },
+    Peer {
         name: "kwok",
         programs: &[program("kwok", "sigs.k8s.io/kwok/cmd/kwok")],
         files: None,
