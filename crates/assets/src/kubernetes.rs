@@ -7,7 +7,6 @@
 //! | `machine` | what all machines have |
 //! | `bootstrap` | `bootstrap.ign` |
 //! | `node` | what the machine-config server hands out |
-//! | `login` | the login that the bootstrap machine fetches our image with |
 //! | `kubeconfig` | the administrator's, and what a new machine trusts |
 //! | `objects` | `manifests/` |
 //! | `drivers` | the operator of the vSphere drivers, and what it is told |
@@ -22,7 +21,6 @@ mod check;
 mod drivers;
 mod kubeadm;
 mod kubeconfig;
-mod login;
 mod machine;
 mod node;
 mod objects;

@@ -108,11 +108,7 @@ pub(crate) const CERTIFICATE_KEY: &str = "certificate-key";
 
 /// Six characters that name the token, a dot, and sixteen that are secret: 82 bits.
 fn bootstrap_token(random: &dyn Random) -> String {
-    const ALPHABET: &[u8] = b"abcdefghijklmnopqrstuvwxyz0123456789";
-    let letters = |count: usize| -> String {
-        (0..count).map(|_| char::from(ALPHABET[random.below(ALPHABET.len())])).collect()
-    };
-    format!("{}.{}", letters(6), letters(16))
+    format!("{}.{}", random.letters(6), random.letters(16))
 }
 
 /// The name of the token that the machine-config server demands of machines of a role.

@@ -20,6 +20,12 @@ pub trait Random: Sync {
         Ok(key.serialize_pem())
     }
 
+    /// So many lower-case letters and digits.
+    fn letters(&self, count: usize) -> String {
+        const ALPHABET: &[u8; 36] = b"abcdefghijklmnopqrstuvwxyz0123456789";
+        (0..count).map(|_| char::from(ALPHABET[self.below(ALPHABET.len())])).collect()
+    }
+
     /// A number below `bound`, each as likely as the others.
     fn below(&self, bound: usize) -> usize {
         let bound = bound.max(1) as u64;

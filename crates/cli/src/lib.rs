@@ -16,6 +16,7 @@
 
 pub mod args;
 mod commands;
+mod confirm;
 mod exit;
 mod input;
 mod interrupt;

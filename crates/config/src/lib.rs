@@ -7,6 +7,7 @@
 //! | [`matrix`] | which versions of the drivers go with which Kubernetes and vCenters |
 //! | [`placement`] | which machine goes to which failure domain |
 //! | [`gcfg`] | the INI dialect of the vSphere drivers |
+//! | [`logins`] | logins for registries, as podman and docker keep them |
 //! | [`features`] | feature sets and gates |
 //! | [`findings`] | problems with place and cure, and the rules they come from |
 //! | [`shape`] | field tables, `explain` look-ups, JSON Schema |
@@ -22,6 +23,7 @@ pub mod gcfg;
 pub mod ids;
 pub mod install_config;
 pub mod inventory;
+pub mod logins;
 pub mod matrix;
 pub mod names;
 pub mod net;

@@ -32,5 +32,8 @@ mod tests {
             bytes
         };
         assert_ne!(draw(), draw());
+        let (one, other) = (OsRandom.letters(16), OsRandom.letters(16));
+        assert!(one.len() == 16 && one.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit()));
+        assert_ne!(one, other);
     }
 }

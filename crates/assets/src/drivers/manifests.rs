@@ -105,8 +105,7 @@ pub(super) fn image_of(text: &str, container: &str) -> Option<String> {
     })
 }
 
-/// The documents of a text, with those inside of lists.
-/// The documents of a file; what cannot be read is among the problems.
+/// The documents of a text, with those inside of lists; what cannot be read is among the problems.
 pub fn documents(text: &str, problems: &mut Vec<String>) -> Vec<Value> {
     let mut documents = Vec::new();
     let mut current = String::new();

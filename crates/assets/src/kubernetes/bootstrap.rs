@@ -2,11 +2,12 @@
 
 use secrecy::ExposeSecret;
 use sha2::{Digest, Sha256};
+use slipway_config::logins::Logins;
 
 use super::machine::text;
 use super::{
-    FOLDER, INIT_FILE, MACHINE_CONFIG_FOLDER, NETWORK_FOLDER, TLS_FOLDER, kubeadm, login, machine, node,
-    payload, pem,
+    FOLDER, INIT_FILE, MACHINE_CONFIG_FOLDER, NETWORK_FOLDER, TLS_FOLDER, kubeadm, machine, node, payload,
+    pem,
 };
 use crate::ignition::channel;
 use crate::ignition::config::{Builder, PRIVATE, PROGRAM, PUBLIC};
@@ -61,9 +62,11 @@ pub(super) fn bootstrap(cluster: &Cluster, manifests: &Tree) -> Result<Vec<u8>, 
     let image = payload(cluster)?.image;
     // An image has no characters that mean something to systemd.
     builder.file(format!("{FOLDER}/agent.env"), PUBLIC, format!("SLIPWAY_IMAGE={image}\n"));
+    // The bootstrap machine fetches it before there is a kubelet that could.
     let secret = cluster.config.pull_secret.as_ref();
-    if let Some(login) = secret.and_then(|secret| login::login(secret.expose_secret(), image)) {
-        builder.file(format!("{FOLDER}/image-login"), PRIVATE, login);
+    let logins = secret.and_then(|secret| Logins::parse(secret.expose_secret()).ok());
+    if let Some(login) = logins.as_ref().and_then(|logins| logins.of_image(image)) {
+        builder.file(format!("{FOLDER}/image-login"), PRIVATE, login.encoded().expose_secret());
     }
     builder.file("/usr/local/bin/slipway-agent.sh", PROGRAM, text!("bin/slipway-agent.sh"));
     builder.unit("slipway-bootstrap.service", text!("units/slipway-bootstrap.service"), true);

@@ -149,7 +149,8 @@ pub struct VCenterUsers {
     #[arg(long, value_enum)]
     pub driver: Vec<Driver>,
 
-    /// The domain of the users, such as vsphere.local; without it the vCenter is asked for its own
+    /// The domain of the users, such as vsphere.local, for a vCenter that does not tell; without it the vCenter is asked.
+    /// Users are made in its own domain alone
     #[arg(long, value_name = "DOMAIN")]
     pub domain: Option<String>,
 
@@ -214,7 +215,7 @@ pub struct DeployDrivers {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "matrix", conflicts_with = "bundle")]
     pub matrix_ca_file: Option<PathBuf>,
 
-    /// A proxy on the operator's way to the matrix's server
+    /// A proxy on the operator's way to the matrix's server, without a login
     #[arg(long, value_name = "URL", requires = "matrix", conflicts_with = "bundle")]
     pub matrix_proxy: Option<String>,
 
@@ -229,7 +230,10 @@ pub struct ConfigureDrivers {
     pub access: Access,
 
     /// Apply these objects: VSphereConnections, their Secrets and ConfigMaps, the VDOConfig; `-` is standard input
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = ["server", "user", "registry", "topology_category", "update_policy"])]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = [
+        "server", "name", "port", "user", "password_env", "password_file", "datacenter", "ca_file", "thumbprint", "insecure",
+        "without_cloud_provider", "without_storage_provider", "topology_category", "update_policy", "registry", "pull_secret",
+    ])]
     pub file: Option<PathBuf>,
 
     /// Name or address of the vCenter
@@ -271,7 +275,8 @@ pub struct ConfigureDrivers {
     #[arg(long)]
     pub without_storage_provider: bool,
 
-    /// A tag category that says where a node is, from the widest to the narrowest; needed with several vCenters
+    /// A tag category that says where a node is, from the widest to the narrowest; needed with several vCenters. The first
+    /// two are the cloud provider's region and zone
     #[arg(long, value_name = "NAME")]
     pub topology_category: Vec<String>,
 

@@ -18,6 +18,7 @@ use kube::Client;
 use super::connect;
 use crate::args::{Access, Drivers, Matrix, Users};
 use crate::exit::Exit;
+use crate::interrupt::{self, unless_interrupted};
 use crate::output::Printer;
 use crate::runtime::Runtime;
 
@@ -47,13 +48,9 @@ where
 {
     Runtime::new()?.block_on(async {
         let client = connect(access).await?;
-        tokio::select! {
-            done = work(client) => done,
-            _ = tokio::signal::ctrl_c() => {
-                printer.say("\n");
-                printer.hint(interrupted);
-                Ok(Exit::Interrupted)
-            }
+        match unless_interrupted(work(client)).await {
+            Some(done) => done,
+            None => interrupt::tell(interrupted, printer),
         }
     })
 }

@@ -174,9 +174,18 @@ impl<'a> DriversSurvey<'a> {
         }
         let mut given = self.told.server.clone().filter(|_| at == 0);
         let tls = self.told.tls.clone().filter(|_| at == 0);
-        let check = judged("", |vcenter, text| {
+        let rules = judged("", |vcenter, text| {
             let (server, port) = split_port(text);
             (vcenter.server, vcenter.port) = (Some(server), port);
+        });
+        // The second of one name would take the place of the first.
+        let names: Vec<String> = (0..at).map(|before| self.name(before)).collect();
+        let check: Check = Rc::new(move |text| {
+            let name = Connection::name_for(&split_port(text).0);
+            match rules(text) {
+                Ok(()) if names.contains(&name) => Err(format!("there is a connection `{name}` already")),
+                judged => judged,
+            }
         });
         loop {
             let number = if at == 0 { String::new() } else { format!(" {}", at + 1) };

@@ -1,3 +1,5 @@
+use rstest::rstest;
+
 use crate::files::file;
 use crate::run::{slipway, transcript, transcript_of};
 
@@ -10,6 +12,9 @@ storageProvider:
   vsphere: {min: new}
   iamges: {}
 ";
+
+/// 32 bytes.
+const KEY: &str = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
 
 #[test]
 fn shows_the_matrix() {
@@ -119,4 +124,22 @@ fn signs_a_matrix() {
     let refused = slipway(&arguments).current_dir(broken.path()).output().expect("the command runs");
     assert_eq!(refused.status.code(), Some(1));
     assert!(!broken.path().join("matrix.key").exists());
+}
+
+/// What does not go together is said before anybody is asked for anything.
+#[rstest]
+#[case(&["configure", "--user", "csi@vsphere.local"], "`--user` is about a vCenter", 1)]
+#[case(&["configure", "--insecure"], "`--insecure` is about a vCenter", 1)]
+#[case(&["configure", "--server", "vc.example.com"], "add `--user NAME@DOMAIN`, and `--password-env` or", 1)]
+#[case(&["configure", "--file", "-", "--pull-secret", "mirror"], "cannot be used with '--pull-secret", 2)]
+#[case(&["deploy", "--matrix", "https://a.example/m", "--matrix-key", KEY, "--matrix-proxy", "http://me:hunter2@proxy:8080"], "has a login", 1)]
+#[case(&["bundle", "--matrix", "install-config.yaml", "--matrix-key", KEY], "`iamges`", 1)]
+fn refused_at_once(#[case] arguments: &[&str], #[case] part: &str, #[case] code: i32) {
+    let (directory, _) = file(BROKEN);
+    std::fs::write(directory.path().join("install-config.yaml.sig"), "AAAA").expect("a file");
+    let mut command = slipway(&[&["drivers"], arguments].concat());
+    let output = command.current_dir(directory.path()).output().expect("the command runs");
+    let told = String::from_utf8(output.stderr).expect("UTF-8");
+    assert!(told.contains(part) && !told.contains("hunter2"), "{told}");
+    assert_eq!(output.status.code(), Some(code), "{told}");
 }

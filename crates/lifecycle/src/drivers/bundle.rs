@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 use slipway_assets::drivers::operator::{IMAGE, NAMESPACE, Placed};
 use slipway_assets::drivers::settings::relocate;
 use slipway_assets::drivers::signature::{PublicKey, SignatureError, verify};
-use slipway_config::matrix::{EMBEDDED, read};
+use slipway_config::findings::Report;
+use slipway_config::matrix::{EMBEDDED, Reading, read};
 use thiserror::Error;
 
 use super::deploy::{self, DeployError};
@@ -24,8 +25,8 @@ pub enum BundleError {
     Format(String),
     #[error(transparent)]
     Objects(#[from] DeployError),
-    #[error("it has no compatibility matrix that can be read")]
-    Matrix,
+    #[error("it is not a compatibility matrix")]
+    Matrix(Box<Report>),
     #[error("the operator would not take the matrix: {0}")]
     Signature(#[from] SignatureError),
 }
@@ -81,7 +82,8 @@ impl Bundle {
     pub fn new(site: Site<'_>) -> Result<Self, BundleError> {
         let Site { registry, pull_secrets, matrix } = site;
         let text = matrix.map_or(EMBEDDED, |matrix| matrix.text);
-        let mut from = images_of(&read(text).matrix.ok_or(BundleError::Matrix)?);
+        let Reading { matrix: rows, report } = read(text);
+        let mut from = images_of(&rows.ok_or_else(|| BundleError::Matrix(Box::new(report)))?);
         from.insert(IMAGE.to_owned());
         let images = from.into_iter().map(|image| {
             // Nobody copies by tag and digest at once.

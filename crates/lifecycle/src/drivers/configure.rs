@@ -62,7 +62,8 @@ impl Wanted {
         self.registry.is_some() || self.update_policy.is_some() || lists.iter().any(|list| !list.is_empty())
     }
 
-    /// Connections that are named already stay.
+    /// Connections that are named already stay. A driver is added to what is there only with connections of its own:
+    /// whoever has left one out is not given it by the way.
     fn spec(&self, there: Option<&VDOConfigSpec>) -> Result<Value, ConfigureError> {
         let named = |there: Option<&Vec<String>>, new: &[String]| {
             let mut names: Vec<String> = there.cloned().unwrap_or_default();
@@ -70,7 +71,9 @@ impl Wanted {
             names
         };
         let mut spec = json!({});
-        if self.cloud_provider {
+        let cloud = there.is_none_or(|there| there.cloud_provider.is_some());
+        let storage = there.is_none_or(|there| there.storage_provider.is_some());
+        if self.cloud_provider && (cloud || !self.cloud_connections.is_empty()) {
             let there = there.and_then(|there| there.cloud_provider.as_ref()?.connections.as_ref());
             spec["cloudProvider"] = json!({});
             // It has two levels, the storage driver as many as one likes.
@@ -81,7 +84,7 @@ impl Wanted {
                 spec["cloudProvider"]["connections"] = json!(named(there, &self.cloud_connections));
             }
         }
-        if self.storage_provider {
+        if self.storage_provider && (storage || !self.storage_connections.is_empty()) {
             let there = there.and_then(|there| there.storage_provider.as_ref()?.connections.as_ref());
             spec["storageProvider"] = json!({});
             if !self.topology_categories.is_empty() {
@@ -91,7 +94,7 @@ impl Wanted {
                 spec["storageProvider"]["connections"] = json!(named(there, &self.storage_connections));
             }
         }
-        if spec == json!({}) {
+        if there.is_none() && spec == json!({}) {
             return Err(ConfigureError::NoDriver);
         }
         let mut images = json!({});
@@ -140,7 +143,11 @@ impl Plan {
                 "spec": wanted.spec(None)?,
             })),
             Some(there) if wanted.is_special() => {
-                plan.change = Some(json!({"spec": wanted.spec(Some(there))?}));
+                let spec = wanted.spec(Some(there))?;
+                if spec == json!({}) {
+                    return Err(ConfigureError::NoDriver);
+                }
+                plan.change = Some(json!({"spec": spec}));
             }
             Some(_) => {}
         }
@@ -210,12 +217,17 @@ pub struct There {
     pub connections: Vec<String>,
 }
 
+/// The VDOConfig. Without the operator there is none.
+pub async fn config(client: &Client) -> Result<Option<VDOConfig>, AccessError> {
+    let configs: Api<VDOConfig> = Api::all(client.clone());
+    or_absent(call("reading the VDOConfig", configs.get_opt(VDO_CONFIG_NAME)).await)
+}
+
 /// The VDOConfig and the connections. Without the operator there are none.
 pub(super) async fn wishes(
     client: &Client,
 ) -> Result<(Option<VDOConfig>, Vec<VSphereConnection>), AccessError> {
-    let configs: Api<VDOConfig> = Api::all(client.clone());
-    let config = or_absent(call("reading the VDOConfig", configs.get_opt(VDO_CONFIG_NAME)).await)?;
+    let config = config(client).await?;
     let connections: Api<VSphereConnection> = Api::namespaced(client.clone(), NAMESPACE);
     let connections = call("listing connections", async {
         connections.list(&ListParams::default()).await.map(|list| list.items)
@@ -240,8 +252,8 @@ pub async fn configure(
     wanted: &Wanted,
     told: impl Fn(&str),
 ) -> Result<(), ConfigureError> {
-    let there = there(client).await?;
-    Plan::new(connections, wanted, there.config.as_ref())?.apply(client, told).await
+    let there = config(client).await?.map(|config| config.spec);
+    Plan::new(connections, wanted, there.as_ref())?.apply(client, told).await
 }
 
 #[cfg(test)]
@@ -274,6 +286,10 @@ mod tests {
         assert_eq!(plan.objects[0]["spec"], json!({"cloudProvider": {}, "storageProvider": {}}));
         let there = serde_json::from_value(json!({"storageProvider": {"connections": ["north"]}})).unwrap();
         assert_eq!(Plan::new(&[], &wanted, Some(&there)).unwrap(), Plan::default());
+        // What flags leave open: both drivers, of which one was left out before.
+        let lts = Wanted { update_policy: Some(UpdatePolicy::Lts), ..wanted.clone() };
+        let change = Plan::new(&[], &lts, Some(&there)).unwrap().change;
+        assert_eq!(change, Some(json!({"spec": {"storageProvider": {}, "updatePolicy": "lts"}})));
         let wanted = Wanted {
             storage_provider: true,
             storage_connections: vec!["south".to_owned()],

@@ -16,9 +16,10 @@ use reqwest::{Certificate, RequestBuilder, Response, StatusCode, Url};
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
+use slipway_config::logins::Logins;
 use thiserror::Error;
 
-use login::{Challenge, Logins};
+use login::Challenge;
 use reference::Reference;
 
 /// For each request, its answer included.
@@ -32,6 +33,8 @@ const KINDS: &str = "application/vnd.oci.image.index.v1+json, \
                      application/vnd.docker.distribution.manifest.list.v2+json, \
                      application/vnd.oci.image.manifest.v1+json, \
                      application/vnd.docker.distribution.manifest.v2+json";
+
+const STRANGER: &str = "and no login for it is known";
 
 /// Why a registry did not tell.
 #[derive(Debug, Error)]
@@ -122,6 +125,7 @@ impl Registries {
         let reference = Reference::parse(image).ok_or_else(|| RegistryError::Reference(image.to_owned()))?;
         let url = self.url(&reference).ok_or_else(|| RegistryError::Reference(image.to_owned()))?;
         let key = (reference.host.to_owned(), reference.repository.to_owned());
+        let login = self.logins.of(reference.host, reference.repository);
         let ask = || self.http.get(url.clone()).header(ACCEPT, KINDS);
         let http = |source| RegistryError::Http { image: image.to_owned(), source };
         let first = match self.tokens.get(&key) {
@@ -134,14 +138,13 @@ impl Registries {
             let challenge = header.filter_map(|one| one.to_str().ok()).find_map(Challenge::parse);
             let again = match challenge {
                 Some(Challenge::Basic) => {
-                    let who = "and no login for it is known";
-                    let refused = || RegistryError::Refused { image: image.to_owned(), who };
-                    let login = self.logins.of(reference.host).ok_or_else(refused)?;
+                    let refused = || RegistryError::Refused { image: image.to_owned(), who: STRANGER };
+                    let login = login.ok_or_else(refused)?;
                     ask().basic_auth(&login.user, Some(login.password.expose_secret()))
                 }
                 Some(Challenge::Bearer { realm, service, scope }) => {
                     let scope = scope.unwrap_or_else(|| format!("repository:{}:pull", reference.repository));
-                    let token = self.token(image, reference.host, &realm, service.as_deref(), &scope).await?;
+                    let token = self.token(image, &reference, &realm, service.as_deref(), &scope).await?;
                     let again = bearer(ask(), &token);
                     self.tokens.insert(key, token);
                     again
@@ -152,7 +155,7 @@ impl Registries {
         }
         let said = answer.headers().get("docker-content-digest").and_then(|said| said.to_str().ok());
         let said = said.filter(|said| said.starts_with("sha256:")).map(str::to_owned);
-        let bytes = body(answer, image, MANIFEST).await?;
+        let bytes = body(answer, image, MANIFEST, login.is_some()).await?;
         let hash = Sha256::digest(&bytes);
         let is: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
         let is = format!("sha256:{is}");
@@ -171,7 +174,7 @@ impl Registries {
     async fn token(
         &self,
         image: &str,
-        host: &str,
+        reference: &Reference<'_>,
         realm: &str,
         service: Option<&str>,
         scope: &str,
@@ -184,12 +187,13 @@ impl Registries {
         url.query_pairs_mut().append_pair("scope", scope);
         let mut request = self.http.get(url);
         // Without a login one may still see what everybody may see.
-        if let Some(login) = self.logins.of(host) {
+        let login = self.logins.of(reference.host, reference.repository);
+        if let Some(login) = login {
             request = request.basic_auth(&login.user, Some(login.password.expose_secret()));
         }
         let answer = request.send().await;
         let answer = answer.map_err(|source| RegistryError::Http { image: image.to_owned(), source })?;
-        let bytes = body(answer, image, TOKEN).await?;
+        let bytes = body(answer, image, TOKEN, login.is_some()).await?;
         let token: Token = serde_json::from_slice(&bytes).map_err(|_| unknown())?;
         token.token.or(token.access_token).map(SecretString::from).ok_or_else(unknown)
     }
@@ -207,14 +211,19 @@ fn bearer(request: RequestBuilder, token: &SecretString) -> RequestBuilder {
     }
 }
 
-/// A body of limited size, of an answer that is one.
-async fn body(mut answer: Response, image: &str, limit: usize) -> Result<Vec<u8>, RegistryError> {
+/// A body of limited size, of an answer that is one; asked with a login or without.
+async fn body(
+    mut answer: Response,
+    image: &str,
+    limit: usize,
+    known: bool,
+) -> Result<Vec<u8>, RegistryError> {
     let image = || image.to_owned();
     match answer.status() {
         status if status.is_success() => {}
         StatusCode::NOT_FOUND => return Err(RegistryError::NoImage(image())),
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => {
-            let who = "neither with the login that is known nor without";
+            let who = if known { "neither with the login that is known nor without" } else { STRANGER };
             return Err(RegistryError::Refused { image: image(), who });
         }
         status => return Err(RegistryError::Status { image: image(), status: status.as_u16() }),

@@ -27,7 +27,14 @@ pub enum UserError {
     NoObject(String),
     #[error("there is no role `{0}` in the vCenter")]
     NoRole(String),
+    #[error("users can only be made in the vCenter's own domain `{own}`, and not in `{given}`")]
+    OtherDomain { given: String, own: String },
+    #[error("`{0}` was made, but not in this domain; remove it, and give the vCenter's own with `--domain`")]
+    Elsewhere(String),
 }
+
+/// The domain of a vCenter that does not tell.
+const USUAL_DOMAIN: &str = "vsphere.local";
 
 /// A driver that logs in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -145,7 +152,7 @@ pub async fn plan(client: &Client, request: &Request) -> Result<Vec<User>, UserE
     let directory = client.directory().await?;
     let domain = match &request.domain {
         Some(domain) => domain.clone(),
-        None => client.sso_domain().await?,
+        None => client.sso_domain().await?.unwrap_or_else(|| USUAL_DOMAIN.to_owned()),
     };
     let mut users = Vec::new();
     for component in &request.components {
@@ -275,6 +282,11 @@ pub struct Made {
 
 /// Carries a plan out. A user that is there gets a new password: nobody knows the old one.
 pub async fn create(client: &Client, users: &[User], told: impl Fn(&str)) -> Result<Vec<Made>, UserError> {
+    if let Some(own) = client.sso_domain().await?
+        && let Some(user) = users.iter().find(|user| !user.domain.eq_ignore_ascii_case(&own))
+    {
+        return Err(UserError::OtherDomain { given: user.domain.clone(), own });
+    }
     let directory = client.directory().await?;
     let mut made = Vec::new();
     for user in users {
@@ -282,6 +294,9 @@ pub async fn create(client: &Client, users: &[User], told: impl Fn(&str)) -> Res
         if user.change == Change::Create {
             let purpose = "a vSphere driver of Kubernetes, made by Slipway";
             directory.create(&user.name, purpose, &password).await?;
+            if directory.find(&user.name, &user.domain).await?.is_none() {
+                return Err(UserError::Elsewhere(user.login()));
+            }
         } else {
             directory.reset_password(&user.name, &password).await?;
         }

@@ -7,7 +7,6 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use aws_lc_rs::rand;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use jiff::{SignedDuration, Timestamp};
@@ -18,7 +17,9 @@ use kube::{Api, Client, ResourceExt};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::json;
 use slipway_assets::kubernetes::{BOOTSTRAPPERS, JOIN_TOKEN_SECRET};
+use slipway_assets::random::Random;
 use slipway_lifecycle::access::{AccessError, call};
+use slipway_lifecycle::random::OsRandom;
 use tokio::sync::Mutex;
 
 /// How long a token is good for from the moment a machine gets it.
@@ -27,6 +28,8 @@ const LIFE: SignedDuration = SignedDuration::from_hours(2);
 const ENOUGH: SignedDuration = SignedDuration::from_hours(1);
 /// How long a look is good for: hundreds of machines ask at once.
 const FRESH: Duration = Duration::from_secs(2);
+/// Letters and digits of the secret half of a token: 82 bits.
+const SECRET_LENGTH: usize = 16;
 /// Of several servers that draw a token at the same moment one wins, and the others take that one.
 const TRIES: u32 = 5;
 const NAMESPACE: &str = "kube-system";
@@ -42,8 +45,6 @@ pub enum JoinError {
     SwitchedOff { name: String },
     #[error("others change the Secret `{name}` all the time")]
     Contended { name: String },
-    #[error("the system has no random numbers")]
-    NoRandomness,
 }
 
 /// Where the secret half of a token that has ended comes from.
@@ -95,7 +96,7 @@ impl Joining {
                 Step::Use(secret) => return Ok(format!("{id}.{secret}").into()),
                 Step::Extend(secret) => secret,
                 Step::Replace if self.renewal == Renewal::Same => first.to_owned(),
-                Step::Replace => draw()?,
+                Step::Replace => OsRandom.letters(SECRET_LENGTH),
             };
             if self.write(&name, id, &secret, found.as_ref(), now).await? {
                 tracing::info!(secret = name, until = %(now + LIFE), "the token that machines join with is good again");
@@ -180,27 +181,13 @@ fn judge(found: Option<&Secret>, now: Timestamp) -> Step {
     }
 }
 
-/// Sixteen letters and digits: 82 bits.
-fn draw() -> Result<String, JoinError> {
-    const ALPHABET: &[u8; 36] = b"abcdefghijklmnopqrstuvwxyz0123456789";
-    let mut secret = String::new();
-    while secret.len() < 16 {
-        let mut bytes = [0_u8; 32];
-        rand::fill(&mut bytes).map_err(|_| JoinError::NoRandomness)?;
-        // Each of them as likely as the others.
-        let even = bytes.iter().filter(|byte| **byte < 252).map(|byte| ALPHABET[usize::from(byte % 36)]);
-        secret.extend(even.take(16 - secret.len()).map(char::from));
-    }
-    Ok(secret)
-}
-
 #[cfg(test)]
 mod tests {
     use k8s_openapi::api::core::v1::Secret;
     use rstest::rstest;
     use serde_json::json;
 
-    use super::{STANDARD, Step, draw, judge};
+    use super::{STANDARD, Step, judge};
     use base64::Engine;
 
     const NOW: &str = "2026-11-17T12:00:00Z";
@@ -235,13 +222,5 @@ mod tests {
     ) {
         assert_eq!(judge(Some(&secret(usage, groups, until)), NOW.parse().unwrap()), expected);
         assert_eq!(judge(None, NOW.parse().unwrap()), Step::Replace);
-    }
-
-    #[test]
-    fn tokens_differ() {
-        let (one, other) = (draw().unwrap(), draw().unwrap());
-        assert_eq!(one.len(), 16);
-        assert!(one.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit()));
-        assert_ne!(one, other);
     }
 }

@@ -106,11 +106,11 @@ impl Client {
         Ok(Directory { client: self.clone(), service, sessions, discovery, management, cookie })
     }
 
-    /// The domain of the directory's own users. It is the last part of where tokens are issued.
-    pub async fn sso_domain(&self) -> Result<String, Error> {
+    /// The domain of the directory's own users, if the vCenter tells. It is the last part of where tokens are issued.
+    pub async fn sso_domain(&self) -> Result<Option<String>, Error> {
         let path = self.sso_path("sts", STS).await?;
         let domain = path.trim_end_matches('/').rsplit('/').next().filter(|domain| domain.contains('.'));
-        Ok(domain.unwrap_or("vsphere.local").to_owned())
+        Ok(domain.map(str::to_owned))
     }
 
     /// The path of one of the services. Its host is the vCenter itself since 7.0; the name it knows itself by may

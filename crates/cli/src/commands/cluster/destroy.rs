@@ -1,16 +1,13 @@
 //! `slipway destroy cluster` and `slipway destroy bootstrap`.
 
-use std::io::{BufRead, IsTerminal};
-
 use slipway_config::ids::InfraId;
 use slipway_lifecycle::cluster::{Project, Purpose};
-use tokio::sync::oneshot;
 
 use super::{carry_out, ends_json, exit_of, patience, plan_text, refuse, survey, tally, troubles};
 use crate::args::{Destroy, DestroyBootstrap, DestroyCluster, Output};
 use crate::commands::create::with_request;
+use crate::confirm::{Question, refused};
 use crate::exit::Exit;
-use crate::interrupt::{self, unless_interrupted};
 use crate::output::{GOOD, HEADING, NAME, Printer};
 use crate::runtime::Runtime;
 
@@ -43,13 +40,16 @@ pub(crate) fn run(args: Destroy, printer: &Printer) -> anyhow::Result<Exit> {
             plan_text(plan)
         );
         printer.say(&text);
-        let meant = yes.then_some(true).or_else(|| confirmed(&infra_id, &runtime, printer));
-        if meant != Some(true) {
+        let question = Question {
+            word: &infra_id,
+            deed: "remove all of this",
+            otherwise: "nothing was done",
+            look: "look at the plan above",
+        };
+        let refused = if yes { None } else { runtime.block_on(refused(&question, printer))? };
+        if let Some(end) = refused {
             runtime.block_on(project.close());
-            return match meant {
-                Some(_) => Ok(Exit::Other),
-                None => interrupt::tell("nothing was done", printer),
-            };
+            return Ok(end);
         }
     }
     let outcome = match carry_out(project, prospect, &[], patience, &runtime, printer) {
@@ -78,31 +78,4 @@ pub(crate) fn run(args: Destroy, printer: &Printer) -> anyhow::Result<Exit> {
         printer.hint("the rest is as it was: mend what is named, and run the same command again");
     }
     Ok(exit_of(&outcome))
-}
-
-/// Whether the user has typed the name of what goes; none if that is interrupted.
-fn confirmed(infra_id: &str, runtime: &Runtime, printer: &Printer) -> Option<bool> {
-    if !std::io::stdin().is_terminal() {
-        printer.error(&anyhow::anyhow!("nobody is there to ask, and `--yes` was not given"));
-        printer.hint("nothing was done. Look at the plan above, then add `--yes`");
-        return Some(false);
-    }
-    printer.say(&format!("Type {NAME}{infra_id}{NAME:#} to remove all of this: "));
-    let (tell, told) = oneshot::channel();
-    // A thread of its own, since reading a line cannot be given up.
-    std::thread::spawn(move || {
-        let mut answer = String::new();
-        let read = std::io::stdin().lock().read_line(&mut answer);
-        tell.send(read.map(|_| answer))
-    });
-    let answer = runtime.block_on(unless_interrupted(told));
-    let Some(answer) = answer else {
-        printer.say("\n");
-        return None;
-    };
-    let meant = matches!(answer, Ok(Ok(answer)) if answer.trim() == infra_id);
-    if !meant {
-        printer.say("nothing was done\n");
-    }
-    Some(meant)
 }

@@ -1,8 +1,9 @@
 //! `slipway drivers bundle`.
 
 use anyhow::Context;
-use slipway_lifecycle::drivers::bundle::{Bundle, SignedMatrix, Site};
+use slipway_lifecycle::drivers::bundle::{Bundle, BundleError, SignedMatrix, Site};
 
+use super::matrix::refused;
 use crate::args::BundleDrivers;
 use crate::exit::Exit;
 use crate::input;
@@ -20,7 +21,11 @@ pub(crate) fn run(args: &BundleDrivers, printer: &Printer) -> anyhow::Result<Exi
         }
     };
     let matrix = files.as_ref().map(|(text, signature)| SignedMatrix { text, signature, keys: matrix_key });
-    let bundle = Bundle::new(Site { registry: registry.as_deref(), pull_secrets: pull_secret, matrix })?;
+    let site = Site { registry: registry.as_deref(), pull_secrets: pull_secret, matrix };
+    let bundle = Bundle::new(site).map_err(|error| match (error, &args.matrix) {
+        (BundleError::Matrix(found), Some(file)) => refused(&found, &input::name(file), printer),
+        (error, _) => error.into(),
+    })?;
     printer.data(&bundle.to_text()?)?;
     let images = bundle.images.len();
     printer.hint(&format!(

@@ -48,20 +48,19 @@ pub(crate) fn run(args: &ConfigureDrivers, printer: &Printer) -> anyhow::Result<
     })
 }
 
+const PASSWORD_FLAGS: &str = "`--password-env` or `--password-file`";
+
 /// Somebody sits at the terminal, and something that a connection needs was not given.
 fn must_ask(args: &ConfigureDrivers, printer: &Printer) -> bool {
     let terminal = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
-    let password = args.password_env.is_some() || args.password_file.is_some();
-    let complete = args.server.is_some() && args.user.is_some() && password;
+    let complete = args.server.is_some() && args.user.is_some() && given(args).is_there();
     terminal && printer.output == Output::Text && !complete
 }
 
 fn ask(args: &ConfigureDrivers, there: There, printer: &Printer) -> Result<Plan, Stop> {
-    let password =
-        match args.user.as_deref().filter(|_| args.password_env.is_some() || args.password_file.is_some()) {
-            Some(user) => Some(given(args).password_of(user)?),
-            None => None,
-        };
+    let given = given(args);
+    let user = args.user.as_deref().unwrap_or_default();
+    let password = if given.is_there() { Some(given.password_of(user)?) } else { None };
     let server = args.server.as_ref().map(|server| match args.port {
         443 => server.clone(),
         port if server.contains(':') => format!("[{server}]:{port}"),
@@ -104,15 +103,30 @@ fn given(args: &ConfigureDrivers) -> Given<'_> {
     Given {
         variable: args.password_env.as_deref(),
         file: args.password_file.as_deref(),
-        flags: "`--password-env` or `--password-file`",
+        flags: PASSWORD_FLAGS,
     }
 }
 
 /// A vCenter from flags. Without one only the VDOConfig is made.
 fn connection(args: &ConfigureDrivers) -> anyhow::Result<Option<Connection>> {
-    let Some(server) = args.server.clone() else { return Ok(None) };
+    let Some(server) = args.server.clone() else {
+        let of_vcenter = [
+            ("--name", args.name.is_some()),
+            ("--user", args.user.is_some()),
+            ("--password-env", args.password_env.is_some()),
+            ("--password-file", args.password_file.is_some()),
+            ("--datacenter", !args.datacenter.is_empty()),
+            ("--ca-file", args.certificate.ca_file.is_some()),
+            ("--thumbprint", args.certificate.thumbprint.is_some()),
+            ("--insecure", args.certificate.insecure),
+        ];
+        if let Some((flag, _)) = of_vcenter.iter().find(|(_, is_there)| *is_there) {
+            bail!("`{flag}` is about a vCenter: give its name or address with `--server`");
+        }
+        return Ok(None);
+    };
     let Some(user) = args.user.clone() else {
-        bail!("nobody is there to ask for it, and `--user` was not given");
+        bail!("`--server` takes a login: add `--user NAME@DOMAIN`, and {PASSWORD_FLAGS}");
     };
     let password = given(args).password_of(&user)?;
     Ok(Some(Connection {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use kube::Client;
 use slipway_assets::drivers::operator::Placed;
 use slipway_lifecycle::drivers::bundle::Bundle;
@@ -39,6 +39,11 @@ pub(crate) fn run(args: &DeployDrivers, printer: &Printer) -> anyhow::Result<Exi
         let text = input::read(file)?;
         Bundle::read(&text).with_context(|| format!("reading {}", input::name(file)))?.objects
     } else {
+        if matrix_proxy.as_ref().is_some_and(|proxy| proxy.contains('@')) {
+            bail!(
+                "`--matrix-proxy` has a login: whoever sees the operator's pods would read it; give a proxy without one"
+            );
+        }
         let mut arguments: Vec<String> = matrix.iter().map(|place| format!("--matrix={place}")).collect();
         arguments.extend(matrix_key.iter().map(|key| format!("--matrix-key={key}")));
         arguments.extend(matrix_proxy.iter().map(|proxy| format!("--matrix-proxy={proxy}")));

@@ -29,6 +29,11 @@ pub(super) struct Given<'a> {
 }
 
 impl Given<'_> {
+    /// Whether a flag says where the password is.
+    pub(super) fn is_there(&self) -> bool {
+        self.variable.is_some() || self.file.is_some()
+    }
+
     pub(super) fn password_of(&self, user: &str) -> anyhow::Result<SecretString> {
         if let Some(variable) = self.variable {
             let password =

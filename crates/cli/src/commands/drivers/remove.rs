@@ -1,18 +1,25 @@
 //! `slipway drivers remove`.
 
-use std::io::{BufRead, IsTerminal};
-
 use slipway_lifecycle::drivers::remove::{RemoveError, remove};
 
 use super::on_cluster;
 use crate::args::RemoveDrivers;
+use crate::confirm::{Question, refused};
 use crate::exit::Exit;
 use crate::output::{GOOD, Printer};
+use crate::runtime::Runtime;
 
 pub(crate) fn run(args: &RemoveDrivers, printer: &Printer) -> anyhow::Result<Exit> {
     let RemoveDrivers { access, yes, force } = args;
-    if !yes && !confirmed(printer) {
-        return Ok(Exit::Other);
+    let question = Question {
+        word: "yes",
+        deed: "remove the drivers; without them new volumes and new nodes do not work",
+        otherwise: "nothing was removed",
+        look: "look at what would go with `slipway drivers status`",
+    };
+    let refused = if *yes { None } else { Runtime::new()?.block_on(refused(&question, printer))? };
+    if let Some(end) = refused {
+        return Ok(end);
     }
     let interrupted = "what was removed is gone; run it again to remove the rest";
     on_cluster(access, interrupted, printer, async |client| {
@@ -27,23 +34,4 @@ pub(crate) fn run(args: &RemoveDrivers, printer: &Printer) -> anyhow::Result<Exi
             Err(error) => Err(error.into()),
         }
     })
-}
-
-fn confirmed(printer: &Printer) -> bool {
-    if !std::io::stdin().is_terminal() {
-        printer.error(&anyhow::anyhow!("nobody is there to ask, and `--yes` was not given"));
-        printer
-            .hint("nothing was done. Look at what would go with `slipway drivers status`, then add `--yes`");
-        return false;
-    }
-    printer.say(&format!(
-        "New volumes and new nodes will not work any more. Type {GOOD}yes{GOOD:#} to remove the drivers: "
-    ));
-    let mut answer = String::new();
-    let read = std::io::stdin().lock().read_line(&mut answer);
-    let meant = read.is_ok() && answer.trim() == "yes";
-    if !meant {
-        printer.say("nothing was removed\n");
-    }
-    meant
 }

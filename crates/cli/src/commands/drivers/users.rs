@@ -1,31 +1,39 @@
 //! `slipway drivers users`.
 
-use std::io::{BufRead, IsTerminal};
-
 use secrecy::ExposeSecret;
 use slipway_assets::drivers::Connection;
-use slipway_lifecycle::drivers::configure::{Wanted, configure};
+use slipway_lifecycle::drivers::configure::{Wanted, config, configure};
 use slipway_lifecycle::drivers::users::{self, Change, Component, Request, User};
 use slipway_providers::vsphere::{Client, Endpoint, Login};
 
 use super::login::{Given, tls};
 use crate::args::{CreateUsers, Driver, Output, VCenterUsers};
 use crate::commands::connect;
+use crate::confirm::{Question, refused};
 use crate::exit::Exit;
+use crate::interrupt::{self, unless_interrupted};
 use crate::output::{ERROR, FAINT, GOOD, HEADING, Printer, WARNING};
 use crate::runtime::Runtime;
 
 pub(crate) fn verify(args: &VCenterUsers, printer: &Printer) -> anyhow::Result<Exit> {
     let client = client(args)?;
     Runtime::new()?.block_on(async {
-        let planned = users::plan(&client, &request(args)).await;
+        let planned = unless_interrupted(users::plan(&client, &request(args))).await;
         log_out(&client, printer).await;
+        let Some(planned) = planned else { return interrupt::tell("nothing was changed", printer) };
         let planned = planned?;
         show(&planned, printer)?;
         let right = planned.iter().all(User::is_right);
         Ok(if right { Exit::Ok } else { Exit::Infrastructure })
     })
 }
+
+const QUESTION: Question<'_> = Question {
+    word: "yes",
+    deed: "make what is missing",
+    otherwise: "nothing was made",
+    look: "`--plan` shows what would be",
+};
 
 pub(crate) fn create(args: &CreateUsers, printer: &Printer) -> anyhow::Result<Exit> {
     let CreateUsers { access, users: vcenter, name, plan, yes } = args;
@@ -34,13 +42,20 @@ pub(crate) fn create(args: &CreateUsers, printer: &Printer) -> anyhow::Result<Ex
     Runtime::new()?.block_on(async {
         // Before anything is made: a password that cannot be kept is lost.
         let cluster = if *plan { None } else { Some(connect(access).await?) };
+        if let Some(cluster) = &cluster {
+            config(cluster).await?;
+        }
         let work = async {
-            let planned = users::plan(&client, &request(vcenter)).await?;
+            let planned = unless_interrupted(users::plan(&client, &request(vcenter))).await;
+            let Some(planned) = planned else { return interrupt::tell(QUESTION.otherwise, printer) };
+            let planned = planned?;
             show(&planned, printer)?;
             let Some(cluster) = cluster else { return Ok(Exit::Ok) };
-            if !yes && !confirmed(printer) {
-                return Ok(Exit::Other);
+            let refused = if *yes { None } else { refused(&QUESTION, printer).await? };
+            if let Some(end) = refused {
+                return Ok(end);
             }
+            // From here on it is not given up halfway: a password that is set and not kept is lost.
             let told = |what: &str| printer.say(&format!("{GOOD}made{GOOD:#} {what}\n"));
             let made = users::create(&client, &planned, told).await?;
             let base = name.clone().unwrap_or_else(|| Connection::name_for(&vcenter.server));
@@ -154,15 +169,4 @@ fn show(planned: &[User], printer: &Printer) -> anyhow::Result<()> {
         }
     }
     Ok(printer.data(&text)?)
-}
-
-fn confirmed(printer: &Printer) -> bool {
-    if !std::io::stdin().is_terminal() {
-        printer.error(&anyhow::anyhow!("nobody is there to ask, and `--yes` was not given"));
-        printer.hint("nothing was done. `--plan` shows what would be; then add `--yes`");
-        return false;
-    }
-    printer.say(&format!("Type {GOOD}yes{GOOD:#} to make what is missing: "));
-    let mut answer = String::new();
-    std::io::stdin().lock().read_line(&mut answer).is_ok() && answer.trim() == "yes"
 }

@@ -13,12 +13,13 @@ use slipway_operator::csr::host::{Host, survey};
 use slipway_operator::csr::hosts;
 use slipway_operator::csr::{Bootstrapper, Signer, Verdict};
 
-use super::confirm::confirm;
+use super::confirm::not_approved;
 use super::given;
 use super::show::Request;
 use crate::args::{Add, Output};
 use crate::commands::connect;
 use crate::exit::Exit;
+use crate::interrupt::{self, unless_interrupted};
 use crate::output::{GOOD, Printer};
 use crate::runtime::Runtime;
 
@@ -77,12 +78,10 @@ pub(crate) fn run(args: &Add, printer: &Printer) -> anyhow::Result<Exit> {
         };
         wait(args, &client, &bootstrapper, &host, limit, printer).await
     };
-    runtime.block_on(async {
-        tokio::select! {
-            exit = wait => exit,
-            _ = tokio::signal::ctrl_c() => Ok(Exit::Interrupted),
-        }
-    })
+    match runtime.block_on(unless_interrupted(wait)) {
+        Some(exit) => exit,
+        None => interrupt::tell("the host goes on by itself; what it asks for stays pending", printer),
+    }
 }
 
 /// Approves what the host asks for, until it is a node with both of its certificates.
@@ -120,8 +119,9 @@ async fn wait(
                 printer.hint("it stays pending. If it is right after all: slipway node approve NAME");
                 continue;
             };
-            if !args.yes && !confirm(&[judged], printer) {
-                return Ok(Exit::Other);
+            let refused = if args.yes { None } else { not_approved(&[judged], printer).await? };
+            if let Some(end) = refused {
+                return Ok(end);
             }
             approve_one(client, judged, &ground.to_string(), printer).await?;
             served |= judged.csr.signer == Signer::Serving;

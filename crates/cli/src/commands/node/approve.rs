@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use slipway_operator::csr::approve::{Judged, approve, bootstrapper_of, survey};
 use slipway_operator::csr::{Roster, Verdict};
 
-use super::confirm::confirm;
+use super::confirm::not_approved;
 use super::given;
 use super::show::Request;
 use crate::args::{Approve, Output};
@@ -49,11 +49,12 @@ pub(crate) fn run(args: &Approve, printer: &Printer) -> anyhow::Result<Exit> {
     let chosen: Vec<&Judged> = judged.iter().filter(|judged| is_chosen(judged, names)).collect();
     let mut all_well = true;
     if !chosen.is_empty() {
-        if !yes && !confirm(&chosen, printer) {
-            if printer.output == Output::Json {
+        let refused = if *yes { None } else { runtime.block_on(not_approved(&chosen, printer))? };
+        if let Some(end) = refused {
+            if printer.output == Output::Json && end != Exit::Interrupted {
                 printer.json(&serde_json::json!({ "requests": requests }))?;
             }
-            return Ok(Exit::Other);
+            return Ok(end);
         }
         for judged in chosen {
             let message = match &judged.verdict {

@@ -71,7 +71,7 @@ impl Estate for Live<'_> {
             let reason = match &error.source {
                 Cause::Untrusted(reason) => distrust(reason.as_ref()),
                 // A small container image, for instance.
-                Cause::Setup(_) if target.thumbprint.is_none() => {
+                Cause::Setup(_) if target.thumbprint.is_none() && target.tls.is_none() => {
                     "this system trusts no authority".to_owned()
                 }
                 _ => return Err(failure(&error)),

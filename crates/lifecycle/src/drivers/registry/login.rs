@@ -1,85 +1,39 @@
-//! Whom registries let in: the file that podman and docker keep logins in, and the ways registries ask.
+//! Whom registries let in: where logins are kept, and the ways registries ask for them.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use secrecy::{ExposeSecret, SecretString};
-use serde::Deserialize;
+use slipway_config::logins::{LoginError, Logins};
 use thiserror::Error;
 
-/// A login.
-#[derive(Debug, Clone)]
-pub struct Login {
-    pub user: String,
-    pub password: SecretString,
-}
-
-/// Logins by registry.
-#[derive(Debug, Clone, Default)]
-pub struct Logins(BTreeMap<String, Login>);
-
-/// What is wrong with a file of logins. It is never quoted.
+/// Why there are no logins from a file. It is never quoted.
 #[derive(Debug, Error)]
-pub enum LoginError {
-    #[error("`{0}` is no file of logins: JSON with `auths` is expected")]
-    Format(PathBuf),
-    #[error("the login for `{registry}` in `{file}` is not the base64 of user:password")]
-    Entry { registry: String, file: PathBuf },
+pub enum FileError {
+    #[error("`{file}` is no file of logins")]
+    Logins { file: PathBuf, source: LoginError },
     #[error(transparent)]
     Io(#[from] std::io::Error),
 }
 
-#[derive(Deserialize)]
-struct File {
-    #[serde(default)]
-    auths: BTreeMap<String, Entry>,
+/// From a file that podman or docker has written. What a helper program keeps is not there.
+pub fn read(file: &Path) -> Result<Logins, FileError> {
+    let text = SecretString::from(fs_err::read_to_string(file)?);
+    Logins::parse(text.expose_secret()).map_err(|source| FileError::Logins { file: file.to_owned(), source })
 }
 
-#[derive(Deserialize)]
-struct Entry {
-    auth: Option<String>,
-}
-
-impl Logins {
-    /// From a file that podman or docker has written. What a helper program keeps is not there.
-    pub fn read(file: &Path) -> Result<Self, LoginError> {
-        let text = SecretString::from(fs_err::read_to_string(file)?);
-        // The parser's complaint could quote the file.
-        let parsed: File =
-            serde_json::from_str(text.expose_secret()).map_err(|_| LoginError::Format(file.to_owned()))?;
-        let mut logins = BTreeMap::new();
-        for (registry, entry) in parsed.auths {
-            let Some(auth) = entry.auth.map(SecretString::from) else { continue };
-            let bad = || LoginError::Entry { registry: registry.clone(), file: file.to_owned() };
-            let bytes = STANDARD.decode(auth.expose_secret()).map_err(|_| bad())?;
-            let decoded = SecretString::from(String::from_utf8(bytes).map_err(|_| bad())?);
-            let (user, password) = decoded.expose_secret().split_once(':').ok_or_else(bad)?;
-            logins.insert(registry, Login { user: user.to_owned(), password: password.into() });
-        }
-        Ok(Logins(logins))
-    }
-
-    /// Where such a file is, if nobody says so.
-    pub fn usual_places(variable: impl Fn(&str) -> Option<PathBuf>) -> Vec<PathBuf> {
-        let below = |name: &str, path: &str| variable(name).map(|folder| folder.join(path));
-        [
-            variable("REGISTRY_AUTH_FILE"),
-            below("XDG_RUNTIME_DIR", "containers/auth.json"),
-            below("DOCKER_CONFIG", "config.json"),
-            below("HOME", ".docker/config.json"),
-        ]
-        .into_iter()
-        .flatten()
-        .collect()
-    }
-
-    /// The login for a registry.
-    pub fn of(&self, host: &str) -> Option<&Login> {
-        let hub = || self.0.get("https://index.docker.io/v1/").filter(|_| host == "registry-1.docker.io");
-        self.0.get(host).or_else(hub)
-    }
+/// Where such a file is, if nobody says so.
+pub fn usual_places(variable: impl Fn(&str) -> Option<PathBuf>) -> Vec<PathBuf> {
+    let below = |name: &str, path: &str| variable(name).map(|folder| folder.join(path));
+    [
+        variable("REGISTRY_AUTH_FILE"),
+        below("XDG_RUNTIME_DIR", "containers/auth.json"),
+        below("DOCKER_CONFIG", "config.json"),
+        below("HOME", ".docker/config.json"),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 /// How a registry asks for a login.
@@ -128,9 +82,8 @@ impl Challenge {
 #[cfg(test)]
 mod tests {
     use rstest::rstest;
-    use secrecy::ExposeSecret;
 
-    use super::{Challenge, Logins};
+    use super::Challenge;
 
     fn token(service: Option<&str>, scope: Option<&str>) -> Challenge {
         let owned = |text: Option<&str>| text.map(str::to_owned);
@@ -152,21 +105,5 @@ mod tests {
     #[case("Bearer realm=https://auth.example.com/token, service=r", Some(token(Some("r"), None)))]
     fn challenges(#[case] header: &str, #[case] expected: Option<Challenge>) {
         assert_eq!(Challenge::parse(header), expected);
-    }
-
-    #[test]
-    fn a_file_of_logins() {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        let write = |text: &str| std::fs::write(file.path(), text).unwrap();
-        write(r#"{"auths": {"a.example:5000": {"auth": "bWU6c3dvcmQ6ZmlzaA=="}, "b.example": {}}}"#);
-        let logins = Logins::read(file.path()).unwrap();
-        let login = logins.of("a.example:5000").unwrap();
-        assert_eq!((login.user.as_str(), login.password.expose_secret()), ("me", "sword:fish"));
-        assert!(logins.of("b.example").is_none() && logins.of("a.example").is_none());
-        for (text, part) in [("hunter2", "JSON"), (r#"{"auths": {"a": {"auth": "hunter2"}}}"#, "base64")] {
-            write(text);
-            let error = Logins::read(file.path()).unwrap_err().to_string();
-            assert!(error.contains(part) && !error.contains("hunter2"), "{error}");
-        }
     }
 }

@@ -5,8 +5,8 @@ use std::net::{TcpListener, TcpStream};
 use std::thread;
 
 use rstest::rstest;
+use slipway_config::logins::Logins;
 
-use super::login::Logins;
 use super::{MANIFEST, Registries, Settings};
 
 const MANIFEST_TEXT: &str = "{\"schemaVersion\":2}";
@@ -61,10 +61,8 @@ fn answer(client: TcpStream, port: u16) -> Option<()> {
 }
 
 fn logins(port: u16) -> Logins {
-    let file = tempfile::NamedTempFile::new().unwrap();
-    let text = format!("{{\"auths\": {{\"127.0.0.1:{port}\": {{\"auth\": \"bWU6bWFybGlu\"}}}}}}");
-    std::fs::write(file.path(), text).unwrap();
-    Logins::read(file.path()).unwrap()
+    Logins::parse(&format!("{{\"auths\": {{\"127.0.0.1:{port}\": {{\"auth\": \"bWU6bWFybGlu\"}}}}}}"))
+        .unwrap()
 }
 
 fn ask(image: &str, known: bool) -> Result<String, String> {

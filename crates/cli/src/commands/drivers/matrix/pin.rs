@@ -5,14 +5,15 @@ use std::path::PathBuf;
 use anyhow::Context;
 use slipway_config::matrix::EMBEDDED;
 use slipway_lifecycle::drivers::pin::{PinError, Pinned, pin};
-use slipway_lifecycle::drivers::registry::login::Logins;
+use slipway_lifecycle::drivers::registry::login;
 use slipway_lifecycle::drivers::registry::{Registries, Settings};
 
+use super::refused;
 use crate::args::{Output, PinMatrix};
 use crate::exit::Exit;
+use crate::input;
 use crate::output::Printer;
 use crate::runtime::Runtime;
-use crate::{input, report};
 
 pub(crate) fn run(args: &PinMatrix, printer: &Printer) -> anyhow::Result<Exit> {
     let PinMatrix { file, registry, ca_file, plain_http, auth_file } = args;
@@ -23,9 +24,9 @@ pub(crate) fn run(args: &PinMatrix, printer: &Printer) -> anyhow::Result<Exit> {
     let variable = |name: &str| std::env::var_os(name).map(PathBuf::from);
     let logins = match auth_file {
         Some(file) => Some(file.clone()),
-        None => Logins::usual_places(variable).into_iter().find(|file| file.is_file()),
+        None => login::usual_places(variable).into_iter().find(|file| file.is_file()),
     };
-    let logins = logins.as_deref().map(Logins::read).transpose().context("reading the logins")?;
+    let logins = logins.as_deref().map(login::read).transpose().context("reading the logins")?;
     let settings = Settings {
         authorities: ca_file.as_deref().map(fs_err::read_to_string).transpose()?,
         plain: *plain_http,
@@ -36,10 +37,9 @@ pub(crate) fn run(args: &PinMatrix, printer: &Printer) -> anyhow::Result<Exit> {
         match Runtime::new()?.block_on(pin(&text, registry.as_deref(), &mut registries)) {
             Ok(pinned) => pinned,
             Err(PinError::Invalid(found)) => {
-                printer.say(&report::text(&found, &name));
-                anyhow::bail!("`{name}` is not a compatibility matrix ({})", report::plain_tally(&found));
+                return Err(refused(&found, &name, printer));
             }
-            Err(error) => return Ok(refuse(error, printer)),
+            Err(error) => return refuse(error, printer),
         };
     match printer.output {
         Output::Json => printer.json(&serde_json::json!({"digests": digests, "matrix": text}))?,
@@ -50,21 +50,18 @@ pub(crate) fn run(args: &PinMatrix, printer: &Printer) -> anyhow::Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// Everything that is wrong, each with its cause, and what to do about it once.
-fn refuse(error: PinError, printer: &Printer) -> Exit {
+/// Everything that registries did not tell, each with its cause, and what to do about it once.
+fn refuse(error: PinError, printer: &Printer) -> anyhow::Result<Exit> {
+    let PinError::Images { all, failed } = error else { return Err(error.into()) };
     let mut hints: Vec<&str> = Vec::new();
-    if let PinError::Images { all, failed } = error {
-        let count = failed.len();
-        for problem in failed {
-            hints.extend(problem.hint().filter(|hint| !hints.contains(hint)));
-            printer.error(&problem.into());
-        }
-        printer.error(&anyhow::anyhow!("{count} of {all} images could not be looked up"));
-    } else {
-        printer.error(&error.into());
+    let count = failed.len();
+    for problem in failed {
+        hints.extend(problem.hint().filter(|hint| !hints.contains(hint)));
+        printer.error(&problem.into());
     }
+    printer.error(&anyhow::anyhow!("{count} of {all} images could not be looked up"));
     for hint in hints {
         printer.hint(hint);
     }
-    Exit::Infrastructure
+    Ok(Exit::Infrastructure)
 }

@@ -2,18 +2,19 @@
 
 use std::collections::BTreeMap;
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use serde::Serialize;
 use slipway_config::matrix::{
     Choice, Component, Driver, Environment, Matrix, Policy, Reading, Release, Row, Source, choose, embedded,
     read,
 };
 
+use super::refused;
 use super::table::table;
 use crate::args::{self, Output, ShowMatrix};
 use crate::exit::Exit;
+use crate::input;
 use crate::output::{GOOD, HEADING, Printer};
-use crate::{input, report};
 
 pub(crate) fn run(show: &ShowMatrix, printer: &Printer) -> anyhow::Result<Exit> {
     let (source, Reading { matrix, report }) = match &show.file {
@@ -21,8 +22,7 @@ pub(crate) fn run(show: &ShowMatrix, printer: &Printer) -> anyhow::Result<Exit> 
         Some(file) => (input::name(file), read(&input::read(file)?)),
     };
     let Some(matrix) = matrix else {
-        printer.say(&report::text(&report, &source));
-        bail!("`{source}` is not a compatibility matrix ({})", report::plain_tally(&report));
+        return Err(refused(&report, &source, printer));
     };
     let drivers: Vec<Driver> = match show.driver {
         None => Driver::ALL.to_vec(),

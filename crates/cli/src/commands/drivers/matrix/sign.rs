@@ -4,22 +4,22 @@ use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use slipway_assets::drivers::signature;
 use slipway_config::matrix::read;
 use slipway_config::secret::Secret;
 
+use super::refused;
 use crate::args::Output;
 use crate::exit::Exit;
+use crate::input;
 use crate::output::Printer;
-use crate::{input, report};
 
 pub(crate) fn run(file: &Path, key: &Path, printer: &Printer) -> anyhow::Result<Exit> {
     let text = input::read(file)?;
     let reading = read(&text);
     if reading.matrix.is_none() {
-        printer.say(&report::text(&reading.report, &input::name(file)));
-        bail!("`{}` is not a compatibility matrix, and was not signed", file.display());
+        return Err(refused(&reading.report, &input::name(file), printer).context("nothing was signed"));
     }
     let private = match fs_err::read_to_string(key) {
         Ok(private) => Secret::from(private.as_str()),
