@@ -39,11 +39,10 @@ pub fn run(args: Args) -> ExitCode {
     let Args { command, color, output, log_level } = args;
     logging::start(log_level);
     let printer = Printer::new(color, output);
-    match commands::run(command, &printer) {
-        Ok(exit) => exit.into(),
-        Err(error) => {
-            printer.error(&error);
-            Exit::Other.into()
-        }
-    }
+    let exit = commands::run(command, &printer).unwrap_or_else(|error| {
+        printer.error(&error);
+        Exit::Other
+    });
+    printer.finish();
+    exit.into()
 }

@@ -1,6 +1,7 @@
 //! The one place that writes: data to stdout, conversation to stderr.
 
 use std::io::{self, Write};
+use std::sync::{Mutex, PoisonError};
 
 use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
@@ -23,6 +24,16 @@ pub(crate) const GOOD: Style = AnsiColor::Green.on_default().bold();
 pub(crate) struct Printer {
     color: ColorChoice,
     pub(crate) output: Output,
+    told: Mutex<Told>,
+}
+
+/// What has been said so far, for programs that read only the data.
+#[derive(Debug, Default)]
+struct Told {
+    data: bool,
+    /// The first error with its causes, and what to do about it.
+    error: Vec<String>,
+    hint: Option<String>,
 }
 
 impl Printer {
@@ -32,7 +43,7 @@ impl Printer {
             Color::Always => ColorChoice::AlwaysAnsi,
             Color::Never => ColorChoice::Never,
         };
-        Printer { color, output }
+        Printer { color, output, told: Mutex::default() }
     }
 
     /// Nobody wants colours, whatever the terminal could show.
@@ -43,10 +54,26 @@ impl Printer {
 
     /// Writes data. A reader that has gone away is no failure of ours.
     pub(crate) fn data(&self, text: &str) -> io::Result<()> {
+        self.told().data = true;
         let mut stdout = AutoStream::new(io::stdout().lock(), self.color);
         match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
             result => result,
+        }
+    }
+
+    fn told(&self) -> std::sync::MutexGuard<'_, Told> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A program that reads JSON gets some, also where a command had nothing but an error.
+    pub(crate) fn finish(&self) {
+        let Told { data, error, hint } = std::mem::take(&mut *self.told());
+        if let (Output::Json, false, Some((message, causes))) = (self.output, data, error.split_first()) {
+            // Who cannot be told has gone.
+            let _ = self.json(&serde_json::json!({
+                "error": {"message": message, "causes": causes, "hint": hint},
+            }));
         }
     }
 
@@ -72,6 +99,10 @@ impl Printer {
     /// Says what can be done, on stderr.
     pub(crate) fn hint(&self, text: &str) {
         self.say(&format!("{GOOD}hint{GOOD:#}: {text}\n"));
+        let mut told = self.told();
+        if !told.error.is_empty() {
+            told.hint.get_or_insert_with(|| text.to_owned());
+        }
     }
 
     /// Says what went wrong, and why, on stderr.
@@ -82,6 +113,10 @@ impl Printer {
             text.push_str(&format!("  Caused by: {cause}\n"));
         }
         self.say(&text);
+        let mut told = self.told();
+        if told.error.is_empty() {
+            told.error = words;
+        }
     }
 
     /// An error with all it is about, and what can be done.

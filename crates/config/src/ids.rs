@@ -23,7 +23,11 @@ pub struct InfraId(String);
 
 /// Not of the form `<name>-<five characters>`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not the name of an infrastructure: it ends with a dash and five characters")]
+#[error(
+    "`{0}` is not the name of an infrastructure: that begins as the cluster's name and ends with a dash and five of the \
+     characters {chars}, as in harbour-x7k2p",
+    chars = String::from_utf8_lossy(ALPHABET)
+)]
 pub struct InvalidInfraId(String);
 
 impl TryFrom<String> for InfraId {

@@ -4,10 +4,15 @@ use std::path::Path;
 use std::time::Duration;
 
 use kube::api::{ApiResource, DynamicObject, Patch, PatchParams};
+use kube::client::ClientBuilder;
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Api, Client, Config};
 use serde_json::Value;
 use thiserror::Error;
+use tower::BoxError;
+use tower::util::MapErrLayer;
+
+use crate::text::chain;
 
 /// For each call.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -23,12 +28,21 @@ pub enum AccessError {
     TooSlow { doing: String },
     #[error("`{0}` is no object of Kubernetes: it has no apiVersion, kind or name")]
     NoObject(String),
-    #[error("reading the kubeconfig")]
-    Kubeconfig(#[source] Box<KubeconfigError>),
+    /// Without a source: parsers quote what they cannot read, and that has secrets.
+    #[error("the kubeconfig {file} cannot be used: {problem}")]
+    Kubeconfig { file: String, problem: String },
     #[error(
         "there is neither a kubeconfig nor a pod's own access ({0}); name a file with `--kubeconfig`, or set KUBECONFIG"
     )]
     NoAccess(String),
+}
+
+/// Whom nobody answered for.
+#[derive(Debug, Error)]
+#[error("the API server at {server} cannot be asked")]
+struct Unanswered {
+    server: String,
+    source: BoxError,
 }
 
 impl AccessError {
@@ -42,7 +56,9 @@ impl AccessError {
 pub async fn connect(kubeconfig: Option<&Path>, context: Option<&str>) -> Result<Client, AccessError> {
     let options =
         KubeConfigOptions { context: context.map(ToOwned::to_owned), ..KubeConfigOptions::default() };
-    let broken = |error| AccessError::Kubeconfig(Box::new(error));
+    let file = kubeconfig.map_or_else(usual, |file| format!("`{}`", file.display()));
+    let broken =
+        |error: KubeconfigError| AccessError::Kubeconfig { file: file.clone(), problem: problem(&error) };
     let config = match (kubeconfig, context) {
         (Some(file), _) => {
             let file = Kubeconfig::read_from(file).map_err(broken)?;
@@ -51,18 +67,48 @@ pub async fn connect(kubeconfig: Option<&Path>, context: Option<&str>) -> Result
         (None, Some(_)) => Config::from_kubeconfig(&options).await.map_err(broken)?,
         (None, None) => Config::infer().await.map_err(|error| {
             // Who runs a command is hardly in a pod: what is wrong with the file is what they can do something about.
-            let about_file = std::error::Error::source(&error).map(ToString::to_string);
-            AccessError::NoAccess(about_file.unwrap_or_else(|| error.to_string()))
+            match std::error::Error::source(&error)
+                .and_then(|source| source.downcast_ref::<KubeconfigError>())
+            {
+                Some(missing @ (KubeconfigError::FindPath | KubeconfigError::ReadConfig(..))) => {
+                    AccessError::NoAccess(problem(missing))
+                }
+                Some(found) => AccessError::Kubeconfig { file: file.clone(), problem: problem(found) },
+                None => AccessError::NoAccess(error.to_string()),
+            }
         })?,
     };
     client_of(config)
+}
+
+/// Where a kubeconfig is that nobody names.
+fn usual() -> String {
+    let named = std::env::var("KUBECONFIG").ok().filter(|named| !named.is_empty());
+    named.map_or_else(|| "~/.kube/config".to_owned(), |named| format!("`{named}` (KUBECONFIG)"))
+}
+
+/// What is wrong with a kubeconfig, without a word of what is in it.
+pub fn problem(error: &KubeconfigError) -> String {
+    match error {
+        KubeconfigError::Parse(error) => match error.location() {
+            Some(place) => format!("it is not understood from line {} on", place.line()),
+            None => "it is no YAML with clusters, contexts and users".to_owned(),
+        },
+        KubeconfigError::ReadConfig(error, file) => format!("reading `{}`: {error}", file.display()),
+        other => chain(other),
+    }
 }
 
 /// Who calls by this configuration.
 pub fn client_of(mut config: Config) -> Result<Client, AccessError> {
     config.connect_timeout = Some(PATIENCE);
     let failed = |source| AccessError::Api { doing: "connecting".to_owned(), source: Box::new(source) };
-    Client::try_from(config).map_err(failed)
+    let server = config.cluster_url.to_string();
+    let named = MapErrLayer::new(move |source: BoxError| -> BoxError {
+        // Those of the client itself it recognises again.
+        if source.is::<kube::Error>() { source } else { Unanswered { server: server.clone(), source }.into() }
+    });
+    Ok(ClientBuilder::try_from(config).map_err(failed)?.with_layer(&named).build())
 }
 
 /// A call with a deadline.

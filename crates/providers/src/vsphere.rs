@@ -23,6 +23,7 @@
 pub mod authorization;
 pub mod certificate;
 pub mod client;
+pub mod distrust;
 pub mod endpoint;
 pub mod error;
 pub mod import;

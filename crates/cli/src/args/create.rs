@@ -40,13 +40,14 @@ pub enum Create {
     #[command(after_help = "Example:\n  slipway create ignition-configs --dir harbour")]
     IgnitionConfigs(Assets),
 
-    /// Make the machines of a cluster: tags, folders, rules, virtual machines
+    /// Make a cluster: its machines, with tags, folders and rules, and wait until it is complete
     ///
     /// Files that are not there yet are made first, and the vCenters are looked at before anything is changed. Bootstrap
-    /// and control-plane machines are made as cluster-api/ says, with your edits, on all vCenters at the same time. It
-    /// ends when they run and have addresses. If it is interrupted or fails, run it again: it goes on from there.
+    /// and control-plane machines are made as cluster-api/ says, with your edits, on all vCenters at the same time. When they
+    /// run, the cluster in them is waited for, and the bootstrap machine is removed; `--no-wait` ends before that. If it is
+    /// interrupted or fails, run it again: it goes on from there.
     #[command(
-        after_help = "Examples:\n  slipway create cluster --dir harbour\n  slipway create cluster --dir harbour --plan harbour.plan\n\nExit codes: 0 the machines run, 3 the install-config is not usable, 4 something failed or is in the way, 8 interrupted."
+        after_help = "Examples:\n  slipway create cluster --dir harbour\n  slipway create cluster --dir harbour --plan harbour.plan\n\nExit codes: 0 the cluster is complete, or with --no-wait its machines run; 3 the install-config is not usable; 4 something failed or is in the way; 5 the bootstrap did not end; 6 the cluster did not become complete; 7 its operators did not come to rest; 8 interrupted."
     )]
     Cluster(Box<CreateCluster>),
 }

@@ -285,7 +285,7 @@ pub struct ConfigureDrivers {
     pub update_policy: Option<Policy>,
 
     /// A registry that takes the place of the one in every image
-    #[arg(long, value_name = "REGISTRY")]
+    #[arg(long, value_parser = registry, value_name = "REGISTRY")]
     pub registry: Option<String>,
 
     /// A Secret in the operator's namespace for pulling the drivers' images; can be repeated
@@ -349,7 +349,7 @@ pub struct ImportVdo {
 #[derive(Debug, Args)]
 pub struct BundleDrivers {
     /// The registry of the site, with a path if need be
-    #[arg(long, value_name = "REGISTRY")]
+    #[arg(long, value_parser = registry, value_name = "REGISTRY")]
     pub registry: Option<String>,
 
     /// A Secret in the operator's namespace for pulling images; can be repeated
@@ -372,7 +372,7 @@ pub struct PinMatrix {
     pub file: Option<PathBuf>,
 
     /// A registry that has copies of all images: they are looked up there
-    #[arg(long, value_name = "REGISTRY")]
+    #[arg(long, value_parser = registry, value_name = "REGISTRY")]
     pub registry: Option<String>,
 
     /// Authorities, in PEM, that registries are trusted by; without them those of the system
@@ -490,6 +490,19 @@ pub enum Policy {
 }
 
 /// How a vCenter's certificate is verified.
+/// A registry, with a path in it or without.
+fn registry(text: &str) -> Result<String, String> {
+    if text.contains("://") {
+        return Err("leave out the scheme: mirror.example.com/vsphere".to_owned());
+    }
+    let text = text.trim_end_matches('/');
+    let fine = |c: char| c.is_ascii_alphanumeric() || ".-_:[]/".contains(c);
+    if text.is_empty() || text.starts_with('/') || !text.chars().all(fine) {
+        return Err("write name and path, as in mirror.example.com:5000/vsphere".to_owned());
+    }
+    Ok(text.to_owned())
+}
+
 #[derive(Debug, Args)]
 pub struct Certificate {
     /// Authorities that the vCenter's certificate is verified by, in PEM

@@ -67,7 +67,8 @@ fn plan_text(plan: &Plan<Action>) -> String {
             text.push_str(&format!("  {number:>3}  {sentence}\n"));
         }
     }
-    for (stops, style, word) in [(&plan.stops, ERROR, "stop"), (&plan.unknown, WARNING, "unknown")] {
+    // What could not be seen is why others stop.
+    for (stops, style, word) in [(&plan.unknown, WARNING, "unknown"), (&plan.stops, ERROR, "stop")] {
         if !stops.is_empty() {
             text.push('\n');
         }

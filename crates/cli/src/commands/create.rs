@@ -3,7 +3,7 @@
 mod assets;
 mod install_config;
 
-pub(super) use assets::{refuse, warnings, with_request};
+pub(super) use assets::{refuse, tell_written, warnings, with_request};
 use serde::Serialize;
 use slipway_lifecycle::create::{create_ignition, create_manifests};
 use slipway_lifecycle::store::Conflict;

@@ -201,6 +201,36 @@ fn access_is_explained() {
             .contains("there is neither a kubeconfig nor a pod's own access")
     );
     let output = run(&["node", "approve", "--kubeconfig", "absent"]);
-    assert!(String::from_utf8_lossy(&output.stderr).contains("reading the kubeconfig"));
+    assert!(
+        String::from_utf8_lossy(&output.stderr).contains("the kubeconfig `absent` cannot be used: reading")
+    );
+    // A parser would show the lines around its trouble.
+    let broken = empty.path().join("broken");
+    for text in [
+        "users:\n- user:\n    token: hunter2\n   bad: hunter2\n",
+        "users:\n- name: u\n  user: {token: [hunter2]}\n",
+    ] {
+        std::fs::write(&broken, text).expect("a file");
+        let by_flag = run(&["node", "approve", "--kubeconfig", broken.to_str().expect("UTF-8")]);
+        let mut command = slipway(&["node", "approve", "--output=json"]);
+        let by_variable = command.env("KUBECONFIG", &broken).output().expect("the command runs");
+        for output in [&by_flag, &by_variable] {
+            let told = String::from_utf8_lossy(&output.stderr);
+            assert!(told.contains("broken`") && told.contains("it is not understood from line"), "{told}");
+            assert!(!told.contains("hunter2"), "{told}");
+        }
+        // A program that reads JSON is told as well.
+        let told: Value = serde_json::from_slice(&by_variable.stdout).expect("JSON");
+        let message = told["error"]["message"].as_str().expect("a message");
+        assert!(message.contains("cannot be used") && !told.to_string().contains("hunter2"), "{told}");
+    }
+    // Who does not answer has a name.
+    let text = r#"{"apiVersion": "v1", "kind": "Config", "current-context": "c", "users": [],
+        "clusters": [{"name": "k", "cluster": {"server": "https://127.0.0.1:1"}}],
+        "contexts": [{"name": "c", "context": {"cluster": "k", "user": ""}}]}"#;
+    std::fs::write(&broken, text).expect("a file");
+    let output = run(&["node", "approve", "--kubeconfig", broken.to_str().expect("UTF-8")]);
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(told.contains("the API server at https://127.0.0.1:1/ cannot be asked"), "{told}");
     assert_eq!(run(&["node", "approve", "--bootstrapper", "pirate"]).status.code(), Some(2));
 }

@@ -26,7 +26,8 @@ impl Default for Limits {
 /// Reads one YAML document. Problems go to `findings`; `None` means there is nothing to decode.
 pub fn parse(text: &str, limits: Limits, findings: &mut Findings) -> Option<Document> {
     if text.len() > limits.bytes {
-        let message = format!("the file has {} bytes; at most {} are read", text.len(), limits.bytes);
+        // Whoever read it may have stopped there.
+        let message = format!("the file has more than {} bytes, and is not read", limits.bytes);
         findings.error(Rule::DocumentTooLarge, At::ROOT, message);
         return None;
     }

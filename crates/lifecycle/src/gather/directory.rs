@@ -58,7 +58,10 @@ pub fn of_directory(request: &Request<'_>, bundle: &mut Bundle) {
             }
         }
         // Without knowing what is secret in it, it stays out.
-        Err(error) => bundle.missing(store::INSTALL_CONFIG, &error.to_string()),
+        Err(error) => {
+            let why: Vec<String> = std::iter::once(error.to_string()).chain(error.details()).collect();
+            bundle.missing(store::INSTALL_CONFIG, &why.join(": "));
+        }
     }
     let journal = directory.join(".slipway/journal.jsonl");
     match fs_err::read(&journal) {
@@ -86,7 +89,13 @@ fn add_credentials(credentials: &Credentials, bundle: &mut Bundle) {
             }
         }
         Credentials::Ovirt(engine) => bundle.redactor().add(engine.login.password.expose_secret()),
-        Credentials::KubeVirt(infra) => bundle.redactor().add(infra.kubeconfig.expose_secret()),
+        Credentials::KubeVirt(infra) => {
+            match slipway_config::yaml::from_yaml(infra.kubeconfig.expose_secret()) {
+                // Most of it are words that everybody uses.
+                Ok(value) => bundle.redactor().add_named(&value),
+                Err(_) => bundle.redactor().add(infra.kubeconfig.expose_secret()),
+            }
+        }
         Credentials::None => {}
     }
 }

@@ -12,7 +12,8 @@ const REMOVED: &str = "<removed>";
 /// Shorter ones would hit innocent words.
 const SHORTEST: usize = 6;
 /// Fields with these in their names have secrets.
-const NAMES: [&str; 10] = [
+const NAMES: [&str; 11] = [
+    "clientkey",
     "password",
     "passwd",
     "token",

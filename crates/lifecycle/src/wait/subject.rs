@@ -16,6 +16,7 @@ use tokio::time::timeout;
 
 use super::Error;
 use super::cause::of_connection;
+use crate::access::problem;
 use crate::create::{self, Request};
 use crate::store;
 use crate::text::chain;
@@ -101,10 +102,10 @@ impl Subject {
         let broken = |error: &(dyn std::error::Error + 'static)| {
             format!("auth/kubeconfig cannot be used: {}", chain(error))
         };
-        let kubeconfig = Kubeconfig::read_from(&self.kubeconfig).map_err(|error| broken(&error))?;
+        let unusable = |error| format!("auth/kubeconfig cannot be used: {}", problem(&error));
+        let kubeconfig = Kubeconfig::read_from(&self.kubeconfig).map_err(unusable)?;
         let options = KubeConfigOptions::default();
-        let mut config =
-            Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(|error| broken(&error))?;
+        let mut config = Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(unusable)?;
         if let Some(vip) = self.vips.first()
             && let Some(host) = config.cluster_url.host().map(ToOwned::to_owned)
             && !resolves(&host).await

@@ -5,7 +5,7 @@ use std::time::Duration;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use slipway_assets::onprem::API_PORT;
-use slipway_lifecycle::access::{AccessError, client_of};
+use slipway_lifecycle::access::{AccessError, client_of, problem};
 
 use super::StageError;
 use super::kubeadm::ADMIN;
@@ -26,7 +26,9 @@ pub enum Server {
 /// Access as the administrator that kubeadm made.
 pub async fn client(files: &Files, server: Server) -> Result<Client, StageError> {
     let text = files.read(ADMIN)?;
-    let broken = |error| StageError::Access(AccessError::Kubeconfig(Box::new(error)));
+    let broken = |error| {
+        StageError::Access(AccessError::Kubeconfig { file: ADMIN.to_owned(), problem: problem(&error) })
+    };
     let kubeconfig = Kubeconfig::from_yaml(&text).map_err(broken)?;
     let mut config =
         Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.map_err(broken)?;

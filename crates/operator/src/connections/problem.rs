@@ -3,6 +3,7 @@
 use slipway_api::slipway::condition;
 use slipway_api::slipway::connection::MissingPrivileges;
 use slipway_lifecycle::text::chain;
+use slipway_providers::vsphere::distrust::Distrust;
 use slipway_providers::vsphere::error::Cause;
 use slipway_providers::vsphere::{Error, FaultKind};
 use thiserror::Error as ThisError;
@@ -144,9 +145,7 @@ impl Problem {
             Cause::Timeout(limit) => {
                 Problem::Timeout { server: error.server.to_string(), seconds: limit.as_secs() }
             }
-            Cause::Untrusted(source) if text.contains("Expired") || chain(&**source).contains("xpired") => {
-                Problem::CertificateExpired(text)
-            }
+            Cause::Untrusted(Distrust::Expired) => Problem::CertificateExpired(text),
             Cause::Untrusted(_) => Problem::CertificateUntrusted(text),
             Cause::Setup(_) => Problem::BadSettings(text),
             _ => Problem::NotAVCenter(text),

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use thiserror::Error;
 
+use super::distrust::Distrust;
 use super::fault::{Fault, FaultKind};
 use super::soap::Malformed;
 
@@ -23,7 +24,7 @@ pub enum Cause {
     #[error("the server cannot be reached")]
     Connect(#[source] Box<dyn std::error::Error + Send + Sync>),
     #[error("its certificate is not trusted")]
-    Untrusted(#[source] Box<dyn std::error::Error + Send + Sync>),
+    Untrusted(#[source] Distrust),
     #[error("no answer within {0:?}")]
     Timeout(Duration),
     #[error("the connection broke before the answer was complete")]
@@ -104,9 +105,7 @@ impl Error {
     /// What somebody can do about it.
     pub fn hint(&self) -> Option<&'static str> {
         match &self.source {
-            Cause::Untrusted(_) => {
-                Some("give its authority in `tls.caBundle`, or its fingerprint in `tls.thumbprint`")
-            }
+            Cause::Untrusted(reason) => Some(reason.hint()),
             Cause::Connect(_) => Some("check the name, the port, DNS, firewalls and `noProxy`"),
             Cause::Timeout(_) => Some("the server is busy or a firewall drops packets; try again later"),
             Cause::Unheard(error) => error.hint(),

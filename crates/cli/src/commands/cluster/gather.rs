@@ -30,6 +30,10 @@ pub(crate) fn run(args: &Gather, printer: &Printer) -> anyhow::Result<Exit> {
         printer.hint(hint);
         return Ok(Exit::Other);
     }
+    // Before others are asked for what could then not be kept.
+    if let Some(file) = file.as_ref().filter(|file| file.exists()) {
+        anyhow::bail!("`{}` is there already, and is not replaced", file.display());
+    }
     let runtime = Runtime::new()?;
     let now = Timestamp::now();
     let mut bundle = Bundle::default();
@@ -96,18 +100,25 @@ fn of_platform(
     };
     bundle.json("platform/plan.json", serde_json::to_value(&prospect.plan)?);
     let mut states = Vec::new();
+    let mut silent = BTreeMap::new();
     for (id, sight) in prospect.world.iter() {
         if let Some(State::Power { addresses: found, .. }) = sight.state() {
             addresses.insert(id.name.to_string(), found.clone());
         }
         let state = match sight {
             slipway_engine::Sight::Known(state) => serde_json::to_value(state)?,
-            slipway_engine::Sight::Unknown(why) => serde_json::json!({"unknown": format!("{why}")}),
+            slipway_engine::Sight::Unknown(why) => {
+                silent.entry(id.endpoint.clone()).or_insert_with(|| why.clone());
+                serde_json::json!({"unknown": why})
+            }
         };
         states.push(serde_json::json!({
             "endpoint": id.endpoint, "kind": id.kind, "name": id.name, "state": state,
         }));
     }
     bundle.json("platform/resources.json", serde_json::Value::Array(states));
+    for (endpoint, why) in silent {
+        bundle.missing(&format!("what is on {endpoint}"), &why);
+    }
     Ok(Some(addresses))
 }

@@ -16,10 +16,11 @@ pub(crate) fn run(args: &Plan, printer: &Printer) -> anyhow::Result<Exit> {
     if let Err(error) = with_request(&reach.dir, false, Project::check) {
         return refuse(error, printer);
     }
-    if *what == Planned::Create
-        && let Err(error) = with_request(&reach.dir, false, create_ignition)
-    {
-        return files::refuse(error, printer);
+    if *what == Planned::Create {
+        match with_request(&reach.dir, false, create_ignition) {
+            Ok(outcome) => files::tell_written(&outcome, &reach.dir, printer),
+            Err(error) => return files::refuse(error, printer),
+        }
     }
     let open = |request: &Request<'_>| match what {
         Planned::Create => Project::open(request, patience),
@@ -44,6 +45,7 @@ pub(crate) fn run(args: &Plan, printer: &Printer) -> anyhow::Result<Exit> {
     if let Some(path) = save {
         fs_err::write(path, serde_json::to_string_pretty(&plan)? + "\n")?;
     }
+    let clear = plan.stops.is_empty() && plan.unknown.is_empty();
     let verb = if *what == Planned::Create { "create" } else { "destroy" };
     match printer.output {
         Output::Json => printer.json(&serde_json::json!({
@@ -58,9 +60,13 @@ pub(crate) fn run(args: &Plan, printer: &Printer) -> anyhow::Result<Exit> {
                 tally(&plan),
                 plan_text(&plan)
             ))?;
-            printer.say(&format!("\n{FAINT}nothing was done; to do it: slipway {verb} cluster{FAINT:#}\n"));
+            let next = if clear {
+                format!("to do it: slipway {verb} cluster --dir {}", reach.dir.display())
+            } else {
+                "mend what is in the way, and look again".to_owned()
+            };
+            printer.say(&format!("\n{FAINT}nothing was done on the vCenters; {next}{FAINT:#}\n"));
         }
     }
-    let clear = plan.stops.is_empty() && plan.unknown.is_empty();
     Ok(if clear { Exit::Ok } else { Exit::Infrastructure })
 }

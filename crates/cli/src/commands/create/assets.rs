@@ -6,6 +6,7 @@ use std::path::Path;
 use jiff::Timestamp;
 use serde::Serialize;
 use slipway_config::findings::{Report, Severity};
+use slipway_lifecycle::cluster::Project;
 use slipway_lifecycle::create::{Error, Outcome, Request};
 use slipway_lifecycle::environment::Environment;
 use slipway_lifecycle::random::OsRandom;
@@ -30,7 +31,12 @@ pub(crate) fn run(
     let Assets { dir, force } = args;
     let result = with_request(dir, *force, create);
     match result {
-        Ok(outcome) => tell(&outcome, dir, next, printer),
+        Ok(outcome) => {
+            // Machines are not made on every platform.
+            let possible =
+                |next: &&str| *next != "cluster" || with_request(dir, *force, Project::check).is_ok();
+            tell(&outcome, dir, next.filter(possible), printer)
+        }
         Err(error) => refuse(error, printer),
     }
 }
@@ -75,6 +81,14 @@ fn tell(outcome: &Outcome, dir: &Path, next: Option<&str>, printer: &Printer) ->
         ));
     }
     Ok(Exit::Ok)
+}
+
+/// Says that a command which is about something else has written files.
+pub(crate) fn tell_written(outcome: &Outcome, dir: &Path, printer: &Printer) {
+    let written = outcome.files.iter().filter(|(_, fate)| *fate == Fate::Written).count();
+    if written > 0 {
+        printer.say(&format!("{written} files of the cluster were written to {}\n", dir.display()));
+    }
 }
 
 /// Notes were told by `slipway validate`; here they would only be in the way.

@@ -4,7 +4,6 @@ use std::error::Error as StdError;
 use std::time::Duration;
 
 use anyhow::Context;
-use rustls::CertificateError;
 use secrecy::SecretString;
 use slipway_providers::vsphere::error::{Cause, Error};
 use slipway_providers::vsphere::{Client, Endpoint, FaultKind, Login, certificate};
@@ -69,7 +68,7 @@ impl Estate for Live<'_> {
                 Err(error) => error,
             };
             let reason = match &error.source {
-                Cause::Untrusted(reason) => distrust(reason.as_ref()),
+                Cause::Untrusted(reason) => reason.to_string(),
                 // A small container image, for instance.
                 Cause::Setup(_) if target.thumbprint.is_none() && target.tls.is_none() => {
                     "this system trusts no authority".to_owned()
@@ -131,34 +130,4 @@ fn failure(error: &Error) -> Failure {
         cause = inner.source();
     }
     Failure::Other { message, hint: error.hint().map(str::to_owned) }
-}
-
-/// Why a certificate is not trusted, in words of ours where we have them.
-fn distrust(error: &(dyn StdError + 'static)) -> String {
-    let Some(reason) = certificate_error(error) else { return error.to_string() };
-    match reason {
-        CertificateError::UnknownIssuer => "its issuer is not trusted".to_owned(),
-        // A vCenter that was installed anew, for instance.
-        CertificateError::BadSignature => {
-            "the issuer of that name that is trusted did not sign it".to_owned()
-        }
-        CertificateError::Expired | CertificateError::ExpiredContext { .. } => "it has expired".to_owned(),
-        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
-            "it is not valid yet".to_owned()
-        }
-        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
-            "it is for another name".to_owned()
-        }
-        CertificateError::ApplicationVerificationFailure => "it is not the pinned one".to_owned(),
-        other => other.to_string(),
-    }
-}
-
-/// What an I/O error wraps is not its source.
-fn certificate_error<'a>(error: &'a (dyn StdError + 'static)) -> Option<&'a CertificateError> {
-    if let Some(rustls::Error::InvalidCertificate(reason)) = error.downcast_ref::<rustls::Error>() {
-        return Some(reason);
-    }
-    let wrapped = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
-    wrapped.and_then(|inner| certificate_error(inner)).or_else(|| error.source().and_then(certificate_error))
 }

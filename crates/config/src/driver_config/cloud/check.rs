@@ -234,6 +234,6 @@ fn passwords(config: &CloudConfig, findings: &mut Findings, places: &Places<'_>)
                 "a password in clear text, readable by everyone who can read this file",
             )
             .at_path(path)
-            .hint("put it into a Secret and name that with `secretName` and `secretNamespace`");
+            .hint("put it into a Secret, and name that with `secretName` and `secretNamespace` (INI: `secret-name` and `secret-namespace`) instead");
     }
 }

@@ -8,6 +8,7 @@ use secrecy::{ExposeSecret, SecretString};
 use tracing::{Instrument, debug_span};
 
 use super::Client;
+use crate::vsphere::distrust::Distrust;
 use crate::vsphere::error::{Cause, Error};
 use crate::vsphere::fault::Fault;
 use crate::vsphere::moref::Reference;
@@ -176,20 +177,10 @@ pub(in crate::vsphere) fn cause(error: reqwest::Error, deadline: Duration) -> Ca
     if error.is_timeout() {
         return Cause::Timeout(deadline);
     }
-    if untrusted(&error) {
-        return Cause::Untrusted(error.into());
+    if let Some(reason) = Distrust::find(&error) {
+        return Cause::Untrusted(reason);
     }
     if error.is_connect() { Cause::Connect(error.into()) } else { Cause::Broken(error.into()) }
-}
-
-/// Whether the certificate was the problem, somewhere down the chain of errors. What an I/O error wraps is not
-/// its source.
-fn untrusted(error: &(dyn std::error::Error + 'static)) -> bool {
-    if let Some(error) = error.downcast_ref::<rustls::Error>() {
-        return matches!(error, rustls::Error::InvalidCertificate(_));
-    }
-    let wrapped = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
-    wrapped.is_some_and(|inner| untrusted(inner)) || error.source().is_some_and(untrusted)
 }
 
 impl From<Fault> for Cause {

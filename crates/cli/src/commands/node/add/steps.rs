@@ -54,10 +54,12 @@ impl Steps {
         steps.push(step(format!("on {name}, install it"), Some(install)));
         steps.push(step("start it anew, from its disk".to_owned(), Some("sudo systemctl reboot".to_owned())));
         let addresses: Vec<String> = args.address.iter().map(ToString::to_string).collect();
-        steps.push(step(
-            format!("approve its certificates, for {name} and {}: this command asks", addresses.join(", ")),
-            None,
-        ));
+        let approval = format!("approve its certificates, for {name} and {}", addresses.join(", "));
+        steps.push(if args.no_wait {
+            step(approval, Some("slipway node approve".to_owned()))
+        } else {
+            step(format!("{approval}: this command asks"), None)
+        });
         Steps { node: name.clone(), ignition: file, digest, steps }
     }
 
