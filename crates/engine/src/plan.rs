@@ -142,6 +142,11 @@ impl<A: PartialEq> Plan<A> {
         if saved.version != self.version {
             differences.push(format!("the plan has format {}, this is {}", saved.version, self.version));
         }
+        if !saved.seen.is_empty() && !self.seen.keys().any(|resource| saved.seen.contains_key(resource)) {
+            let differences =
+                vec!["it is about other resources, as if it were of another cluster".to_owned()];
+            return Err(Moved { differences });
+        }
         for (resource, now) in &self.seen {
             match saved.seen.get(resource) {
                 Some(then) if then == now => {}

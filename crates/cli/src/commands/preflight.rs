@@ -96,7 +96,10 @@ pub(crate) fn text(report: &Report, verbose: bool) -> String {
         }
         let counts: Vec<String> =
             counts.into_iter().map(|(check, count)| format!("{} {count}", check.code())).collect();
-        text.push_str(&format!("\n{FAINT}passed (--verbose shows them): {}{FAINT:#}\n", counts.join(", ")));
+        text.push_str(&format!(
+            "\n{FAINT}passed (`slipway preflight --verbose` shows them): {}{FAINT:#}\n",
+            counts.join(", ")
+        ));
     }
     text
 }

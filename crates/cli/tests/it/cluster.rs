@@ -215,6 +215,15 @@ fn a_cluster_is_made_once() {
         assert!(shown.len() > 1, "the bar of {} does not move: {shown:?} in\n{text}", vcenter.address());
         assert!(shown.iter().all(|(at, of)| at <= of && *of == shown[0].1), "{shown:?}");
     }
+    // What cannot be asked is said once for each, with the reason.
+    let count = vcenters.len();
+    drop(vcenters);
+    let unseen = command(path, &["status"]).output().expect("the command runs");
+    let told = String::from_utf8_lossy(&unseen.stdout);
+    assert_eq!(unseen.status.code(), Some(4), "{told}");
+    let reasons = told.lines().filter(|line| line.contains("not seen: ") && line.contains("refused"));
+    assert_eq!(reasons.count(), count, "{told}");
+    assert!(!told.contains("needs"), "{told}");
 }
 
 /// How far the bar of a vCenter was drawn: steps that are done, of how many.

@@ -382,6 +382,18 @@ fn reserved(all: &[(Cidr, At, &str)], ovn: bool, join_subnet: Option<Cidr>, find
     }
 }
 
+/// A network of a family, as the defaults are for the other.
+fn example(key: &str, family: Family) -> &'static str {
+    match (key, family) {
+        ("clusterNetwork", Family::V6) => "`clusterNetwork: [{cidr: \"fd01::/48\", hostPrefix: 64}]`",
+        ("clusterNetwork", Family::V4) => "`clusterNetwork: [{cidr: 10.128.0.0/14, hostPrefix: 23}]`",
+        ("serviceNetwork", Family::V6) => "`serviceNetwork: [\"fd02::/112\"]`",
+        ("serviceNetwork", Family::V4) => "`serviceNetwork: [172.30.0.0/16]`",
+        (_, Family::V6) => "`machineNetwork: [{cidr: \"fd00::/64\"}]`",
+        (_, Family::V4) => "`machineNetwork: [{cidr: 10.0.0.0/16}]`",
+    }
+}
+
 /// The families of the three lists agree: all single stack of one family, or all dual.
 fn stack(
     machine: &[Located<Cidr>],
@@ -450,18 +462,26 @@ fn stack(
             .hint("keep one, or one IPv4 and one IPv6 network for dual stack");
         return None;
     }
-    for (key, families, place) in &lists {
-        if families[0] != primary {
-            let place = place.filter(|place| *place != At::ROOT).unwrap_or(at);
-            findings
-                .error(
-                    Rule::DualStack,
-                    place,
-                    format!("`{key}` is {}, `serviceNetwork` is {primary}", families[0]),
-                )
-                .hint("use one family everywhere, or both everywhere for dual stack");
-            return None;
-        }
+    // What somebody wrote first says which family is meant.
+    let is_written = |place: &Option<At>| place.is_some_and(|place| place != At::ROOT);
+    let (first, primary) = lists
+        .iter()
+        .find(|(_, _, place)| is_written(place))
+        .map_or(("serviceNetwork", primary), |(key, families, _)| (*key, families[0]));
+    let mut agree = true;
+    for (key, families, place) in lists.iter().filter(|(_, families, _)| families[0] != primary) {
+        agree = false;
+        let (place, by_default, hint) = match place.filter(|place| *place != At::ROOT) {
+            Some(place) => {
+                (place, "", "use one family everywhere, or both everywhere for dual stack".to_owned())
+            }
+            None => (at, " by default", format!("write it as well: {}", example(key, primary))),
+        };
+        let message = format!("`{key}` is {}{by_default}, `{first}` is {primary}", families[0]);
+        findings.error(Rule::DualStack, place, message).hint(hint);
+    }
+    if !agree {
+        return None;
     }
     Some(match primary {
         Family::V4 => Stack::V4,

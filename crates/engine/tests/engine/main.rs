@@ -301,5 +301,14 @@ fn a_saved_plan_is_refused_when_the_world_has_moved() {
         toy.server().things.insert(id("vc1", 0), Thing { on: true });
         let moved = planned(&toy, &wanted, &journal).await.same_as(&saved).unwrap_err();
         assert_eq!(moved.differences, ["thing `t0` on vc1 is not as it was"]);
+        let mut other = saved.clone();
+        other.seen = other
+            .seen
+            .into_values()
+            .zip(7..)
+            .map(|(seen, number)| (id("vc2", number).to_string(), seen))
+            .collect();
+        let moved = planned(&toy, &wanted, &journal).await.same_as(&other).unwrap_err();
+        assert_eq!(moved.differences, ["it is about other resources, as if it were of another cluster"]);
     });
 }

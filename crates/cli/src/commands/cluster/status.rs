@@ -57,6 +57,9 @@ struct Row<'a> {
     is: String,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     missing: Vec<&'a str>,
+    /// Why it could not be looked at.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unseen: Option<&'a str>,
 }
 
 fn rows(prospect: &Prospect) -> Vec<Row<'_>> {
@@ -64,14 +67,19 @@ fn rows(prospect: &Prospect) -> Vec<Row<'_>> {
     for planned in &prospect.plan.steps {
         missing.entry(&planned.step.resource).or_default().push(&planned.step.verb);
     }
-    for stop in prospect.plan.stops.iter().chain(&prospect.plan.unknown) {
+    for stop in &prospect.plan.stops {
         missing.entry(&stop.resource).or_default().push(&stop.reason);
     }
     let mut rows = Vec::new();
     for (id, sight) in prospect.world.iter() {
         let Id { endpoint, kind, name } = id;
-        let missing = missing.remove(id).unwrap_or_default();
-        rows.push(Row { endpoint, kind, name, is: describe(sight), missing });
+        let unseen = match sight {
+            Sight::Unknown(why) => Some(&**why),
+            Sight::Known(_) => None,
+        };
+        // What waits for something that was not seen need not be said beside it.
+        let missing = missing.remove(id).filter(|_| unseen.is_none()).unwrap_or_default();
+        rows.push(Row { endpoint, kind, name, is: describe(sight), missing, unseen });
     }
     rows
 }
@@ -100,6 +108,12 @@ fn table(rows: &[Row<'_>]) -> String {
         if endpoint != Some(row.endpoint) {
             text.push_str(&format!("\n{HEADING}{}{HEADING:#}\n", row.endpoint));
             endpoint = Some(row.endpoint);
+            let mut unseen: Vec<&str> =
+                rows.iter().filter(|one| one.endpoint == row.endpoint).filter_map(|one| one.unseen).collect();
+            unseen.dedup();
+            for why in unseen {
+                text.push_str(&format!("  {WARNING}not seen{WARNING:#}: {why}\n"));
+            }
         }
         let missing = match &row.missing[..] {
             [] => String::new(),

@@ -29,6 +29,12 @@ async fn user(client: &Client) -> Result<String, String> {
     timeout(limit, client.user()).await.map_err(late)?.map_err(|error| words(&error))
 }
 
+/// What failed, why, and the innermost reason: those between are names of layers.
 fn words(error: &crate::vsphere::Error) -> String {
-    format!("{error}: {}", error.source)
+    let text = format!("{error}: {}", error.source);
+    let first = std::error::Error::source(&error.source);
+    match std::iter::successors(first, |cause| cause.source()).last().map(ToString::to_string) {
+        Some(reason) if !text.contains(&reason) => format!("{text}: {reason}"),
+        _ => text,
+    }
 }

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use slipway_assets::drivers::signature;
 use slipway_config::matrix::read;
 use slipway_config::secret::Secret;
@@ -16,6 +16,9 @@ use crate::input;
 use crate::output::Printer;
 
 pub(crate) fn run(file: &Path, key: &Path, printer: &Printer) -> anyhow::Result<Exit> {
+    if file == Path::new("-") {
+        bail!("a signature is written beside the matrix: name a file");
+    }
     let text = input::read(file)?;
     let reading = read(&text);
     if reading.matrix.is_none() {
