@@ -120,8 +120,8 @@ pub enum Command {
     /// Print what `create cluster` or `destroy cluster` would do, step by step
     ///
     /// Looks at every vCenter and changes nothing there. Files of the cluster that are not there yet are made first, as by
-    /// `create ignition-configs`: the plan is about what they say. A saved plan can be applied later, by `create cluster --plan`: it is
-    /// refused if anything it relies on has changed.
+    /// `create ignition-configs`: the plan is about what they say. A saved plan can be applied later, by `create cluster
+    /// --plan`: it is refused if anything it relies on has changed.
     #[command(
         after_help = "Examples:\n  slipway plan --dir harbour\n  slipway plan destroy --output json\n  slipway plan --save harbour.plan && slipway create cluster --plan harbour.plan\n\nExit codes: 0 it can be done, 4 something is in the way."
     )]

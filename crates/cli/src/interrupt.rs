@@ -1,8 +1,9 @@
 //! Ctrl-C and SIGTERM. Sessions on vCenters are few and outlive a process by half an hour, so a command that is
 //! interrupted ends in its own way; a second wish ends it at once.
 
-use std::sync::OnceLock;
+use std::sync::{OnceLock, mpsc};
 
+use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
@@ -29,26 +30,34 @@ pub(crate) async fn unless_interrupted<T>(work: impl Future<Output = T>) -> Opti
     }
 }
 
+/// Listens until the process ends, on a thread of its own: runtimes come and go with what they are for.
 fn listen() -> watch::Receiver<bool> {
     let (wish, wished) = watch::channel(false);
-    // At once: until somebody listens a signal ends the process.
-    let (Ok(mut interrupt), Ok(mut terminate)) =
-        (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
-    else {
-        return wished;
-    };
-    tokio::spawn(async move {
-        for again in [false, true] {
-            tokio::select! {
-                _ = interrupt.recv() => {}
-                _ = terminate.recv() => {}
+    let (tell, listening) = mpsc::channel();
+    std::thread::spawn(move || {
+        let Ok(runtime) = Builder::new_current_thread().enable_all().build() else { return };
+        runtime.block_on(async move {
+            let (Ok(mut interrupt), Ok(mut terminate)) =
+                (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
+            else {
+                return;
+            };
+            // Whoever asked waits for this.
+            let _ = tell.send(());
+            for again in [false, true] {
+                tokio::select! {
+                    _ = interrupt.recv() => {}
+                    _ = terminate.recv() => {}
+                }
+                if again {
+                    std::process::exit(Exit::Interrupted as i32);
+                }
+                wish.send_replace(true);
             }
-            if again {
-                std::process::exit(Exit::Interrupted as i32);
-            }
-            wish.send_replace(true);
-        }
+        });
     });
+    // Until somebody listens a signal ends the process; so it does if nobody can.
+    let _ = listening.recv();
     wished
 }
 

@@ -489,7 +489,6 @@ pub enum Policy {
     Disabled,
 }
 
-/// How a vCenter's certificate is verified.
 /// A registry, with a path in it or without.
 fn registry(text: &str) -> Result<String, String> {
     if text.contains("://") {
@@ -503,6 +502,7 @@ fn registry(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
+/// How a vCenter's certificate is verified.
 #[derive(Debug, Args)]
 pub struct Certificate {
     /// Authorities that the vCenter's certificate is verified by, in PEM

@@ -1,7 +1,11 @@
+use std::net::TcpListener;
+
 use rstest::rstest;
+use serde_json::json;
 
 use crate::files::file;
 use crate::run::{slipway, transcript, transcript_of};
+use crate::terminal::{INTERRUPT, Terminal};
 
 const BROKEN: &str = "format: slipway.dev/matrix/v1
 published: 2026-11-16
@@ -144,4 +148,28 @@ fn refused_at_once(#[case] arguments: &[&str], #[case] part: &str, #[case] code:
     let told = String::from_utf8(output.stderr).expect("UTF-8");
     assert!(told.contains(part) && !told.contains("hunter2"), "{told}");
     assert_eq!(output.status.code(), Some(code), "{told}");
+}
+
+/// Ctrl-C is heard at the prompt, and after it: the cluster takes its time.
+#[rstest]
+#[case::at_the_prompt(false, "nothing was removed")]
+#[case::at_work(true, "run it again to remove the rest")]
+fn removing_can_be_interrupted(#[case] meant: bool, #[case] consequence: &str) {
+    let silent = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let server = format!("http://{}", silent.local_addr().expect("an address"));
+    let kubeconfig = json!({
+        "apiVersion": "v1", "kind": "Config", "current-context": "c", "users": [],
+        "clusters": [{"name": "k", "cluster": {"server": server}}],
+        "contexts": [{"name": "c", "context": {"cluster": "k", "user": ""}}],
+    });
+    let (_directory, path) = file(kubeconfig.to_string());
+    let mut terminal =
+        Terminal::run(&slipway(&["drivers", "remove", "--kubeconfig", path.to_str().expect("UTF-8")]));
+    terminal.expect("to remove the drivers; ");
+    let _asked = meant.then(|| {
+        terminal.send("yes\n");
+        silent.accept().expect("a question that nobody answers")
+    });
+    terminal.send(INTERRUPT).expect("interrupted").expect(consequence);
+    assert_eq!(terminal.finish(), 8);
 }

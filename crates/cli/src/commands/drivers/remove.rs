@@ -17,8 +17,7 @@ pub(crate) fn run(args: &RemoveDrivers, printer: &Printer) -> anyhow::Result<Exi
         otherwise: "nothing was removed",
         look: "look at what would go with `slipway drivers status`",
     };
-    let refused = if *yes { None } else { Runtime::new()?.block_on(refused(&question, printer))? };
-    if let Some(end) = refused {
+    if let Some(end) = Runtime::new()?.block_on(refused(&question, *yes, printer))? {
         return Ok(end);
     }
     let interrupted = "what was removed is gone; run it again to remove the rest";

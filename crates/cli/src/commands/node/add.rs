@@ -119,8 +119,7 @@ async fn wait(
                 printer.hint("it stays pending. If it is right after all: slipway node approve NAME");
                 continue;
             };
-            let refused = if args.yes { None } else { not_approved(&[judged], printer).await? };
-            if let Some(end) = refused {
+            if let Some(end) = not_approved(&[judged], args.yes, printer).await? {
                 return Ok(end);
             }
             approve_one(client, judged, &ground.to_string(), printer).await?;

@@ -8,8 +8,12 @@ use crate::exit::Exit;
 use crate::output::Printer;
 
 /// How the command ends, if they are not.
-pub(super) async fn not_approved(chosen: &[&Judged], printer: &Printer) -> anyhow::Result<Option<Exit>> {
-    for judged in chosen {
+pub(super) async fn not_approved(
+    chosen: &[&Judged],
+    yes: bool,
+    printer: &Printer,
+) -> anyhow::Result<Option<Exit>> {
+    for judged in chosen.iter().filter(|_| !yes) {
         if let Verdict::Refuse(refusal) = &judged.verdict {
             printer.warning(&format!("the rules refuse {}: {}", judged.csr.name, refusal.reason()));
         }
@@ -21,5 +25,5 @@ pub(super) async fn not_approved(chosen: &[&Judged], printer: &Printer) -> anyho
         otherwise: "nothing was approved",
         look: "look at the requests",
     };
-    refused(&question, printer).await
+    refused(&question, yes, printer).await
 }
