@@ -36,6 +36,7 @@ pub(crate) async fn refused(
         printer.hint(&format!("{otherwise}; {look}, then add `--yes`"));
         return Ok(Some(Exit::Other));
     }
+    interrupt::hear();
     printer.say(&format!("Type {NAME}{word}{NAME:#} to {deed}: "));
     let (tell, told) = oneshot::channel();
     // A thread of its own, since reading a line cannot be given up.

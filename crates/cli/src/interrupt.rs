@@ -11,15 +11,19 @@ use crate::args::Output;
 use crate::exit::Exit;
 use crate::output::Printer;
 
-/// Ready when somebody wants the command to end, now or before. Once this was asked, signals no longer end the process by
-/// themselves: everything that takes its time after that has to ask as well.
+/// Ready when somebody wants the command to end, from the first time this was asked, or [`hear`], on. Since then signals no
+/// longer end the process by themselves: everything that takes its time after that has to ask as well.
 pub(crate) async fn interrupted() {
-    /// Signals are about the process, and so is this.
-    static WISH: OnceLock<watch::Receiver<bool>> = OnceLock::new();
-    let mut wish = WISH.get_or_init(listen).clone();
-    if wish.wait_for(|wished| *wished).await.is_err() {
+    if hear().wait_for(|wished| *wished).await.is_err() {
         std::future::pending::<()>().await;
     }
+}
+
+/// Sees to it that a wish is not missed from now on: before somebody is shown what they could interrupt.
+pub(crate) fn hear() -> watch::Receiver<bool> {
+    /// Signals are about the process, and so is this.
+    static WISH: OnceLock<watch::Receiver<bool>> = OnceLock::new();
+    WISH.get_or_init(listen).clone()
 }
 
 /// Does something unless somebody wants it to end: then it is given up where it is.
