@@ -21,22 +21,14 @@ pub(crate) struct Question<'a> {
     pub(crate) look: &'a str,
 }
 
-/// How the command ends, if it is not meant. With `--yes` nobody is asked.
-pub(crate) async fn refused(
-    question: &Question<'_>,
-    yes: bool,
-    printer: &Printer,
-) -> anyhow::Result<Option<Exit>> {
+/// How the command ends, if it is not meant.
+pub(crate) async fn refused(question: &Question<'_>, printer: &Printer) -> anyhow::Result<Option<Exit>> {
     let Question { word, deed, otherwise, look } = question;
-    if yes {
-        return Ok(None);
-    }
     if !std::io::stdin().is_terminal() {
         printer.error(&anyhow::anyhow!("nobody is there to ask, and `--yes` was not given"));
         printer.hint(&format!("{otherwise}; {look}, then add `--yes`"));
         return Ok(Some(Exit::Other));
     }
-    interrupt::hear();
     printer.say(&format!("Type {NAME}{word}{NAME:#} to {deed}: "));
     let (tell, told) = oneshot::channel();
     // A thread of its own, since reading a line cannot be given up.

@@ -1,9 +1,8 @@
 //! Ctrl-C and SIGTERM. Sessions on vCenters are few and outlive a process by half an hour, so a command that is
 //! interrupted ends in its own way; a second wish ends it at once.
 
-use std::sync::{OnceLock, mpsc};
+use std::sync::OnceLock;
 
-use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
@@ -11,19 +10,15 @@ use crate::args::Output;
 use crate::exit::Exit;
 use crate::output::Printer;
 
-/// Ready when somebody wants the command to end, from the first time this was asked, or [`hear`], on. Since then signals no
-/// longer end the process by themselves: everything that takes its time after that has to ask as well.
+/// Ready when somebody wants the command to end, now or before. Once this was asked, signals no longer end the process by
+/// themselves: everything that takes its time after that has to ask as well.
 pub(crate) async fn interrupted() {
-    if hear().wait_for(|wished| *wished).await.is_err() {
-        std::future::pending::<()>().await;
-    }
-}
-
-/// Sees to it that a wish is not missed from now on: before somebody is shown what they could interrupt.
-pub(crate) fn hear() -> watch::Receiver<bool> {
     /// Signals are about the process, and so is this.
     static WISH: OnceLock<watch::Receiver<bool>> = OnceLock::new();
-    WISH.get_or_init(listen).clone()
+    let mut wish = WISH.get_or_init(listen).clone();
+    if wish.wait_for(|wished| *wished).await.is_err() {
+        std::future::pending::<()>().await;
+    }
 }
 
 /// Does something unless somebody wants it to end: then it is given up where it is.
@@ -34,34 +29,26 @@ pub(crate) async fn unless_interrupted<T>(work: impl Future<Output = T>) -> Opti
     }
 }
 
-/// Listens until the process ends, on a thread of its own: runtimes come and go with what they are for.
 fn listen() -> watch::Receiver<bool> {
     let (wish, wished) = watch::channel(false);
-    let (tell, listening) = mpsc::channel();
-    std::thread::spawn(move || {
-        let Ok(runtime) = Builder::new_current_thread().enable_all().build() else { return };
-        runtime.block_on(async move {
-            let (Ok(mut interrupt), Ok(mut terminate)) =
-                (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
-            else {
-                return;
-            };
-            // Whoever asked waits for this.
-            let _ = tell.send(());
-            for again in [false, true] {
-                tokio::select! {
-                    _ = interrupt.recv() => {}
-                    _ = terminate.recv() => {}
-                }
-                if again {
-                    std::process::exit(Exit::Interrupted as i32);
-                }
-                wish.send_replace(true);
+    // At once: until somebody listens a signal ends the process.
+    let (Ok(mut interrupt), Ok(mut terminate)) =
+        (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
+    else {
+        return wished;
+    };
+    tokio::spawn(async move {
+        for again in [false, true] {
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
             }
-        });
+            if again {
+                std::process::exit(Exit::Interrupted as i32);
+            }
+            wish.send_replace(true);
+        }
     });
-    // Until somebody listens a signal ends the process; so it does if nobody can.
-    let _ = listening.recv();
     wished
 }
 

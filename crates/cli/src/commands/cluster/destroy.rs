@@ -46,7 +46,8 @@ pub(crate) fn run(args: Destroy, printer: &Printer) -> anyhow::Result<Exit> {
             otherwise: "nothing was done",
             look: "look at the plan above",
         };
-        if let Some(end) = runtime.block_on(refused(&question, yes, printer))? {
+        let refused = if yes { None } else { runtime.block_on(refused(&question, printer))? };
+        if let Some(end) = refused {
             runtime.block_on(project.close());
             return Ok(end);
         }

@@ -17,7 +17,10 @@ pub(crate) fn run(args: &RemoveDrivers, printer: &Printer) -> anyhow::Result<Exi
         otherwise: "nothing was removed",
         look: "look at what would go with `slipway drivers status`",
     };
-    if let Some(end) = Runtime::new()?.block_on(refused(&question, *yes, printer))? {
+    // Signals are heard on the runtime that asked first: it stays until the end.
+    let runtime = Runtime::new()?;
+    let refused = if *yes { None } else { runtime.block_on(refused(&question, printer))? };
+    if let Some(end) = refused {
         return Ok(end);
     }
     let interrupted = "what was removed is gone; run it again to remove the rest";

@@ -51,7 +51,8 @@ pub(crate) fn create(args: &CreateUsers, printer: &Printer) -> anyhow::Result<Ex
             let planned = planned?;
             show(&planned, printer)?;
             let Some(cluster) = cluster else { return Ok(Exit::Ok) };
-            if let Some(end) = refused(&QUESTION, *yes, printer).await? {
+            let refused = if *yes { None } else { refused(&QUESTION, printer).await? };
+            if let Some(end) = refused {
                 return Ok(end);
             }
             // From here on it is not given up halfway: a password that is set and not kept is lost.

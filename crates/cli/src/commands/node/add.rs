@@ -119,7 +119,8 @@ async fn wait(
                 printer.hint("it stays pending. If it is right after all: slipway node approve NAME");
                 continue;
             };
-            if let Some(end) = not_approved(&[judged], args.yes, printer).await? {
+            let refused = if args.yes { None } else { not_approved(&[judged], printer).await? };
+            if let Some(end) = refused {
                 return Ok(end);
             }
             approve_one(client, judged, &ground.to_string(), printer).await?;

@@ -49,7 +49,8 @@ pub(crate) fn run(args: &Approve, printer: &Printer) -> anyhow::Result<Exit> {
     let chosen: Vec<&Judged> = judged.iter().filter(|judged| is_chosen(judged, names)).collect();
     let mut all_well = true;
     if !chosen.is_empty() {
-        if let Some(end) = runtime.block_on(not_approved(&chosen, *yes, printer))? {
+        let refused = if *yes { None } else { runtime.block_on(not_approved(&chosen, printer))? };
+        if let Some(end) = refused {
             if printer.output == Output::Json && end != Exit::Interrupted {
                 printer.json(&serde_json::json!({ "requests": requests }))?;
             }

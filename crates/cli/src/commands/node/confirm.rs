@@ -8,12 +8,8 @@ use crate::exit::Exit;
 use crate::output::Printer;
 
 /// How the command ends, if they are not.
-pub(super) async fn not_approved(
-    chosen: &[&Judged],
-    yes: bool,
-    printer: &Printer,
-) -> anyhow::Result<Option<Exit>> {
-    for judged in chosen.iter().filter(|_| !yes) {
+pub(super) async fn not_approved(chosen: &[&Judged], printer: &Printer) -> anyhow::Result<Option<Exit>> {
+    for judged in chosen {
         if let Verdict::Refuse(refusal) = &judged.verdict {
             printer.warning(&format!("the rules refuse {}: {}", judged.csr.name, refusal.reason()));
         }
@@ -25,5 +21,5 @@ pub(super) async fn not_approved(
         otherwise: "nothing was approved",
         look: "look at the requests",
     };
-    refused(&question, yes, printer).await
+    refused(&question, printer).await
 }
