@@ -1,6 +1,6 @@
 //! What was intended, and what became of it: written before it happens.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -24,11 +24,22 @@ pub struct Entry {
     pub event: Event,
 }
 
+impl Entry {
+    pub(crate) fn now(resource: Id, verb: &str, event: Event) -> Self {
+        Entry { at: Timestamp::now(), resource, verb: verb.into(), event }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Event {
     /// It is about to be done; what it makes will carry the mark.
-    Intended { mark: Option<Uuid> },
+    Intended {
+        mark: Option<Uuid>,
+        /// Whether nothing is left of the resource then.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        removal: bool,
+    },
     /// It was done, and the resource is like this now; `None`: it is gone.
     Done { state: Option<Value> },
     /// It was not done, or nobody knows. For people.
@@ -53,21 +64,51 @@ pub trait Journal: Send {
     fn made(&self, id: &Id) -> Option<&Value>;
 }
 
+/// What a journal knows of a resource that was made, or may have been.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Record {
+    /// How it was last. `None`: it was about to be made, and what became of that is not known.
+    pub state: Option<Value>,
+    /// When that was written.
+    pub at: Timestamp,
+    /// Its removal was begun since: if it is not seen, it is gone.
+    pub removal: bool,
+}
+
 /// A journal without a file, for plans and tests.
 #[derive(Debug, Clone, Default)]
 pub struct MemoryJournal {
     pub entries: Vec<Entry>,
-    made: BTreeMap<Id, Value>,
+    records: BTreeMap<Id, Record>,
 }
 
 impl MemoryJournal {
+    /// Everything that was made and not removed, and everything that may have been made.
+    pub fn records(&self) -> impl Iterator<Item = (&Id, &Record)> {
+        self.records.iter()
+    }
+
     fn take(&mut self, entries: Vec<Entry>) {
         for entry in entries {
-            if let Event::Done { state } = &entry.event {
-                match state {
-                    Some(state) => self.made.insert(entry.resource.clone(), state.clone()),
-                    None => self.made.remove(&entry.resource),
-                };
+            let (id, at) = (&entry.resource, entry.at);
+            match &entry.event {
+                Event::Done { state: None } => {
+                    self.records.remove(id);
+                }
+                Event::Done { state } => {
+                    let record = Record { state: state.clone(), at, removal: false };
+                    self.records.insert(id.clone(), record);
+                }
+                Event::Intended { removal: true, .. } => {
+                    if let Some(record) = self.records.get_mut(id) {
+                        record.removal = true;
+                    }
+                }
+                // Only what carries a mark is looked for: the rest is known by its name.
+                Event::Intended { mark: Some(_), .. } => {
+                    self.records.entry(id.clone()).or_insert(Record { state: None, at, removal: false });
+                }
+                Event::Intended { .. } | Event::Failed { .. } => {}
             }
             self.entries.push(entry);
         }
@@ -81,7 +122,7 @@ impl Journal for MemoryJournal {
     }
 
     fn made(&self, id: &Id) -> Option<&Value> {
-        self.made.get(id)
+        self.records.get(id)?.state.as_ref()
     }
 }
 
@@ -120,22 +161,44 @@ impl FileJournal {
         &self.memory.entries
     }
 
-    /// Nothing is left of what was made on some endpoints.
-    pub async fn forget(&mut self, endpoints: &BTreeSet<Endpoint>) -> Result<(), JournalError> {
-        let gone = self.memory.made.keys().filter(|id| endpoints.contains(&id.endpoint));
-        let entry = |id: &Id| Entry {
-            at: Timestamp::now(),
-            resource: id.clone(),
-            verb: "forget".into(),
-            event: Event::Done { state: None },
-        };
-        let entries: Vec<Entry> = gone.map(entry).collect();
-        if entries.is_empty() { Ok(()) } else { self.append(entries).await }
+    /// Everything that was made and not removed, and everything that may have been made.
+    pub fn records(&self) -> impl Iterator<Item = (&Id, &Record)> {
+        self.memory.records()
+    }
+
+    /// Nothing is left of these.
+    pub async fn forget(&mut self, gone: impl Fn(&Id) -> bool) -> Result<(), JournalError> {
+        let gone: Vec<Id> = self.records().map(|(id, _)| id).filter(|id| gone(id)).cloned().collect();
+        let done = Event::Done { state: None };
+        let entries = gone.into_iter().map(|id| Entry::now(id, "forget", done.clone())).collect();
+        self.append(entries).await
+    }
+
+    /// An endpoint has another name now: what was made there is known by the new one.
+    pub async fn rename(&mut self, from: &Endpoint, to: &Endpoint) -> Result<(), JournalError> {
+        let mut entries = Vec::new();
+        for (id, record) in self.records().filter(|(id, _)| id.endpoint == *from) {
+            let renamed = Id { endpoint: to.clone(), ..id.clone() };
+            let event = match record.state.clone() {
+                Some(state) => Event::Done { state: Some(state) },
+                // Not known to have been made; the mark only says that it is looked for.
+                None => Event::Intended { mark: Some(Uuid::nil()), removal: false },
+            };
+            entries.push(Entry { at: record.at, ..Entry::now(renamed.clone(), "rename", event) });
+            if record.removal {
+                entries.push(Entry::now(renamed, "rename", Event::Intended { mark: None, removal: true }));
+            }
+            entries.push(Entry::now(id.clone(), "rename", Event::Done { state: None }));
+        }
+        self.append(entries).await
     }
 }
 
 impl Journal for FileJournal {
     async fn append(&mut self, entries: Vec<Entry>) -> Result<(), JournalError> {
+        if entries.is_empty() {
+            return Ok(());
+        }
         let mut text = Vec::new();
         for entry in &entries {
             serde_json::to_writer(&mut text, entry).map_err(io::Error::from)?;
@@ -162,7 +225,9 @@ mod tests {
     use jiff::Timestamp;
     use serde_json::json;
 
-    use super::{Entry, Event, FileJournal, Journal, JournalError};
+    use uuid::Uuid;
+
+    use super::{Entry, Event, FileJournal, Journal, JournalError, Record};
     use crate::resource::{Endpoint, Id};
 
     fn entry(name: &str, event: Event) -> Entry {
@@ -175,7 +240,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("journal");
         let entries = [
-            entry("a", Event::Intended { mark: None }),
+            entry("a", Event::Intended { mark: None, removal: false }),
             entry("a", Event::Done { state: Some(json!({"id": "vm-1"})) }),
             entry("b", Event::Done { state: Some(json!(2)) }),
             entry("b", Event::Done { state: None }),
@@ -186,6 +251,55 @@ mod tests {
         assert_eq!(again.entries(), entries);
         assert_eq!(again.made(&entries[0].resource), Some(&json!({"id": "vm-1"})));
         assert_eq!(again.made(&entries[2].resource), None);
+    }
+
+    /// What may be there is known by its record: made, about to be made, or about to go.
+    #[tokio::test]
+    async fn records_say_what_may_be_there_and_follow_an_endpoint() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("journal");
+        let intended = |mark, removal| Event::Intended { mark, removal };
+        let made = || Event::Done { state: Some(json!(1)) };
+        let entries = vec![
+            entry("begun", intended(Some(Uuid::nil()), false)),
+            entry("failed", intended(Some(Uuid::nil()), false)),
+            entry("failed", Event::Failed { error: "no answer".into() }),
+            entry("unmarked", intended(None, false)),
+            entry("made", made()),
+            entry("going", made()),
+            entry("going", intended(None, true)),
+            entry("again", made()),
+            entry("again", intended(None, true)),
+            entry("again", made()),
+            entry("gone", made()),
+            entry("gone", Event::Done { state: None }),
+        ];
+        let mut journal = FileJournal::open(&path).unwrap();
+        journal.append(entries).await.unwrap();
+        let known = |journal: &FileJournal| -> Vec<(String, bool, bool)> {
+            let record = |(id, record): (&Id, &Record)| {
+                assert_eq!(record.at, Timestamp::UNIX_EPOCH);
+                (format!("{} {}", id.endpoint, id.name), record.state.is_some(), record.removal)
+            };
+            journal.records().map(record).collect()
+        };
+        let wanted = |vcenter: &str| -> Vec<(String, bool, bool)> {
+            let records = [
+                ("again", true, false),
+                ("begun", false, false),
+                ("failed", false, false),
+                ("going", true, true),
+                ("made", true, false),
+            ];
+            records.map(|(name, made, removal)| (format!("{vcenter} {name}"), made, removal)).to_vec()
+        };
+        assert_eq!(known(&journal), wanted("vc"));
+        journal.rename(&Endpoint::from("vc"), &Endpoint::from("new")).await.unwrap();
+        assert_eq!(known(&journal), wanted("new"));
+        let mut journal = FileJournal::open(&path).unwrap();
+        assert_eq!(known(&journal), wanted("new"));
+        journal.forget(|id| &*id.name != "made").await.unwrap();
+        assert_eq!(known(&FileJournal::open(&path).unwrap()), [("new made".to_owned(), true, false)]);
     }
 
     #[tokio::test]

@@ -90,6 +90,10 @@ pub fn foresee<P: Platform>(
             plan.stops.push(Stop { resource: id.clone(), reason: format!("it waits for {first}") });
             continue;
         }
+        if let Some(reason) = &resource.hold {
+            plan.stops.push(Stop { resource: id.clone(), reason: reason.clone() });
+            continue;
+        }
         let sight = world.get(id);
         if let Sight::Unknown(reason) = sight {
             plan.unknown.push(Stop { resource: id.clone(), reason });

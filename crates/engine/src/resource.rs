@@ -80,6 +80,8 @@ pub struct Resource<W> {
     pub needs: Vec<Id>,
     /// Of those that could start, the lowest rank goes first.
     pub rank: u8,
+    /// Why it must be left alone, whatever it looks like.
+    pub hold: Option<String>,
 }
 
 /// Why resources do not make a graph.
@@ -152,6 +154,20 @@ impl<W> Graph<W> {
         self.order.is_empty()
     }
 
+    /// The same resources, some of which must be left alone.
+    pub fn with_holds(self, holds: &BTreeMap<Id, String>) -> Self
+    where
+        W: Clone,
+    {
+        let mut resources = self.resources;
+        for (id, reason) in holds {
+            if let Some(resource) = resources.get_mut(id) {
+                Arc::make_mut(resource).hold = Some(reason.clone());
+            }
+        }
+        Graph { resources, ..self }
+    }
+
     pub fn endpoints(&self) -> BTreeSet<Endpoint> {
         self.resources.keys().map(|id| id.endpoint.clone()).collect()
     }
@@ -200,7 +216,8 @@ mod tests {
     }
 
     fn resource(name: &str, needs: &[&str], goal: Goal, rank: u8) -> Resource<()> {
-        Resource { id: id(name), goal, wanted: (), needs: needs.iter().map(|need| id(need)).collect(), rank }
+        let needs = needs.iter().map(|need| id(need)).collect();
+        Resource { id: id(name), goal, wanted: (), needs, rank, hold: None }
     }
 
     fn order(resources: Vec<Resource<()>>) -> Vec<String> {

@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use jiff::Timestamp;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -177,6 +176,9 @@ impl<'a, P: Platform, J: Journal, L: Listener> Run<'a, P, J, L> {
         if let Some(by) = first.iter().find(|first| !self.ends.get(first).is_some_and(End::is_done)) {
             return Err(End::Blocked { by: by.clone() });
         }
+        if let Some(reason) = &resource.hold {
+            return Err(End::Stopped { reason: reason.clone() });
+        }
         let sight = self.world.get(id);
         if let Sight::Unknown(reason) = sight {
             return Err(End::Unknown { reason });
@@ -195,6 +197,14 @@ impl<'a, P: Platform, J: Journal, L: Listener> Run<'a, P, J, L> {
 
     fn seen(&self, resource: &Resource<P::Wanted>) -> Seen<P::State> {
         self.world.seen(&resource.id, &resource.needs)
+    }
+
+    /// Whether nothing of the resource is left when a step has succeeded.
+    fn removes(&self, step: &Step<P::Action>) -> bool {
+        let resource = self.graph.get(&step.resource);
+        resource.is_some_and(|resource| {
+            self.platform.predict(resource, &self.seen(resource), &step.action).is_none()
+        })
     }
 
     fn enqueue(&mut self, resource: &Resource<P::Wanted>, step: Box<Step<P::Action>>) {
@@ -257,8 +267,11 @@ impl<'a, P: Platform, J: Journal, L: Listener> Run<'a, P, J, L> {
         if chosen.is_empty() {
             return Ok(());
         }
-        let entries = chosen.iter().map(|(step, _)| entry(step, Journaled::Intended { mark: step.mark }));
-        self.journal.append(entries.collect()).await?;
+        let entries = chosen.iter().map(|(step, _)| {
+            entry(step, Journaled::Intended { mark: step.mark, removal: self.removes(step) })
+        });
+        let entries = entries.collect();
+        self.journal.append(entries).await?;
         for (step, reservation) in chosen {
             self.spawn(step, reservation);
         }
@@ -496,7 +509,7 @@ fn tell_waiting(listener: &impl Listener, waiting: &mut BTreeMap<Id, String>, id
 }
 
 fn entry<A>(step: &Step<A>, event: Journaled) -> Entry {
-    Entry { at: Timestamp::now(), resource: step.resource.clone(), verb: step.verb.clone(), event }
+    Entry::now(step.resource.clone(), &step.verb, event)
 }
 
 async fn sleep_until(wake: Option<Instant>) {

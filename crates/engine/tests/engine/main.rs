@@ -32,7 +32,7 @@ fn graph(needs: &[Vec<usize>], goal: Goal) -> Graph<()> {
             needs.iter().filter(|_| index > 0).map(|need| name(need % index.max(1))).collect();
         needs.sort();
         needs.dedup();
-        Resource { id: name(index), goal, wanted: (), needs, rank: 1 }
+        Resource { id: name(index), goal, wanted: (), needs, rank: 1, hold: None }
     };
     Graph::new(needs.iter().enumerate().map(resource).collect()).unwrap()
 }
