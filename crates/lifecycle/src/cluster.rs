@@ -5,16 +5,23 @@
 //! | `blueprint` | the machines, as the files in `cluster-api/` say |
 //! | `wanted` | from there to resources of the engine |
 //! | `image` | the image templates are made from |
+//! | `residence` | where machines live, whatever the files say now |
+//! | `remembered` | what the journal says was made, beside what is seen |
+//! | `ground` | whether what the steps need is there and allowed |
 //! | `needs` | which privileges the steps need |
 //! | `rules` | rules that may be left out |
 //! | `scan` | what a cluster has left on its vCenters, to be removed |
 
 mod blueprint;
 mod error;
+mod ground;
 mod image;
 pub(crate) mod needs;
+mod remembered;
+mod residence;
 mod rules;
 mod scan;
+mod surplus;
 mod wanted;
 
 use std::collections::BTreeMap;
@@ -30,15 +37,20 @@ use slipway_engine::apply::doubt;
 use slipway_engine::budget::Budgets;
 use slipway_engine::progress::Listener;
 use slipway_engine::{
-    Endpoint, FileJournal, Graph, Journal, Options, Outcome, Plan, World, apply, observe, plan,
+    Endpoint, FileJournal, Graph, Id, Journal, Options, Outcome, Plan, Resource, Sight, World, apply,
+    observe, plan,
 };
 use slipway_providers::vsphere::kinds::{Action, Image, State, VSphere, Wanted};
 use slipway_providers::vsphere::{self, Client};
 
 pub use self::blueprint::BrokenFile;
-use self::blueprint::{Blueprint, Files};
+use self::blueprint::{Blueprint, Files, Planned};
 pub use self::error::Error;
 pub use self::image::ImageError;
+use self::remembered::Remembered;
+pub use self::remembered::Unseen;
+use self::residence::Homes;
+pub use self::surplus::Surplus;
 use crate::create::{self, Loaded, Request};
 use crate::store::{self, Store};
 
@@ -67,6 +79,10 @@ pub struct Project {
     image: Option<Arc<Image>>,
     /// A journal that is only wanted until all is gone.
     passing: Option<PathBuf>,
+    /// The bootstrap machine has done its work, and is not wanted any more.
+    bootstrapped: bool,
+    /// Its names were drawn by this very command: nothing can have been made anywhere.
+    untouched: bool,
 }
 
 /// What would be done, and everything it was decided from.
@@ -76,6 +92,8 @@ pub struct Prospect {
     pub world: World<State>,
     /// What should be known about it.
     pub notes: Vec<String>,
+    /// What was made and is not seen now: it cannot be said to be gone.
+    pub unseen: Vec<Unseen>,
     purpose: Purpose,
     graph: Graph<Wanted>,
     budgets: Budgets,
@@ -85,6 +103,14 @@ impl Prospect {
     /// How it is applied.
     pub fn options(&self, recreate: &[String], patience: Patience) -> Options {
         Options { patience: patience.silence, ..options(&self.graph, recreate, self.budgets.clone()) }
+    }
+
+    /// Whether something stands in the way of every machine that is still to be made or started: then there is no sense
+    /// in making what they need.
+    pub fn is_futile(&self) -> bool {
+        let is_machine = |id: &Id| matches!(&*id.kind, "machine" | "power");
+        let blocked = self.plan.stops.iter().chain(&self.plan.unknown).any(|stop| is_machine(&stop.resource));
+        blocked && !self.plan.steps.iter().any(|planned| is_machine(&planned.step.resource))
     }
 }
 
@@ -127,16 +153,14 @@ impl Project {
         let journal = store.own_file(JOURNAL);
         let state =
             store.state()?.ok_or_else(|| Error::NoFiles { directory: request.directory.to_owned() })?;
-        let mut blueprint =
+        let blueprint =
             Blueprint::read(Files::On(request.directory), &bare(&config, state.identity.clone()))?;
-        if state.bootstrapped {
-            blueprint.machines.retain(|machine| !machine.is_bootstrap);
-        }
         let image = image::plan(&config, request.environment)?;
         Ok(Project {
             store: Some(store),
             blueprint,
             image,
+            bootstrapped: state.bootstrapped,
             ..Self::by_id(config, credentials, state.identity.infra_id, &journal, patience)?
         })
     }
@@ -196,14 +220,22 @@ impl Project {
             journal: FileJournal::open(journal)?,
             image: None,
             passing: None,
+            bootstrapped: false,
+            untouched: false,
         })
     }
 
+    /// The names of this cluster were drawn just now, so nothing of it can be on a vCenter that does not answer.
+    #[must_use]
+    pub fn with_new_names(self) -> Self {
+        Project { untouched: true, ..self }
+    }
+
     /// Looks at everything and says what would be done. A vCenter that does not answer is waited for once.
-    pub async fn survey(&self, purpose: Purpose, recreate: &[String]) -> Result<Prospect, Error> {
+    pub async fn survey(&mut self, purpose: Purpose, recreate: &[String]) -> Result<Prospect, Error> {
         let mut notes = Vec::new();
         let users = self.platform.greet().await;
-        let silent: BTreeMap<Endpoint, String> = users
+        let mut silent: BTreeMap<Endpoint, String> = users
             .iter()
             .filter_map(|(endpoint, user)| Some((endpoint.clone(), user.clone().err()?)))
             .collect();
@@ -211,27 +243,102 @@ impl Project {
             let vcenters = silent.iter().map(|(endpoint, why)| format!("{endpoint} ({why})")).collect();
             return Err(Error::Blind { vcenters });
         }
+        for (old, new) in remembered::renamed(&self.platform, &self.journal).await {
+            notes.push(format!("{old} is called {new} now: the same vCenter, by its own id"));
+            self.journal.rename(&old, &new).await?;
+        }
+        let mut unseen = Vec::new();
         let resources = match purpose {
             Purpose::Create => {
-                let resources = wanted::resources(&self.blueprint, &self.infra_id, self.image.as_ref());
+                if self.bootstrapped {
+                    let again = |machine: &Planned| !machine.is_bootstrap || recreate.contains(&machine.name);
+                    self.blueprint.machines.retain(again);
+                }
+                let homes = self.homes(&mut silent, recreate).await;
+                notes.extend(residence::notes(&homes, &self.blueprint));
+                let image = self.image.as_ref();
+                let resources = wanted::resources(&self.blueprint, &homes, &self.infra_id, image);
                 rules::without_forbidden(&self.platform, &users, resources, &mut notes).await
             }
-            Purpose::DestroyBootstrap => wanted::bootstrap(&self.blueprint),
+            Purpose::DestroyBootstrap => {
+                wanted::bootstrap(&self.blueprint, &self.homes(&mut silent, &[]).await)
+            }
             Purpose::Destroy => {
-                scan::resources(&self.platform, &self.config, &self.infra_id, &self.blueprint).await?
+                let remembered = self.remembered()?;
+                let found = scan::resources(
+                    &self.platform,
+                    &self.config,
+                    &self.infra_id,
+                    &self.blueprint,
+                    &remembered,
+                );
+                let scan::Findings { resources, unseen: missed, notes: remarks } = found.await?;
+                unseen = missed;
+                notes.extend(remarks);
+                resources
             }
         };
         let graph = Graph::new(resources)?;
+        check_names(&graph, recreate)?;
         let world = observe(&self.platform, &graph, &self.journal, &silent).await;
         if purpose != Purpose::Create {
             scan::check_seen(&world)?;
         }
         let options = options(&graph, recreate, Budgets::default());
-        let plan = plan(&*self.platform, &graph, &world, |resource, sight| {
+        let doubted = |resource: &Resource<Wanted>, sight: &Sight<State>| {
             doubt(resource, sight, self.journal.made(&resource.id), &options.recreate)
-        });
+        };
+        let first = plan(&*self.platform, &graph, &world, doubted);
+        let holds = ground::holds(&self.platform, &users, &first, &world).await;
+        if purpose != Purpose::Create && !holds.is_empty() {
+            return Err(Error::Lacking(holds));
+        }
+        let (plan, graph) = if holds.is_empty() {
+            (first, graph)
+        } else {
+            let graph = graph.with_holds(&holds);
+            (plan(&*self.platform, &graph, &world, doubted), graph)
+        };
         let budgets = self.platform.budgets(&graph, &silent).await;
-        Ok(Prospect { plan, world, notes, purpose, graph, budgets })
+        Ok(Prospect { plan, world, notes, unseen, purpose, graph, budgets })
+    }
+
+    async fn homes(&self, silent: &mut BTreeMap<Endpoint, String>, recreate: &[String]) -> Homes {
+        let (platform, blueprint) = (&self.platform, &self.blueprint);
+        residence::homes(platform, blueprint, &self.journal, silent, recreate, self.untouched).await
+    }
+
+    /// What was made, by vCenter. All of them have to be vCenters that can be asked.
+    fn remembered(&self) -> Result<BTreeMap<Endpoint, Vec<Remembered>>, Error> {
+        let remembered = remembered::remembered(&self.journal);
+        let known = self.platform.endpoints();
+        let strays: Vec<Unseen> = remembered
+            .iter()
+            .filter(|(endpoint, _)| !known.contains(*endpoint))
+            .flat_map(|(_, all)| all.iter().map(Remembered::unseen))
+            .collect();
+        if strays.is_empty() { Ok(remembered) } else { Err(Error::Strays(strays)) }
+    }
+
+    /// Takes what was made and is not seen for gone: by the name of a resource, or everything of a vCenter that the
+    /// install-config does not name any more.
+    pub async fn forget(&mut self, names: &[String]) -> Result<(), Error> {
+        let known = self.platform.endpoints();
+        for name in names {
+            let meant = |id: &Id| {
+                *id.name == **name || (id.endpoint.as_str() == name && !known.contains(&id.endpoint))
+            };
+            if !self.journal.records().any(|(id, _)| meant(id)) {
+                return Err(Error::NotRemembered { name: name.clone() });
+            }
+            self.journal.forget(meant).await?;
+        }
+        Ok(())
+    }
+
+    /// Machines of the cluster that are not in its files, or not any more.
+    pub async fn surplus(&self, prospect: &Prospect) -> Vec<Surplus> {
+        surplus::find(&self.platform, &self.infra_id, &prospect.graph, &self.journal).await
     }
 
     /// The image that a plan needs and that is not on this machine yet, by its URL.
@@ -273,23 +380,23 @@ impl Project {
         listener: &impl Listener,
         cancelled: impl Future<Output = ()> + Send,
     ) -> Result<Outcome<State>, Error> {
-        let Prospect { world, graph, purpose, .. } = prospect;
+        let Prospect { world, graph, purpose, unseen, .. } = prospect;
         let outcome =
             apply(&self.platform, &graph, world, &mut self.journal, listener, options, cancelled).await?;
         if outcome.is_done() {
-            self.settle(purpose, &graph).await?;
+            self.settle(purpose, &unseen).await?;
         }
         Ok(outcome)
     }
 
     /// Remembers what later runs have to know.
-    async fn settle(&mut self, purpose: Purpose, graph: &Graph<Wanted>) -> Result<(), Error> {
+    async fn settle(&mut self, purpose: Purpose, unseen: &[Unseen]) -> Result<(), Error> {
         if purpose == Purpose::Create {
             return Ok(());
         }
         if purpose == Purpose::Destroy {
             // What went before a crash, or by another hand, would be missed when the cluster is made again.
-            self.journal.forget(&graph.endpoints()).await?;
+            self.journal.forget(|id| !unseen.iter().any(|one| one.resource == *id)).await?;
             if let Some(journal) = self.passing.take() {
                 fs_err::remove_file(journal).map_err(store::Error::from)?;
             }
@@ -313,6 +420,15 @@ impl Project {
 /// A cluster without its keys, for what needs none.
 fn bare(config: &InstallConfig, identity: Identity) -> Cluster {
     Cluster { config: config.clone(), identity, pki: Pki::unmade(), credentials: Credentials::None }
+}
+
+/// A name that is given to be made again has to be one of the cluster's.
+fn check_names(graph: &Graph<Wanted>, recreate: &[String]) -> Result<(), Error> {
+    let unknown = recreate.iter().find(|name| !graph.iter().any(|resource| *resource.id.name == ***name));
+    match unknown {
+        Some(name) => Err(Error::NoResource { name: name.clone() }),
+        None => Ok(()),
+    }
 }
 
 fn options(graph: &Graph<Wanted>, recreate: &[String], budgets: Budgets) -> Options {

@@ -86,6 +86,8 @@ pub struct Outcome {
     /// The name of the cluster.
     pub cluster: String,
     pub infra_id: String,
+    /// The names of the cluster were drawn just now: nothing of it can exist anywhere.
+    pub new_names: bool,
     /// What was found in the install-config; no errors.
     pub report: Report,
     /// What the user should know about credentials and certificates.
@@ -255,8 +257,12 @@ fn prepare(request: &Request<'_>, generators: &Generators<'_>) -> Result<Workben
     ]);
 
     let mut store = Store::open(request.directory, request.command, request.now)?;
+    let mut new_names = false;
     let state = match store.state()? {
-        None => draw(&config, request, generators)?,
+        None => {
+            new_names = true;
+            draw(&config, request, generators)?
+        }
         Some(state) if state.cluster == config.name.as_str() => {
             certificates::renew(state, &config, request, generators, &mut store, &mut warnings)?
         }
@@ -283,6 +289,7 @@ fn prepare(request: &Request<'_>, generators: &Generators<'_>) -> Result<Workben
     let outcome = Outcome {
         cluster: config.name.to_string(),
         infra_id: state.identity.infra_id.to_string(),
+        new_names,
         report,
         warnings,
         files: Vec::new(),

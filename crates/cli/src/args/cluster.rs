@@ -60,9 +60,9 @@ pub enum Destroy {
     ///
     /// Shows what will go and asks. What carries the cluster's tag or mark goes, in a safe order: machines are powered off,
     /// volumes detached, machines and templates removed, then folders if nothing of others is in them, rules, and the tag
-    /// last. The directory is not needed if `--infra-id` is given.
+    /// last. The directory is not needed if `--infra-id` is given. What the journal knows and no vCenter shows is named.
     #[command(
-        after_help = "Examples:\n  slipway destroy cluster --dir harbour\n  slipway destroy cluster --dir elsewhere --infra-id harbour-x7k2p --yes\n\nExit codes: 0 all is gone, 4 something is left, 8 interrupted."
+        after_help = "Examples:\n  slipway destroy cluster --dir harbour\n  slipway destroy cluster --dir elsewhere --infra-id harbour-x7k2p --yes\n\nExit codes: 0 all is gone, 4 something is left or not seen, 8 interrupted."
     )]
     Cluster(DestroyCluster),
 
@@ -78,6 +78,13 @@ pub struct DestroyCluster {
     /// The cluster by its infrastructure's name, where the directory is lost; its install-config is still needed
     #[arg(long, value_name = "ID")]
     pub infra_id: Option<String>,
+
+    /// Take this for gone, though it was made and is not seen; can be given several times
+    ///
+    /// The name of a machine, template or folder, or a vCenter that the install-config does not name any more. What was
+    /// made and is not seen may only be out of sight: `destroy` does not call it gone unless it is named here.
+    #[arg(long, value_name = "NAME")]
+    pub forget: Vec<String>,
 
     /// Do not ask
     #[arg(long)]

@@ -13,7 +13,7 @@ use std::time::Duration;
 use anyhow::Context;
 use serde::Serialize;
 use slipway_engine::{End, Endpoint, Id, Outcome, Plan};
-use slipway_lifecycle::cluster::{Error, Patience, Project, Prospect, Purpose};
+use slipway_lifecycle::cluster::{Error, Patience, Project, Prospect, Purpose, Unseen};
 use slipway_providers::vsphere::kinds::{Action, State};
 
 use super::create as files;
@@ -40,7 +40,9 @@ fn patience(reach: &Reach) -> anyhow::Result<Patience> {
 fn refuse(error: Error, printer: &Printer) -> anyhow::Result<Exit> {
     let exit = match error {
         Error::Create(error) => return files::refuse(error, printer),
-        Error::VCenter(_) | Error::Kind(_) | Error::Blind { .. } => Exit::Infrastructure,
+        Error::VCenter(_) | Error::Kind(_) | Error::Blind { .. } | Error::Strays(_) | Error::Lacking(_) => {
+            Exit::Infrastructure
+        }
         _ => Exit::Other,
     };
     let (details, hint) = (error.details(), error.hint());
@@ -77,6 +79,15 @@ fn plan_text(plan: &Plan<Action>) -> String {
         }
     }
     text
+}
+
+/// What was made and cannot be said to be gone.
+fn unseen_text(unseen: &[Unseen]) -> String {
+    unseen.iter().map(|one| format!("{WARNING}not seen{WARNING:#}: {one}\n")).collect()
+}
+
+fn unseen_json(Unseen { resource: Id { endpoint, kind, name }, at }: &Unseen) -> serde_json::Value {
+    serde_json::json!({"endpoint": endpoint, "kind": kind, "name": name, "made": at})
 }
 
 /// `14 steps on 2 vCenters`.
@@ -118,7 +129,7 @@ fn carry_out(
 
 /// Looks at everything, or logs out again: then it is known how the command ends.
 fn survey(
-    project: Project,
+    mut project: Project,
     purpose: Purpose,
     recreate: &[String],
     runtime: &Runtime,

@@ -10,11 +10,11 @@ use slipway_api::cluster_api::Machine as CapiMachine;
 use slipway_api::vsphere_machines::{VSphereFailureDomain, VSphereMachine, VSphereMachineSpec};
 use slipway_assets::ignition::encoded_for;
 use slipway_assets::{Cluster, Tree};
-use slipway_config::install_config::vsphere::FailureDomain;
+use slipway_config::install_config::vsphere::{FailureDomain, ZoneKind};
 use slipway_config::install_config::{InstallConfig, Platform};
 use slipway_config::yaml::from_yaml;
 use slipway_engine::Endpoint;
-use slipway_providers::vsphere::kinds::{Ignition, Place};
+use slipway_providers::vsphere::kinds::{Ignition, Place, Zone};
 use uuid::Uuid;
 
 use super::wanted::compute_cluster;
@@ -30,6 +30,16 @@ pub(super) struct Blueprint {
     pub(super) machines: Vec<Planned>,
     pub(super) zones: Vec<VSphereFailureDomain>,
     pub(super) templates: Vec<Imported>,
+    pub(super) prepared: Vec<Prepared>,
+}
+
+/// What every failure domain gets, machines or not: those of later days are put into its folder and its group.
+#[derive(Debug)]
+pub(super) struct Prepared {
+    pub(super) endpoint: Endpoint,
+    pub(super) folder: String,
+    /// Where its hosts are a group of the user's.
+    pub(super) zone: Option<Zone>,
 }
 
 /// A template that is made from an image, one in every failure domain that has none.
@@ -71,7 +81,8 @@ impl Blueprint {
     pub(super) fn read(files: Files<'_>, cluster: &Cluster) -> Result<Self, Error> {
         let Cluster { config, identity, .. } = cluster;
         let mut reader = Reader { files, broken: Vec::new() };
-        let mut blueprint = Blueprint { templates: imported(cluster), ..Blueprint::default() };
+        let mut blueprint =
+            Blueprint { templates: imported(cluster), prepared: prepared(cluster), ..Blueprint::default() };
         let infra_id = identity.infra_id.as_str();
         for path in reader.list(&format!("{FOLDER}/machines"), "10_inframachine_") {
             let Some(infra) = reader.object::<VSphereMachine>(&path) else { continue };
@@ -122,6 +133,21 @@ fn endpoint(config: &InstallConfig, server: &str) -> Option<Endpoint> {
     let server = server.strip_prefix("https://").unwrap_or(server);
     let known = platform.vcenters.iter().map(endpoint_of);
     known.into_iter().find(|endpoint| endpoint.as_str().eq_ignore_ascii_case(server))
+}
+
+fn prepared(cluster: &Cluster) -> Vec<Prepared> {
+    let Platform::VSphere(platform) = &cluster.config.platform else { return Vec::new() };
+    let prepared = |position| {
+        let site = cluster.site(platform, position)?;
+        let zone = match (&site.domain.zone_kind, site.vm_group, &site.domain.topology.compute_cluster) {
+            (ZoneKind::HostGroup(hosts), Some(name), Some(compute_cluster)) => {
+                Some(Zone { name, compute_cluster: compute_cluster.to_string(), host_group: hosts.clone() })
+            }
+            _ => None,
+        };
+        Some(Prepared { endpoint: endpoint_of(site.vcenter), folder: site.folder.to_string(), zone })
+    };
+    (0..platform.failure_domains.len()).filter_map(prepared).collect()
 }
 
 /// The templates that are to be made: machines of later days are cloned from them too, so every failure domain gets one.

@@ -1,7 +1,9 @@
 //! Why a cluster cannot be worked on.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
+use slipway_engine::Id;
 use slipway_engine::journal::JournalError;
 use slipway_engine::resource::GraphError;
 use slipway_providers::vsphere;
@@ -10,6 +12,7 @@ use thiserror::Error;
 
 use super::blueprint::BrokenFile;
 use super::image::ImageError;
+use super::remembered::Unseen;
 use crate::{create, store};
 
 /// Why a cluster cannot be worked on.
@@ -39,6 +42,14 @@ pub enum Error {
     Image(#[from] ImageError),
     #[error("{} could not be looked at, so nothing was removed", vcenters.join(", "))]
     Blind { vcenters: Vec<String> },
+    #[error("parts of the cluster were made on vCenters that the install-config does not name any more")]
+    Strays(Vec<Unseen>),
+    #[error("something the steps need is missing, so nothing was removed")]
+    Lacking(BTreeMap<Id, String>),
+    #[error("`{name}` is nothing of this cluster that could be made again")]
+    NoResource { name: String },
+    #[error("`{name}` is nothing that was made and could be forgotten")]
+    NotRemembered { name: String },
 }
 
 impl Error {
@@ -60,6 +71,20 @@ impl Error {
                 "nothing was done; restore the journal from a backup, or move it away to start without"
             }
             Error::Blind { .. } => "try again when it answers",
+            Error::Strays(strays) => {
+                let server = strays.first().map_or("", |stray| stray.resource.endpoint.as_str());
+                return Some(format!(
+                    "nothing was removed. Name the vCenters again and repeat; or, if nothing is left there, say so: \
+                     --forget {server}"
+                ));
+            }
+            Error::Lacking(_) => {
+                "give the user what is named, or use another one, and run the same command again"
+            }
+            Error::NoResource { .. } => "`slipway plan` shows the names of what would be made",
+            Error::NotRemembered { .. } => {
+                "give the name of a resource that is not seen, or a vCenter that the install-config does not name any more"
+            }
             Error::Image(_) => "check `clusterOSImage`, or use a template that is there: `topology.template`",
             Error::Platform(_) => {
                 "`slipway create ignition-configs` writes what the machines boot from; make the machines yourself"
@@ -74,6 +99,11 @@ impl Error {
         match self {
             Error::Create(error) => error.details(),
             Error::Files(broken) => broken.iter().map(ToString::to_string).collect(),
+            Error::Strays(strays) => strays.iter().map(ToString::to_string).collect(),
+            Error::Lacking(reasons) => {
+                let reasons: BTreeSet<&String> = reasons.values().collect();
+                reasons.into_iter().cloned().collect()
+            }
             _ => Vec::new(),
         }
     }

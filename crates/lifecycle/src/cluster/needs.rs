@@ -12,6 +12,7 @@ use slipway_providers::vsphere::machines::Provisioning;
 
 use super::bare;
 use super::blueprint::{Blueprint, Files};
+use super::residence::Homes;
 use super::wanted;
 use crate::preflight::needs::Need;
 
@@ -29,7 +30,8 @@ pub(crate) fn of(config: &InstallConfig, identity: Identity, exists: &dyn Fn(&st
         let name = image.url.split('?').next().unwrap_or_default().rsplit('/').next().unwrap_or_default();
         Arc::new(Image { path: PathBuf::from(name), provisioning: Provisioning::Thin })
     });
-    let resources = wanted::resources(&blueprint, &cluster.identity.infra_id, image.as_ref());
+    let infra_id = &cluster.identity.infra_id;
+    let resources = wanted::resources(&blueprint, &Homes::new(), infra_id, image.as_ref());
     let platform = VSphere::new([]);
     let mut world = World::default();
     for resource in &resources {

@@ -12,7 +12,8 @@ use slipway_providers::vsphere::kinds::{
 };
 use slipway_providers::vsphere::machines::{DiskSpec, Provisioning};
 
-use super::blueprint::{Blueprint, Imported, Planned};
+use super::blueprint::{Blueprint, Imported, Planned, Prepared};
+use super::residence::{Home, Homes};
 
 /// Of what could start, the control plane goes first.
 const FIRST: u8 = 1;
@@ -56,12 +57,14 @@ pub(super) fn tag(endpoint: &Endpoint, infra_id: &InfraId, goal: Goal) -> Resour
         description: format!("Belongs to the cluster {infra_id}; added by slipway"),
     };
     let id = ids::tag(endpoint, infra_id.as_str());
-    Resource { id, goal, wanted: Wanted::Tag(tag), needs: Vec::new(), rank: FIRST }
+    Resource { id, goal, wanted: Wanted::Tag(tag), needs: Vec::new(), rank: FIRST, hold: None }
 }
 
-/// Everything that has to be there, on all vCenters.
+/// Everything that has to be there, on all vCenters: what machines of any day need in every failure domain, and the
+/// machines of the blueprint, where they live or will live.
 pub(super) fn resources(
     blueprint: &Blueprint,
+    homes: &Homes,
     infra_id: &InfraId,
     image: Option<&Arc<Image>>,
 ) -> Vec<Resource<Wanted>> {
@@ -81,7 +84,17 @@ pub(super) fn resources(
         }
         add(template);
     }
-    for machine in &blueprint.machines {
+    for Prepared { endpoint, folder, zone } in &blueprint.prepared {
+        add(tag(endpoint, infra_id, Goal::Present));
+        folders(endpoint, folder, infra_id).into_iter().for_each(&mut add);
+        if let Some(zone) = zone {
+            add(zone_resource(endpoint, zone.clone()));
+        }
+    }
+    let home = |machine: &Planned| homes.get(&machine.name).unwrap_or(&Home::Planned);
+    let (planned, others): (Vec<&Planned>, Vec<&Planned>) =
+        blueprint.machines.iter().partition(|machine| *home(machine) == Home::Planned);
+    for machine in &planned {
         let endpoint = &machine.endpoint;
         add(tag(endpoint, infra_id, Goal::Present));
         folders(endpoint, &machine.spec.folder, infra_id).into_iter().for_each(&mut add);
@@ -90,36 +103,60 @@ pub(super) fn resources(
             add(zone);
         }
     }
-    let apart = apart(&blueprint.machines, infra_id);
-    for machine in &blueprint.machines {
+    let apart = apart(&planned, infra_id);
+    for machine in &planned {
         add(self::machine(blueprint, machine, infra_id));
         let rule =
             apart.iter().find(|rule| rule.needs.contains(&ids::machine(&machine.endpoint, &machine.name)));
-        add(power(machine, Goal::Present, rule.map(|rule| rule.id.clone())));
+        add(power(machine, &machine.endpoint, Goal::Present, rule.map(|rule| rule.id.clone())));
+    }
+    for machine in others {
+        let (endpoint, hold) = match home(machine) {
+            Home::Elsewhere(endpoint) => (endpoint, None),
+            Home::Unclear(reason) => (&machine.endpoint, Some(reason.clone())),
+            Home::Planned => (&machine.endpoint, None),
+        };
+        // What is left alone needs nothing.
+        let needs = if hold.is_some() { Vec::new() } else { vec![ids::tag(endpoint, infra_id.as_str())] };
+        if hold.is_none() {
+            add(tag(endpoint, infra_id, Goal::Present));
+        }
+        add(Resource { needs, hold, ..settled(machine, endpoint, Goal::Present) });
+        add(power(machine, endpoint, Goal::Present, None));
     }
     apart.into_iter().for_each(&mut add);
     resources.into_values().collect()
 }
 
 /// The bootstrap machine, to go.
-pub(super) fn bootstrap(blueprint: &Blueprint) -> Vec<Resource<Wanted>> {
+pub(super) fn bootstrap(blueprint: &Blueprint, homes: &Homes) -> Vec<Resource<Wanted>> {
     let mut resources = Vec::new();
-    for planned in blueprint.machines.iter().filter(|machine| machine.is_bootstrap) {
-        let machine = Machine {
-            name: planned.name.clone(),
-            uuid: planned.uuid,
-            infra_id: String::new(),
-            folder: planned.spec.folder.clone(),
-            compute_cluster: compute_cluster(&planned.spec.resource_pool).to_owned(),
-            zone: None,
-            shape: None,
+    for machine in blueprint.machines.iter().filter(|machine| machine.is_bootstrap) {
+        let (endpoint, hold) = match homes.get(&machine.name) {
+            Some(Home::Elsewhere(endpoint)) => (endpoint, None),
+            Some(Home::Unclear(reason)) => (&machine.endpoint, Some(reason.clone())),
+            _ => (&machine.endpoint, None),
         };
-        let id = ids::machine(&planned.endpoint, &planned.name);
-        let (goal, wanted) = (Goal::Absent, Wanted::Machine(Box::new(machine)));
-        resources.push(Resource { id, goal, wanted, needs: Vec::new(), rank: FIRST });
-        resources.push(power(planned, Goal::Absent, None));
+        resources.push(Resource { hold: hold.clone(), ..settled(machine, endpoint, Goal::Absent) });
+        resources.push(Resource { hold, ..power(machine, endpoint, Goal::Absent, None) });
     }
     resources
+}
+
+/// A machine that is there, or is to go: nothing is said about how it should look, so it is never made.
+fn settled(planned: &Planned, endpoint: &Endpoint, goal: Goal) -> Resource<Wanted> {
+    let machine = Machine {
+        name: planned.name.clone(),
+        uuid: planned.uuid,
+        infra_id: String::new(),
+        folder: planned.spec.folder.clone(),
+        compute_cluster: compute_cluster(&planned.spec.resource_pool).to_owned(),
+        zone: None,
+        shape: None,
+    };
+    let (id, wanted) = (ids::machine(endpoint, &planned.name), Wanted::Machine(Box::new(machine)));
+    let rank = if planned.is_bootstrap { FIRST } else { LATER };
+    Resource { id, goal, wanted, needs: Vec::new(), rank, hold: None }
 }
 
 /// A folder and those it is in, below the datacenter's own.
@@ -133,7 +170,7 @@ pub(super) fn folders(endpoint: &Endpoint, path: &str, infra_id: &InfraId) -> Ve
         let needs = [ids::tag(endpoint, infra_id.as_str())].into_iter().chain(parent.replace(id.clone()));
         let wanted =
             Wanted::Folder(Folder { path: path.clone(), named_after_cluster: name == infra_id.as_str() });
-        Resource { id, goal: Goal::Present, wanted, needs: needs.collect(), rank: FIRST }
+        Resource { id, goal: Goal::Present, wanted, needs: needs.collect(), rank: FIRST, hold: None }
     };
     rest.split('/').filter(|name| !name.is_empty()).map(level).collect()
 }
@@ -156,7 +193,7 @@ fn imports(blueprint: &Blueprint, infra_id: &InfraId, image: Option<&Arc<Image>>
             Source::Import { image: image.clone(), place, networks }
         };
         let wanted = Wanted::Template(Template { name, source });
-        resources.push(Resource { id, goal: Goal::Present, wanted, needs, rank: FIRST });
+        resources.push(Resource { id, goal: Goal::Present, wanted, needs, rank: FIRST, hold: None });
     }
     resources
 }
@@ -166,7 +203,7 @@ fn template(machine: &Planned) -> Resource<Wanted> {
     let source = Source::Existing { datacenter: format!("/{}", spec.datacenter.trim_start_matches('/')) };
     let wanted = Wanted::Template(Template { name: spec.template.clone(), source });
     let id = template_id(machine);
-    Resource { id, goal: Goal::Present, wanted, needs: Vec::new(), rank: FIRST }
+    Resource { id, goal: Goal::Present, wanted, needs: Vec::new(), rank: FIRST, hold: None }
 }
 
 /// Where the template is, as far as one can tell.
@@ -188,14 +225,18 @@ fn zone(blueprint: &Blueprint, machine: &Planned) -> Option<Resource<Wanted>> {
     let name = machine.spec.failure_domain.as_ref()?;
     let domain = blueprint.zones.iter().find(|zone| zone.metadata.name.as_ref() == Some(name))?;
     let hosts = domain.spec.topology.hosts.as_ref()?;
-    let compute_cluster = domain.spec.topology.compute_cluster.clone();
-    let id = ids::rule(&machine.endpoint, "zone", &compute_cluster, &hosts.vm_group_name);
-    let wanted = Wanted::Zone(Zone {
+    let zone = Zone {
         name: hosts.vm_group_name.clone(),
-        compute_cluster,
+        compute_cluster: domain.spec.topology.compute_cluster.clone(),
         host_group: hosts.host_group_name.clone(),
-    });
-    Some(Resource { id, goal: Goal::Present, wanted, needs: Vec::new(), rank: FIRST })
+    };
+    Some(zone_resource(&machine.endpoint, zone))
+}
+
+fn zone_resource(endpoint: &Endpoint, zone: Zone) -> Resource<Wanted> {
+    let id = ids::rule(endpoint, "zone", &zone.compute_cluster, &zone.name);
+    let wanted = Wanted::Zone(zone);
+    Resource { id, goal: Goal::Present, wanted, needs: Vec::new(), rank: FIRST, hold: None }
 }
 
 fn machine(blueprint: &Blueprint, planned: &Planned, infra_id: &InfraId) -> Resource<Wanted> {
@@ -241,6 +282,7 @@ fn machine(blueprint: &Blueprint, planned: &Planned, infra_id: &InfraId) -> Reso
         wanted: Wanted::Machine(Box::new(machine)),
         needs,
         rank: if planned.is_bootstrap { FIRST } else { LATER },
+        hold: None,
     }
 }
 
@@ -254,7 +296,7 @@ fn data_disk(disk: &DiskFile) -> DiskSpec {
 }
 
 /// One rule for the control-plane machines of each compute cluster that has several.
-fn apart(machines: &[Planned], infra_id: &InfraId) -> Vec<Resource<Wanted>> {
+fn apart(machines: &[&Planned], infra_id: &InfraId) -> Vec<Resource<Wanted>> {
     let mut clusters: BTreeMap<(&Endpoint, &str), BTreeSet<&str>> = BTreeMap::new();
     for machine in machines.iter().filter(|machine| !machine.is_bootstrap) {
         let cluster = compute_cluster(&machine.spec.resource_pool);
@@ -273,13 +315,14 @@ fn apart(machines: &[Planned], infra_id: &InfraId) -> Vec<Resource<Wanted>> {
                 machines: machines.into_iter().map(str::to_owned).collect(),
             }),
             rank: FIRST,
+            hold: None,
         }
     };
     clusters.into_iter().map(rule).collect()
 }
 
-fn power(machine: &Planned, goal: Goal, rule: Option<Id>) -> Resource<Wanted> {
-    let Planned { name, endpoint, uuid, spec, .. } = machine;
+fn power(machine: &Planned, endpoint: &Endpoint, goal: Goal, rule: Option<Id>) -> Resource<Wanted> {
+    let Planned { name, uuid, spec, .. } = machine;
     let path = format!("{}/{name}", spec.folder);
     Resource {
         id: ids::power(endpoint, name),
@@ -287,5 +330,6 @@ fn power(machine: &Planned, goal: Goal, rule: Option<Id>) -> Resource<Wanted> {
         wanted: Wanted::Power(Power { machine: name.clone(), uuid: *uuid, path }),
         needs: [ids::machine(endpoint, name)].into_iter().chain(rule).collect(),
         rank: if machine.is_bootstrap { FIRST } else { LATER },
+        hold: None,
     }
 }

@@ -130,17 +130,35 @@ impl Bench {
         bench.write_config(name, "administrator@vsphere.local", "PW");
         let path = bench.path("install-config.yaml");
         fs_err::write(&path, edit(fs_err::read_to_string(&path).unwrap())).unwrap();
+        Bench { infra_id: bench.write_files(), ..bench }
+    }
+
+    /// Everything that is made from the install-config. The cluster's id.
+    fn write_files(&self) -> String {
         let make = |request: &Request<'_>| {
             let pki =
                 |config: &_, now, _: &dyn Random| Ok(keys(|| Pki::generate(config, now, &OsRandom).unwrap()));
             create_ignition_with(request, &Generators { pki: &pki, ..Generators::default() })
         };
-        let made = bench.request(make).unwrap();
-        Bench { infra_id: made.infra_id, ..bench }
+        self.request(make).unwrap().infra_id
+    }
+
+    /// The user edits the install-config: these vCenters, in this order, each with its failure domain.
+    pub(crate) fn change(&self, vcenters: &[usize], edit: impl FnOnce(String) -> String) {
+        self.write_config_on("harbour", "administrator@vsphere.local", "PW", vcenters);
+        let path = self.path("install-config.yaml");
+        fs_err::write(&path, edit(fs_err::read_to_string(&path).unwrap())).unwrap();
+        assert_eq!(self.write_files(), self.infra_id);
     }
 
     /// An install-config with a failure domain on each vCenter.
     pub(crate) fn write_config(&self, name: &str, user: &str, password: &str) {
+        let all: Vec<usize> = (0..self.vcenters.len()).collect();
+        self.write_config_on(name, user, password, &all);
+    }
+
+    fn write_config_on(&self, name: &str, user: &str, password: &str, vcenters: &[usize]) {
+        let vcenters = || vcenters.iter().map(|position| (ZONES[*position], &self.vcenters[*position]));
         let mut text = format!(
             "apiVersion: v1
 baseDomain: example.com
@@ -157,7 +175,7 @@ platform:
     vcenters:
 "
         );
-        for (zone, vcenter) in ZONES.iter().zip(&*self.vcenters) {
+        for (zone, vcenter) in vcenters() {
             text.push_str(&format!(
                 "    - {{server: {}, port: {}, user: '{user}', passwordEnv: {password}, datacenters: [{zone}], tls: \
                  {{thumbprint: '{}'}}}}\n",
@@ -167,7 +185,7 @@ platform:
             ));
         }
         text.push_str("    failureDomains:\n");
-        for (zone, vcenter) in ZONES.iter().zip(&*self.vcenters) {
+        for (zone, vcenter) in vcenters() {
             text.push_str(&format!(
                 "    - name: {zone}
       region: europe
@@ -225,7 +243,7 @@ platform:
 
     pub(crate) fn plan_with(&self, purpose: Purpose, recreate: &[String]) -> Result<Prospect, Error> {
         process(async {
-            let project = self.open(purpose)?;
+            let mut project = self.open(purpose)?;
             let prospect = project.survey(purpose, recreate).await;
             project.close().await;
             prospect

@@ -1,6 +1,6 @@
 //! vCenters that fail in every way: the cluster is made, or it is said why not, and nothing is left behind.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::AssertUnwindSafe;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -167,9 +167,71 @@ fn assert_clear(result: &Result<Outcome<State>, Error>) {
     }
 }
 
+/// What a user changes between two runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Change {
+    Reorder,
+    Drop,
+    Rename,
+    Replicas,
+}
+
+impl Change {
+    const ALL: [Change; 4] = [Change::Reorder, Change::Drop, Change::Rename, Change::Replicas];
+
+    fn apply(self, bench: &Bench) {
+        match self {
+            Change::Reorder => bench.change(&[1, 0], |text| text),
+            Change::Drop => bench.change(&[0], |text| text),
+            Change::Rename => {
+                bench.change(&[0, 1], |text| {
+                    text.replace("server: 127.0.0.1,", "server: localhost,")
+                        .replace("server: 127.0.0.1\n", "server: localhost\n")
+                });
+            }
+            Change::Replicas => bench.change(&[0, 1], |text| text.replace("replicas: 3", "replicas: 1")),
+        }
+    }
+}
+
+/// No machine is on two vCenters.
+fn assert_nothing_twice(bench: &Bench, context: &str) {
+    let machines = [bench.machines(0), bench.machines(1)].concat();
+    let names: BTreeSet<&String> = machines.iter().collect();
+    assert_eq!(names.len(), machines.len(), "{context}: {machines:?}");
+}
+
+/// The user changes the configuration of a cluster that may be half made, and runs everything again: in bad weather,
+/// then in good weather.
+fn another_mind(bench: &Bench, dice: &mut Dice, hits: &AtomicUsize) {
+    let change = *dice.pick(&Change::ALL);
+    let before = [bench.machines(0), bench.machines(1)];
+    change.apply(bench);
+    assert_clear(&run(bench, Purpose::Create, dice, hits));
+    assert_nothing_twice(bench, &format!("{change:?}"));
+    let outcome = bench.run(Purpose::Create).unwrap();
+    assert_nothing_twice(bench, &format!("{change:?}"));
+    assert!(outcome.is_done() || change == Change::Drop, "{change:?}: {:#?}", reasons(&outcome));
+    for (position, machines) in before.iter().enumerate() {
+        let now = bench.machines(position);
+        assert!(machines.iter().all(|name| now.contains(name)), "{change:?}: {machines:?}, now {now:?}");
+    }
+    if change == Change::Drop {
+        // What is on the other vCenter must not be called gone.
+        let left = !bench.machines(1).is_empty();
+        let result = bench.run(Purpose::Destroy);
+        assert_eq!(matches!(result, Err(Error::Strays(_))), result.is_err(), "{result:?}");
+        assert!(!left || result.is_err(), "{result:?}");
+    }
+    if dice.once_in(2) || change == Change::Drop {
+        bench.change(&[0, 1], |text| text);
+    }
+}
+
 /// One seed. Whether the cluster was made.
 fn weather(bench: &Bench, before: &[BTreeMap<String, Value>], seed: u64, hits: &AtomicUsize) -> bool {
     let mut dice = Dice::new(seed);
+    bench.change(&[0, 1], |text| text);
     let result = run(bench, Purpose::Create, &mut dice, hits);
     assert_clear(&result);
     let made = result.is_ok_and(|outcome| outcome.is_done());
@@ -181,6 +243,9 @@ fn weather(bench: &Bench, before: &[BTreeMap<String, Value>], seed: u64, hits: &
         // The weather clears up: the same command goes on from there.
         let outcome = bench.run(Purpose::Create).unwrap();
         assert!(outcome.is_done(), "{:#?}", reasons(&outcome));
+    }
+    if dice.once_in(2) {
+        another_mind(bench, &mut dice, hits);
     }
     if dice.once_in(2) {
         assert_clear(&run(bench, Purpose::Destroy, &mut dice, hits));

@@ -96,7 +96,7 @@ fn an_image_is_uploaded_once_and_copied() {
     let bench = bench(port, &sum);
     let before = bench.snapshot();
     process(async {
-        let project = bench.open(Purpose::Create).unwrap();
+        let mut project = bench.open(Purpose::Create).unwrap();
         let prospect = project.survey(Purpose::Create, &[]).await.unwrap();
         assert!(project.missing_image(&prospect).unwrap().contains("/rhcos.ova"));
         project.fetch_image().await.unwrap();

@@ -4,6 +4,7 @@
 
 mod again;
 mod bench;
+mod changed;
 mod clocked;
 mod contract;
 mod crash;

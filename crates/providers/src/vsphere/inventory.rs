@@ -2,14 +2,16 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use futures_util::future::try_join_all;
 use thiserror::Error;
+use uuid::Uuid;
 
 use super::client::Client;
 use super::error::Error;
 use super::moref::{MoRef, Reference};
 use super::paths::unescape;
 use super::properties::{Object, Wanted};
-use super::soap::Body;
+use super::soap::{Body, Element};
 
 /// Why an object was not found by its name.
 #[derive(Debug, Error)]
@@ -24,6 +26,9 @@ pub enum LookupError {
 
 /// Objects that have a place: what they are called, and what they are in.
 const PLACED: [&str; 2] = ["name", "parent"];
+
+/// Up to so many machines are looked up one by one, at the same time: a vCenter has an index of their ids.
+const MAX_SINGLE_LOOKUPS: usize = 8;
 
 /// Where objects are, worked out from their `name` and `parent` without asking.
 #[derive(Debug, Clone, Default)]
@@ -84,6 +89,32 @@ impl Client {
         let body = Body::new().text("inventoryPath", path.trim_start_matches('/'));
         let reply = self.read(&index, "FindByInventoryPath", &body).await?;
         Ok(reply.child("returnval").map(|found| self.moref(Reference::of(found))))
+    }
+
+    /// The machines with these instance UUIDs, wherever they are: a few are asked for one by one, many in one pass.
+    pub async fn machines_by_uuid(&self, uuids: &[Uuid]) -> Result<BTreeMap<Uuid, MoRef>, Error> {
+        if uuids.len() > MAX_SINGLE_LOOKUPS {
+            let root = self.manager("rootFolder").await?;
+            let wanted = [Wanted { kind: "VirtualMachine", properties: &["config.instanceUuid"] }];
+            let machines = self.retrieve_below(&root, &wanted).await?;
+            let known = machines.into_iter().filter_map(|machine| {
+                let uuid: Uuid = machine.text("config.instanceUuid").parse().ok()?;
+                uuids.contains(&uuid).then_some((uuid, machine.moref))
+            });
+            return Ok(known.collect());
+        }
+        let index = self.manager("searchIndex").await?;
+        let find = |uuid: &Uuid| {
+            let body = Body::new().text("uuid", uuid).text("vmSearch", true).text("instanceUuid", true);
+            let (index, uuid) = (&index, *uuid);
+            async move { Ok((uuid, self.read(index, "FindByUuid", &body).await?)) }
+        };
+        let replies = try_join_all(uuids.iter().map(find)).await?.into_iter();
+        let found = |(uuid, reply): (Uuid, Element)| {
+            let found = reply.child("returnval")?;
+            Some((uuid, self.moref(Reference::of(found))))
+        };
+        Ok(replies.filter_map(found).collect())
     }
 
     /// The one object of a kind with this name, below `root`.

@@ -17,6 +17,8 @@ mod budgets;
 mod error;
 mod folder;
 mod greet;
+mod ground;
+mod locate;
 mod look;
 mod machine;
 mod places;
@@ -35,6 +37,7 @@ use serde::{Deserialize, Serialize};
 use slipway_engine::platform::Query;
 use slipway_engine::{Endpoint, Id, Meter, Next, Platform, Resource, Seen, Sight, Step};
 use tokio::sync::OnceCell;
+use uuid::Uuid;
 
 use self::batch::{Batch, Turn};
 use self::places::Places;
@@ -43,6 +46,7 @@ use super::{Client, MoRef, Reference};
 
 pub use self::error::KindError;
 pub use self::folder::Folder;
+pub use self::ground::Claim;
 pub use self::machine::{Ignition, Machine, Shape};
 pub use self::power::Power;
 pub use self::rules::{Apart, Zone};
@@ -149,6 +153,8 @@ struct VCenter {
     hardware: tokio::sync::Mutex<BTreeMap<String, Arc<OnceCell<Hardware>>>>,
     tagging: Batch<(String, MoRef), ()>,
     guests: Batch<MoRef, Vec<IpAddr>>,
+    /// Machines that were found by their ids.
+    located: std::sync::Mutex<BTreeMap<Uuid, MoRef>>,
     /// The id of the cluster's tag, as it was last seen.
     tag: std::sync::Mutex<Option<String>>,
 }
@@ -170,6 +176,7 @@ impl VSphere {
                 hardware: tokio::sync::Mutex::default(),
                 tagging: Batch::default(),
                 guests: Batch::default(),
+                located: std::sync::Mutex::default(),
                 tag: std::sync::Mutex::default(),
             };
             (endpoint, Arc::new(vcenter))
@@ -182,6 +189,10 @@ impl VSphere {
 
     pub fn client(&self, endpoint: &Endpoint) -> Option<&Client> {
         self.vcenters.get(endpoint).map(|vcenter| &vcenter.client)
+    }
+
+    pub fn endpoints(&self) -> std::collections::BTreeSet<Endpoint> {
+        self.vcenters.keys().cloned().collect()
     }
 
     /// Ends the sessions, of all vCenters at once.

@@ -32,11 +32,13 @@ pub(crate) fn run(args: &CreateCluster, printer: &Printer) -> anyhow::Result<Exi
     if let Err(error) = with_request(&reach.dir, false, Project::check) {
         return refuse(error, printer);
     }
-    if let Err(error) = with_request(&reach.dir, false, create_ignition) {
-        return files::refuse(error, printer);
-    }
+    let new_names = match with_request(&reach.dir, false, create_ignition) {
+        Ok(made) => made.new_names,
+        Err(error) => return files::refuse(error, printer),
+    };
     let runtime = Runtime::new()?;
     let project = match with_request(&reach.dir, false, |request| Project::open(request, patience)) {
+        Ok(project) if new_names => project.with_new_names(),
         Ok(project) => project,
         Err(error) => return refuse(error, printer),
     };
@@ -72,6 +74,17 @@ pub(crate) fn run(args: &CreateCluster, printer: &Printer) -> anyhow::Result<Exi
     }
     for note in &prospect.notes {
         printer.warning(note);
+    }
+    if prospect.is_futile() {
+        runtime.block_on(project.close());
+        if printer.output == Output::Json {
+            printer.json(&serde_json::json!({
+                "error": {"message": "no machine can be made or started"}, "plan": prospect.plan,
+            }))?;
+        }
+        printer.error(&anyhow::anyhow!("no machine can be made or started, for the reasons above"));
+        printer.hint("nothing was done. Mend what is named, and run the same command again");
+        return Ok(Exit::Infrastructure);
     }
     if let Some(url) = project.missing_image(&prospect) {
         printer.say(&format!("{FAINT}downloading {url}{FAINT:#}\n"));

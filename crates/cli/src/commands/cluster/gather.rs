@@ -81,7 +81,7 @@ fn of_platform(
 ) -> anyhow::Result<Option<BTreeMap<String, Vec<IpAddr>>>> {
     let patience = patience(reach)?;
     let mut addresses = BTreeMap::new();
-    let project = match with_request(&reach.dir, false, |request| Project::open(request, patience)) {
+    let mut project = match with_request(&reach.dir, false, |request| Project::open(request, patience)) {
         Ok(project) => project,
         Err(error) => {
             bundle.missing("the machines on their platform", &error.to_string());

@@ -1,9 +1,9 @@
 //! `slipway plan`.
 
-use slipway_lifecycle::cluster::{Project, Purpose};
+use slipway_lifecycle::cluster::{Project, Prospect, Purpose};
 use slipway_lifecycle::create::{Request, create_ignition};
 
-use super::{patience, plan_text, refuse, survey, tally};
+use super::{patience, plan_text, refuse, survey, tally, unseen_json, unseen_text};
 use crate::args::{Output, Plan, Planned};
 use crate::commands::create::{self as files, with_request};
 use crate::exit::Exit;
@@ -41,17 +41,18 @@ pub(crate) fn run(args: &Plan, printer: &Printer) -> anyhow::Result<Exit> {
         Err(end) => return end,
     };
     runtime.block_on(project.close());
-    let plan = prospect.plan;
+    let Prospect { plan, notes, unseen, .. } = prospect;
     if let Some(path) = save {
         fs_err::write(path, serde_json::to_string_pretty(&plan)? + "\n")?;
     }
-    let clear = plan.stops.is_empty() && plan.unknown.is_empty();
+    let clear = plan.stops.is_empty() && plan.unknown.is_empty() && unseen.is_empty();
     let verb = if *what == Planned::Create { "create" } else { "destroy" };
     match printer.output {
         Output::Json => printer.json(&serde_json::json!({
-            "cluster": cluster, "infraID": infra_id, "purpose": verb, "plan": plan,
+            "cluster": cluster, "infraID": infra_id, "purpose": verb, "plan": plan, "notes": notes,
+            "unseen": unseen.iter().map(unseen_json).collect::<Vec<_>>(),
         }))?,
-        Output::Text if plan.is_empty() => printer.data(&format!(
+        Output::Text if plan.is_empty() && unseen.is_empty() => printer.data(&format!(
             "{GOOD}nothing to do{GOOD:#}: {NAME}{cluster}{NAME:#}, infrastructure {infra_id}\n"
         ))?,
         Output::Text => {
@@ -60,6 +61,7 @@ pub(crate) fn run(args: &Plan, printer: &Printer) -> anyhow::Result<Exit> {
                 tally(&plan),
                 plan_text(&plan)
             ))?;
+            printer.data(&unseen_text(&unseen))?;
             let next = if clear {
                 format!("to do it: slipway {verb} cluster --dir {}", reach.dir.display())
             } else {
@@ -67,6 +69,9 @@ pub(crate) fn run(args: &Plan, printer: &Printer) -> anyhow::Result<Exit> {
             };
             printer.say(&format!("\n{FAINT}nothing was done on the vCenters; {next}{FAINT:#}\n"));
         }
+    }
+    if printer.output == Output::Text {
+        notes.iter().for_each(|note| printer.warning(note));
     }
     Ok(if clear { Exit::Ok } else { Exit::Infrastructure })
 }

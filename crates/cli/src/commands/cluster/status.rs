@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use slipway_engine::{Endpoint, Id, Sight};
-use slipway_lifecycle::cluster::{Project, Prospect, Purpose};
+use slipway_lifecycle::cluster::{Project, Prospect, Purpose, Surplus};
 use slipway_providers::vsphere::kinds::State;
 
 use super::{patience, refuse, survey};
@@ -26,12 +26,14 @@ pub(crate) fn run(reach: &Reach, printer: &Printer) -> anyhow::Result<Exit> {
         Ok(found) => found,
         Err(end) => return end,
     };
+    let surplus = runtime.block_on(project.surplus(&prospect));
     runtime.block_on(project.close());
     let rows = rows(&prospect);
-    let as_wanted = prospect.plan.is_empty();
+    let as_wanted = prospect.plan.is_empty() && !surplus.iter().any(|machine| machine.made_here);
     match printer.output {
         Output::Json => printer.json(&serde_json::json!({
             "cluster": cluster, "infraID": infra_id, "asWanted": as_wanted, "resources": rows,
+            "surplus": surplus, "notes": prospect.notes,
         }))?,
         Output::Text => {
             let verdict = if as_wanted {
@@ -40,9 +42,11 @@ pub(crate) fn run(reach: &Reach, printer: &Printer) -> anyhow::Result<Exit> {
                 format!("{WARNING}not as wanted{WARNING:#}")
             };
             printer.data(&format!(
-                "{verdict}: {NAME}{cluster}{NAME:#}, infrastructure {infra_id}\n{}",
-                table(&rows)
+                "{verdict}: {NAME}{cluster}{NAME:#}, infrastructure {infra_id}\n{}{}",
+                table(&rows),
+                surplus_table(&surplus)
             ))?;
+            prospect.notes.iter().for_each(|note| printer.warning(note));
         }
     }
     Ok(if as_wanted { Exit::Ok } else { Exit::Infrastructure })
@@ -82,6 +86,26 @@ fn rows(prospect: &Prospect) -> Vec<Row<'_>> {
         rows.push(Row { endpoint, kind, name, is: describe(sight), missing, unseen });
     }
     rows
+}
+
+/// Machines that are not in the files: first those that were, then those that only carry the tag.
+fn surplus_table(surplus: &[Surplus]) -> String {
+    let mut text = String::new();
+    for (made_here, heading) in [(true, "no longer wanted"), (false, "also carry the cluster's tag")] {
+        let mut machines = surplus.iter().filter(|machine| machine.made_here == made_here).peekable();
+        if machines.peek().is_some() {
+            text.push_str(&format!("\n{HEADING}{heading}{HEADING:#}\n"));
+        }
+        for Surplus { endpoint, name, on, .. } in machines {
+            let is = match on {
+                Some(true) => "on",
+                Some(false) => "off",
+                None => "not seen",
+            };
+            text.push_str(&format!("  {name:<44} {is:<8} {FAINT}{endpoint}{FAINT:#}\n"));
+        }
+    }
+    text
 }
 
 fn describe(sight: &Sight<State>) -> String {

@@ -93,7 +93,7 @@ fn a_vcenter_that_is_silent_from_the_start_is_waited_for_once() {
     bench.patience.call = Duration::from_secs(1);
     bench.vcenters[1].control("POST", "/freeze", &Value::Null).unwrap();
     let (plan, took) = process(async {
-        let project = bench.open(Purpose::Create).unwrap();
+        let mut project = bench.open(Purpose::Create).unwrap();
         let began = Instant::now();
         let plan = project.survey(Purpose::Create, &[]).await.unwrap().plan;
         (plan, began.elapsed())

@@ -30,7 +30,7 @@ async fn user(client: &Client) -> Result<String, String> {
 }
 
 /// What failed, why, and the innermost reason: those between are names of layers.
-fn words(error: &crate::vsphere::Error) -> String {
+pub(super) fn words(error: &crate::vsphere::Error) -> String {
     let text = format!("{error}: {}", error.source);
     let first = std::error::Error::source(&error.source);
     match std::iter::successors(first, |cause| cause.source()).last().map(ToString::to_string) {

@@ -143,12 +143,17 @@ impl Found {
             State::Machine { moref, .. } | State::Power { moref, .. } => Some(vcenter.moref(&moref)),
             _ => None,
         });
+        let located = asked.iter().filter_map(|query| {
+            let (uuid, ..) = machine_of(&query.resource.wanted)?;
+            vcenter.located(uuid)
+        });
         let elsewhere: BTreeSet<MoRef> = self
             .tagged
             .iter()
             .filter(|moref| &*moref.reference.kind == "VirtualMachine")
             .cloned()
             .chain(recorded)
+            .chain(located)
             .filter(|moref| !known.contains(moref))
             .collect();
         let elsewhere: Vec<MoRef> = elsewhere.into_iter().collect();

@@ -70,11 +70,16 @@ impl Apart {
                     machines.join(", ")
                 ),
             ),
-            (Goal::Present, Some(State::Rule { members, .. })) if *members != self::members(seen) => (
-                Action::EditRule,
-                "edit rule",
-                format!("make the rule `{name}` of {compute_cluster} about {}", machines.join(", ")),
-            ),
+            // A rule may be about more machines than the files know: those stay in it.
+            (Goal::Present, Some(State::Rule { members, .. }))
+                if self::members(seen).iter().any(|member| !members.contains(member)) =>
+            {
+                (
+                    Action::EditRule,
+                    "edit rule",
+                    format!("add {} to the rule `{name}` of {compute_cluster}", machines.join(", ")),
+                )
+            }
             (Goal::Absent, Some(_)) => (
                 Action::RemoveRule,
                 "remove rule",
@@ -100,7 +105,13 @@ impl Apart {
             (Action::RemoveRule, None) => return Ok(None),
             (Action::RemoveRule, Some(rule)) => Edit::RemoveRule { key: rule.key },
             (_, found) => {
-                let machines = members(seen).iter().map(|moref| vcenter.moref(moref)).collect();
+                let mut machines = match found.as_ref().map(|rule| &rule.kind) {
+                    Some(RuleKind::Apart(machines)) => machines.clone(),
+                    _ => Vec::new(),
+                };
+                machines.extend(members(seen).iter().map(|moref| vcenter.moref(moref)));
+                machines.sort();
+                machines.dedup();
                 let rule = Rule {
                     key: found.as_ref().map_or(0, |rule| rule.key),
                     name: self.name.clone(),

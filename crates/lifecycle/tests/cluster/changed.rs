@@ -1,0 +1,305 @@
+//! The user changes their mind between two runs: no machine is made twice, none moves, and none is forgotten.
+
+use std::sync::Arc;
+
+use rstest::rstest;
+use serde_json::{Value, json};
+use slipway_engine::apply::Moment;
+use slipway_engine::progress::Nobody;
+use slipway_lifecycle::cluster::{Error, Prospect, Purpose, Surplus};
+
+use crate::bench::{Bench, assert_done, assert_same, inventory, process, reasons, start};
+
+const ROLES: [&str; 4] = ["bootstrap", "master-0", "master-1", "master-2"];
+
+fn unchanged(text: String) -> String {
+    text
+}
+
+/// Two vCenters, of which the install-config names some.
+fn on(vcenters: &[usize]) -> Bench {
+    let bench = Bench::new(2);
+    bench.change(vcenters, unchanged);
+    bench
+}
+
+/// Every machine is there once, and nothing is about to be cloned.
+fn assert_once(bench: &Bench, prospect: &Prospect, context: &str) {
+    let mut machines = [bench.machines(0), bench.machines(1)].concat();
+    machines.sort();
+    assert_eq!(machines, ROLES.map(|role| bench.name(role)), "{context}");
+    let verbs: Vec<&str> = prospect.plan.steps.iter().map(|planned| &*planned.step.verb).collect();
+    assert!(!verbs.contains(&"clone") && !verbs.contains(&"power on"), "{context}: {verbs:?}");
+}
+
+fn notes(prospect: &Prospect) -> String {
+    prospect.notes.join("\n")
+}
+
+/// Failure domains are added, or only change places: what was made stays where it is.
+#[rstest]
+#[case::added(&[0], &[0, 1], &["master-1"])]
+#[case::added_in_front(&[0], &[1, 0], &["bootstrap", "master-0", "master-2"])]
+#[case::reordered(&[0, 1], &[1, 0], &ROLES)]
+fn machines_do_not_move(#[case] before: &[usize], #[case] after: &[usize], #[case] stay: &[&str]) {
+    let bench = on(before);
+    let empty = bench.snapshot();
+    bench.create();
+    let made = [bench.machines(0), bench.machines(1)];
+    bench.change(after, unchanged);
+    let prospect = bench.plan(Purpose::Create).unwrap();
+    assert_once(&bench, &prospect, "planned");
+    assert!(prospect.plan.stops.is_empty(), "{:?}", prospect.plan.stops);
+    for role in stay {
+        let note = format!("`{}` is on ", bench.name(role));
+        assert!(notes(&prospect).contains(&note), "{role}: {}", notes(&prospect));
+    }
+    assert_eq!(prospect.notes.len(), stay.len(), "{}", notes(&prospect));
+    assert_done(&bench.run(Purpose::Create).unwrap());
+    assert_eq!([bench.machines(0), bench.machines(1)], made);
+    assert!(bench.plan(Purpose::Create).unwrap().plan.is_empty(), "and then there is nothing to do");
+    bench.destroy();
+    assert_same(&empty, &bench.snapshot(), "after destroy");
+}
+
+/// The journal is lost as well: machines are known by their ids, wherever they are.
+#[test]
+fn without_its_journal_a_machine_is_found_by_its_id() {
+    let bench = on(&[0, 1]);
+    bench.create();
+    fs_err::remove_file(bench.path(".slipway/journal.jsonl")).unwrap();
+    bench.change(&[1, 0], unchanged);
+    assert_once(&bench, &bench.plan(Purpose::Create).unwrap(), "planned");
+    assert_done(&bench.run(Purpose::Create).unwrap());
+    assert_once(&bench, &bench.plan(Purpose::Create).unwrap(), "done");
+    // One that is neither in its folder nor tagged nor in the journal is still found.
+    bench.destroy();
+    assert_eq!([bench.machines(0), bench.machines(1)].concat(), Vec::<String>::new());
+}
+
+/// The process dies in the middle, and the failure domains change before it is started again.
+#[rstest]
+#[case::before_the_call(Moment::Intended)]
+#[case::after_the_call(Moment::Performed)]
+fn a_crash_and_a_change_make_nothing_twice(#[case] moment: Moment) {
+    let bench = on(&[0, 1]);
+    let empty = bench.snapshot();
+    let steps = bench.plan(Purpose::Create).unwrap().plan.steps.len();
+    for at in (4..steps).step_by(3) {
+        let context = format!("step {at}, {moment:?}");
+        bench.die_at(Purpose::Create, (at, moment));
+        bench.change(&[1, 0], unchanged);
+        let outcome = bench.run(Purpose::Create).unwrap();
+        assert!(outcome.is_done(), "{context}: {:?}", reasons(&outcome));
+        assert_once(&bench, &bench.plan(Purpose::Create).unwrap(), &context);
+        bench.destroy();
+        assert_same(&empty, &bench.snapshot(), &context);
+        bench.change(&[0, 1], unchanged);
+    }
+}
+
+/// A vCenter is dropped from the install-config: its machine is neither made again nor forgotten.
+#[test]
+fn a_dropped_vcenter_keeps_its_machines() {
+    let bench = on(&[0, 1]);
+    let empty = bench.snapshot();
+    bench.create();
+    let before = bench.snapshot();
+    bench.change(&[0], unchanged);
+    let prospect = bench.plan(Purpose::Create).unwrap();
+    assert_once(&bench, &prospect, "planned");
+    let server = bench.vcenters[1].address();
+    let reason = format!("it was made on {server}");
+    assert!(
+        prospect.plan.stops.iter().any(|stop| stop.reason.contains(&reason)),
+        "{:?}",
+        prospect.plan.stops
+    );
+    let outcome = bench.run(Purpose::Create).unwrap();
+    assert!(!outcome.is_done() && outcome.performed.is_empty(), "{:?}", outcome.performed);
+
+    let Err(error @ Error::Strays(_)) = bench.run(Purpose::Destroy) else {
+        panic!("it said that all is gone")
+    };
+    let machine = format!("machine `{}` on {server}, made at ", bench.name("master-1"));
+    assert!(error.details().iter().any(|line| line.starts_with(&machine)), "{:?}", error.details());
+    assert!(error.hint().unwrap().contains(&format!("--forget {server}")), "{:?}", error.hint());
+    assert_same(&before, &bench.snapshot(), "after the refusal");
+
+    bench.change(&[0, 1], unchanged);
+    bench.destroy();
+    assert_same(&empty, &bench.snapshot(), "after destroy");
+}
+
+/// It is gone for good, and the user says so: the rest goes.
+#[test]
+fn a_dropped_vcenter_can_be_forgotten() {
+    let bench = on(&[0, 1]);
+    let empty = bench.snapshot();
+    bench.create();
+    bench.change(&[0], unchanged);
+    let server = bench.vcenters[1].address();
+    process(async {
+        let mut project = bench.open(Purpose::Destroy).unwrap();
+        let unknown = project.forget(&["mistyped".to_owned()]).await.unwrap_err();
+        assert!(matches!(unknown, Error::NotRemembered { .. }), "{unknown}");
+        project.forget(&[server]).await.unwrap();
+    });
+    bench.destroy();
+    let after = bench.snapshot();
+    assert_same(&empty[..1], &after[..1], "the vCenter that is left");
+    assert_eq!(bench.machines(1), [bench.name("master-1")]);
+}
+
+/// The same vCenter under another name is the same vCenter.
+#[test]
+fn a_renamed_vcenter_is_recognised() {
+    let bench = on(&[0]);
+    let empty = bench.snapshot();
+    bench.create();
+    bench.change(&[0], |text| text.replace("server: 127.0.0.1", "server: localhost"));
+    let prospect = bench.plan(Purpose::Create).unwrap();
+    assert!(prospect.plan.is_empty(), "{:?}", prospect.plan);
+    assert!(notes(&prospect).contains(&format!("is called localhost:{} now", bench.vcenters[0].port())));
+    bench.destroy();
+    assert_same(&empty, &bench.snapshot(), "after destroy");
+}
+
+/// A vCenter was restored from a backup that is older than the cluster, or hides everything from this user.
+#[test]
+fn a_vcenter_that_shows_nothing_is_not_believed() {
+    let mut bench = on(&[0, 1]);
+    bench.create();
+    let vcenters = Arc::get_mut(&mut bench.vcenters).unwrap();
+    let listen = vcenters.remove(1).address();
+    vcenters.insert(1, start(1, &inventory(1), &["--listen", &listen]));
+    bench.change(&[0, 1], unchanged);
+    let prospect = bench.plan(Purpose::Destroy).unwrap();
+    let unseen: Vec<String> = prospect.unseen.iter().map(ToString::to_string).collect();
+    let machine = format!("machine `{}` on {listen}, made at ", bench.name("master-1"));
+    assert!(unseen.iter().any(|line| line.starts_with(&machine)), "{unseen:?}");
+    assert_eq!(unseen.len(), 3, "tag, folder and machine: {unseen:?}");
+    // The rest goes; what is not seen is remembered until the user takes it for gone.
+    bench.destroy();
+    assert_eq!(bench.machines(0), Vec::<String>::new());
+    assert_eq!(bench.plan(Purpose::Destroy).unwrap().unseen, prospect.unseen);
+    let names: Vec<String> = prospect.unseen.iter().map(|one| one.resource.name.to_string()).collect();
+    process(async { bench.open(Purpose::Destroy).unwrap().forget(&names).await }).unwrap();
+    assert_eq!(bench.plan(Purpose::Destroy).unwrap().unseen, []);
+}
+
+/// A vCenter does not answer, and the journal does not know where machines are: only what could be there waits.
+#[test]
+fn what_may_be_on_a_silent_vcenter_is_not_made_elsewhere() {
+    let bench = on(&[0, 1]);
+    let silent = json!({"on": {}, "fault": {"drop": "before"}});
+    bench.vcenters[1].control("POST", "/faults", &silent).unwrap();
+    let held = |prospect: &Prospect| -> Vec<String> {
+        let stops = prospect.plan.stops.iter().filter(|stop| stop.reason.contains("nothing is made twice"));
+        stops.map(|stop| stop.resource.name.to_string()).collect()
+    };
+    let prospect = bench.plan(Purpose::Create).unwrap();
+    let planned_here = ["bootstrap", "master-0", "master-2"].map(|role| bench.name(role));
+    assert_eq!(held(&prospect), planned_here, "{:?}", prospect.plan.stops);
+    assert!(prospect.is_futile());
+    // Names that were drawn just now are nowhere.
+    let prospect = process(async {
+        let mut project = bench.open(Purpose::Create).unwrap().with_new_names();
+        project.survey(Purpose::Create, &[]).await.unwrap()
+    });
+    assert_eq!(held(&prospect), Vec::<String>::new());
+    assert!(!prospect.is_futile());
+    process(async {
+        let mut project = bench.open(Purpose::Create).unwrap().with_new_names();
+        let prospect = project.survey(Purpose::Create, &[]).await.unwrap();
+        project.apply(prospect, &[], bench.patience, &Nobody, std::future::pending()).await.unwrap();
+    });
+    assert_eq!(bench.machines(0), planned_here);
+    // What the journal places goes on, whoever is silent.
+    assert_eq!(held(&bench.plan(Purpose::Create).unwrap()), Vec::<String>::new());
+    bench.vcenters[1].control("DELETE", "/faults", &Value::Null).unwrap();
+    assert_done(&bench.run(Purpose::Create).unwrap());
+    assert_once(&bench, &bench.plan(Purpose::Create).unwrap(), "when it answers again");
+}
+
+/// Fewer machines are wanted than there are: they stay, and are named.
+#[test]
+fn machines_that_are_no_longer_wanted_are_named() {
+    let bench = on(&[0, 1]);
+    bench.create();
+    bench.change(&[0, 1], |text| text.replace("replicas: 3", "replicas: 1"));
+    let surplus = process(async {
+        let mut project = bench.open(Purpose::Create).unwrap();
+        let prospect = project.survey(Purpose::Create, &[]).await.unwrap();
+        assert!(prospect.plan.is_empty(), "{:?}", prospect.plan);
+        project.surplus(&prospect).await
+    });
+    let named: Vec<(&str, Option<bool>, bool)> =
+        surplus.iter().map(|Surplus { name, on, made_here, .. }| (&**name, *on, *made_here)).collect();
+    let (one, two) = (bench.name("master-1"), bench.name("master-2"));
+    assert_eq!(named, [(&*two, Some(true), true), (&*one, Some(true), true)]);
+    bench.destroy();
+    assert_eq!([bench.machines(0), bench.machines(1)].concat(), Vec::<String>::new());
+}
+
+/// What carries the tag goes with the cluster, unless it says that it is another machine.
+#[test]
+fn a_tagged_copy_stays_and_is_named() {
+    let bench = on(&[0]);
+    bench.create();
+    crate::bench::administrator(&bench.vcenters[0], &["copy", &bench.machine_path("master-0"), "backup"]);
+    let guest = json!({"datacenters": [{"name": "north", "vms": [
+        {"name": "guest", "cluster": "compute", "datastore": "vsan"},
+    ]}]});
+    bench.vcenters[0].control("POST", "/inventory/apply", &guest).unwrap();
+    let copy = format!("/north/vm/{}/backup", bench.infra_id);
+    let tag = json!({"categories": [{"name": format!("openshift-{}", bench.infra_id), "cardinality": "MULTIPLE",
+        "tags": [{"name": bench.infra_id, "attach": [copy, "/north/vm/guest"]}]}]});
+    bench.vcenters[0].control("POST", "/inventory/apply", &tag).unwrap();
+    let prospect = bench.plan(Purpose::Destroy).unwrap();
+    assert!(notes(&prospect).contains("/north/vm/guest on "), "{:?}", prospect.notes);
+    let reason = format!("{copy} is a copy of a machine of this cluster");
+    assert!(
+        prospect.plan.stops.iter().any(|stop| stop.reason.contains(&reason)),
+        "{:?}",
+        prospect.plan.stops
+    );
+    bench.run(Purpose::Destroy).unwrap();
+    assert_eq!(bench.machines(0), ["backup"]);
+}
+
+/// A failure domain without machines of the installer's is made ready for those of the cluster.
+#[test]
+fn every_failure_domain_is_made_ready() {
+    let bench = Bench::new(2);
+    let empty = bench.snapshot();
+    bench.change(&[0, 1], |text| {
+        text.replace(
+            "controlPlane: {name: master, replicas: 3}",
+            "controlPlane: {name: master, replicas: 3, platform: {vsphere: {zones: [north]}}}",
+        )
+    });
+    bench.create();
+    assert_eq!(bench.machines(1), Vec::<String>::new());
+    let folder = bench.vcenters[1].object(&format!("/south/vm/{}", bench.infra_id)).unwrap().unwrap();
+    assert_eq!(folder["tags"], json!([format!("openshift-{id}/{id}", id = bench.infra_id)]));
+    bench.destroy();
+    assert_same(&empty, &bench.snapshot(), "after destroy");
+}
+
+/// What a step needs and is not there is found out before the first step.
+#[test]
+fn a_plan_says_what_cannot_be_done() {
+    let bench = on(&[0]);
+    bench.change(&[0], |text| text.replace("networks: [cluster-net]", "networks: [no-net]"));
+    let prospect = bench.plan(Purpose::Create).unwrap();
+    assert!(
+        prospect.plan.stops.iter().any(|stop| stop.reason.contains("no-net")),
+        "{:?}",
+        prospect.plan.stops
+    );
+    assert!(prospect.is_futile());
+    let names = ["mistyped".to_owned()];
+    let Err(error) = bench.plan_with(Purpose::Create, &names) else { panic!("it was ignored") };
+    assert!(matches!(error, Error::NoResource { .. }), "{error}");
+}

@@ -1,0 +1,109 @@
+//! Whether the objects that steps need are there, and whether the user has the privileges: asked before the first step.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use slipway_engine::{Endpoint, Need};
+
+use super::{KindError, VCenter, VSphere};
+use crate::vsphere::MoRef;
+
+/// A need of a step, and what it is about if that is known already.
+#[derive(Debug, Clone)]
+pub struct Claim<'a> {
+    pub need: &'a Need,
+    /// The object itself, as states name it.
+    pub moref: Option<&'a str>,
+}
+
+impl VSphere {
+    /// Why needs are not met, in the order of the claims; `None` where they are. One call for all privileges, and one for
+    /// each object that was not known before.
+    pub async fn unmet(
+        &self,
+        endpoint: &Endpoint,
+        user: &str,
+        claims: &[Claim<'_>],
+    ) -> Result<Vec<Option<String>>, KindError> {
+        let vcenter = self.vcenter(endpoint)?;
+        let mut objects: BTreeMap<(&str, bool), Result<MoRef, String>> = BTreeMap::new();
+        for Claim { need, moref } in claims {
+            let key = (&*need.object, is_network(need));
+            if let Some(moref) = moref.filter(|moref| !moref.is_empty()) {
+                objects.entry(key).or_insert_with(|| Ok(vcenter.moref(moref)));
+            } else if !objects.contains_key(&key) {
+                let found = match vcenter.resolve(need).await {
+                    Err(error @ (KindError::Missing { .. } | KindError::Networks { .. })) => {
+                        Err(error.to_string())
+                    }
+                    found => Ok(found?),
+                };
+                objects.insert(key, found);
+            }
+        }
+        let morefs: BTreeSet<MoRef> = objects.values().filter_map(|found| found.clone().ok()).collect();
+        let held = vcenter.client.privileges(user, &morefs.into_iter().collect::<Vec<_>>()).await?;
+        let lacks = |need: &Need, object: &MoRef| {
+            !held.get(object).is_some_and(|privileges| privileges.contains(&*need.privilege))
+        };
+        let mut reasons: Vec<Option<String>> = Vec::with_capacity(claims.len());
+        let mut known: Option<BTreeSet<String>> = None;
+        for Claim { need, .. } in claims {
+            let reason = match objects.get(&(&*need.object, is_network(need))) {
+                Some(Err(reason)) => Some(reason.clone()),
+                Some(Ok(object)) if lacks(need, object) => {
+                    // Older vCenters lack some privileges, and do not ask for them either.
+                    if known.is_none() {
+                        known = Some(vcenter.client.known_privileges().await?);
+                    }
+                    let exists = known.as_ref().is_some_and(|known| known.contains(&*need.privilege));
+                    let Need { object, privilege } = need;
+                    exists.then(|| format!("the user {user} lacks {privilege} on {object}"))
+                }
+                _ => None,
+            };
+            reasons.push(reason);
+        }
+        Ok(reasons)
+    }
+}
+
+/// Networks are named by the compute cluster that reaches them.
+fn is_network(need: &Need) -> bool {
+    &*need.privilege == "Network.Assign"
+}
+
+impl VCenter {
+    /// What a privilege is needed on: what is at the path, or what will be above it when it is made.
+    async fn resolve(&self, need: &Need) -> Result<MoRef, KindError> {
+        let path = &*need.object;
+        if path == "/" {
+            return Ok(self.client.manager("rootFolder").await?);
+        }
+        if is_network(need) {
+            return self.places.network_object(path).await;
+        }
+        let Some((datacenter, _)) = path.split_once("/vm").filter(|(datacenter, rest)| {
+            !datacenter.is_empty() && (rest.is_empty() || rest.starts_with('/'))
+        }) else {
+            return self.places.object(kind_of(need), path).await;
+        };
+        // Folders and machines are made on the way.
+        let mut at = path;
+        while at.len() > datacenter.len() {
+            if let Some(found) = self.client.find(at).await? {
+                return Ok(found);
+            }
+            at = at.rsplit_once('/').map_or("", |(parent, _)| parent);
+        }
+        self.places.object("datacenter", datacenter).await
+    }
+}
+
+fn kind_of(need: &Need) -> &'static str {
+    match &*need.privilege {
+        "Datastore.AllocateSpace" => "datastore",
+        "Resource.AssignVMToPool" | "VApp.Import" => "resource pool",
+        "Host.Inventory.EditCluster" => "compute cluster",
+        _ => "object",
+    }
+}
