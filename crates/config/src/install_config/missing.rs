@@ -3,8 +3,10 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use super::{InstallConfig, Payload, Platform};
+use super::{InstallConfig, Payload, Platform, WrittenInstallConfig};
+use crate::findings::{Findings, Rule};
 use crate::names::FailureDomainName;
+use crate::yaml::At;
 
 /// Something machines cannot be made without. `create manifests` can.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,5 +82,21 @@ impl InstallConfig {
             .filter(|position| lacks(position).unwrap_or_default())
             .map(|position| platform.failure_domains[position].name.clone())
             .collect()
+    }
+}
+
+/// Tells what will be needed for machines, where it would stand.
+pub(super) fn notes(config: &InstallConfig, written: &WrittenInstallConfig, findings: &mut Findings) {
+    for missing in config.missing_for_machines() {
+        let (rule, at, key) = match &missing {
+            Missing::ReleaseImage => (Rule::ReleaseImage, written.payload.at(), "releaseImage"),
+            Missing::OsImage { .. } => {
+                let platform = written.platform.get().and_then(|platform| platform.vsphere.at());
+                (Rule::MachineImage, platform, "clusterOSImage")
+            }
+        };
+        let key = if at.is_none() { "payload" } else { key };
+        let message = format!("{missing}; files can be made, machines cannot");
+        findings.note_missing(rule, at.unwrap_or(At::ROOT), key, message).hint(missing.hint());
     }
 }

@@ -4,7 +4,8 @@ use secrecy::ExposeSecret;
 use slipway_config::features::Gate;
 use slipway_config::install_config::vsphere::{self, Password, PathLookup, Tls};
 use slipway_config::install_config::{
-    InstallConfig, LoadBalancer, Missing, Payload, Platform, SignerKey, Stack, kubevirt, load, load_with, ovirt,
+    InstallConfig, LoadBalancer, Missing, Payload, Platform, SignerKey, Stack, kubevirt, load, load_with,
+    ovirt,
 };
 use slipway_config::inventory::{Branch, InventoryPath};
 
