@@ -40,17 +40,7 @@ pub fn parse(text: &str, limits: Limits, findings: &mut Findings) -> Option<Docu
             Ok((event, span)) => builder.event(event, span),
             Err(error) => {
                 let offset = error.marker().byte_offset().unwrap_or(text.len()).min(text.len());
-                Err(match tab_near(text, offset) {
-                    Some(tab) => {
-                        Problem::new(Rule::YamlSyntax, point(text, tab), "this line is indented with a tab")
-                            .hint("indent with spaces; YAML does not allow tabs")
-                    }
-                    None => {
-                        let message = syntax_message(&error.kind().to_string());
-                        Problem::new(Rule::YamlSyntax, point(text, offset), message)
-                            .hint(syntax_hint(text, offset))
-                    }
-                })
+                Err(syntax_problem(text, offset, &error.kind().to_string()))
             }
         };
         if let Err(problem) = step {
@@ -60,6 +50,16 @@ pub fn parse(text: &str, limits: Limits, findings: &mut Findings) -> Option<Docu
         }
     }
     builder.finish(findings)
+}
+
+/// What the parser complains about, or what it stumbled over.
+fn syntax_problem(text: &str, offset: usize, parser: &str) -> Problem {
+    if let Some(tab) = tab_near(text, offset) {
+        return Problem::new(Rule::YamlSyntax, point(text, tab), "this line is indented with a tab")
+            .hint("indent with spaces; YAML does not allow tabs");
+    }
+    Problem::new(Rule::YamlSyntax, point(text, offset), syntax_message(parser))
+        .hint(syntax_hint(text, offset))
 }
 
 /// The parser's words, as a lower-case fragment like every other message.

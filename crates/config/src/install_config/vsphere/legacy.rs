@@ -191,17 +191,15 @@ fn names_to_paths(platform: &mut WrittenPlatform, lookup: &dyn PathLookup, findi
             match lookup.path(&server, datacenter, branch, &name.value) {
                 Ok(path) => {
                     let message = format!("`{}` is taken for `{path}`", name.value);
+                    let below = name.value.strip_prefix(branch.as_str());
                     // Half a path is rarely the name of something.
-                    match name.value.strip_prefix(branch.as_str()).and_then(|rest| rest.strip_prefix('/')) {
-                        Some(rest) => {
-                            let meant = InventoryPath::of(datacenter, branch, rest);
-                            let hint = format!("write `{meant}`, or `{path}` if that is what you mean");
-                            findings.warning(Rule::NameBecomesPath, name.at, message).hint(hint);
-                        }
-                        None => {
-                            let hint = format!("write `{path}`");
-                            findings.note(Rule::NameBecomesPath, name.at, message).hint(hint);
-                        }
+                    if let Some(rest) = below.and_then(|rest| rest.strip_prefix('/')) {
+                        let meant = InventoryPath::of(datacenter, branch, rest);
+                        let hint = format!("write `{meant}`, or `{path}` if that is what you mean");
+                        findings.warning(Rule::NameBecomesPath, name.at, message).hint(hint);
+                    } else {
+                        let hint = format!("write `{path}`");
+                        findings.note(Rule::NameBecomesPath, name.at, message).hint(hint);
                     }
                     path.as_str().clone_into(&mut name.value);
                 }

@@ -129,10 +129,14 @@ fn os_disk<'a>(layers: &[&'a WrittenPool]) -> Option<&'a Located<u32>> {
 
 /// Machines that cannot start are an error, a control plane that will not be well a warning.
 fn sizes(layers: &[&WrittenPool], control_plane: bool, told: &mut HashSet<At>, check: &mut Check<'_>) {
-    let memory = layers.iter().rev().filter_map(|layer| layer.memory_mb.located());
-    let memory = memory.into_iter().find(|memory| memory.value != 0);
+    let mut memories = layers.iter().rev().filter_map(|layer| layer.memory_mb.located());
     let judged = [
-        (memory, "MiB of memory", MIN_MEMORY_MIB, CONTROL_PLANE_MEMORY_MIB),
+        (
+            memories.find(|memory| memory.value != 0),
+            "MiB of memory",
+            MIN_MEMORY_MIB,
+            CONTROL_PLANE_MEMORY_MIB,
+        ),
         (os_disk(layers), "GiB of disk", MIN_OS_DISK_GIB, CONTROL_PLANE_OS_DISK_GIB),
     ];
     for (size, what, least, advised) in judged {
