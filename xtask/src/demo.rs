@@ -7,6 +7,7 @@ mod metal;
 mod picture;
 
 use std::net::{IpAddr, Ipv4Addr};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
@@ -97,7 +98,8 @@ pub(crate) fn run(picture: Option<&Path>) -> anyhow::Result<()> {
     let vcenters: Vec<VCenter> = SITES.iter().map(start).collect::<anyhow::Result<_>>()?;
     let before = inventories(&vcenters)?;
     fs_err::create_dir(scratch.join("harbour"))?;
-    scratch.write("harbour/install-config.yaml", install_config(&vcenters))?;
+    let config = scratch.write("harbour/install-config.yaml", install_config(&vcenters))?;
+    fs_err::set_permissions(config, PermissionsExt::from_mode(0o600))?;
     let mut stage = Stage { folder: scratch.join("."), picture: picture.map(|_| Picture::default()) };
 
     stage.say(

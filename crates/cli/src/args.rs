@@ -7,6 +7,7 @@ mod create;
 mod drivers;
 mod node;
 mod preflight;
+mod time;
 mod wait;
 
 use std::path::PathBuf;
@@ -100,10 +101,11 @@ pub enum Command {
         strict: bool,
     },
 
-    /// Write the files of a cluster, step by step
+    /// Make a cluster, or its files step by step
     ///
-    /// First the install-config, then the manifests, then the Ignition configurations machines boot with. Each step
-    /// can be looked at and edited before the next one; a later step makes what is missing of the earlier ones.
+    /// First the install-config, then the manifests, then the Ignition configurations machines boot with, then the
+    /// machines. Each step can be looked at and edited before the next one; a later step makes what is missing of the
+    /// earlier ones.
     #[command(subcommand)]
     Create(Create),
 

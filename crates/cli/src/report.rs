@@ -17,7 +17,7 @@ pub(crate) fn text(report: &Report, file: &str) -> String {
         text.push_str(&renderer.render(&[group(finding, &report.source, file)]));
         text.push_str("\n\n");
     }
-    let hidden = report.findings.len().saturating_sub(MOST) + report.left_out;
+    let hidden = report.findings.len().saturating_sub(MOST) + report.left_out();
     if hidden > 0 {
         text.push_str(&format!("… and {hidden} more\n\n"));
     }

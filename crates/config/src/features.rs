@@ -33,6 +33,8 @@ pub enum Gate {
     VSphereMultiVCenterDay2,
     VSphereStaticIps,
     OnPremDnsRecords,
+    ConfigurablePki,
+    MultiDiskSetup,
     ClusterApiInstall,
 }
 
@@ -54,7 +56,7 @@ pub struct GateInfo {
 }
 
 /// The gates, with the maturity they have in openshift/api in 2026.
-pub const GATES: [GateInfo; 9] = [
+pub const GATES: [GateInfo; 11] = [
     GateInfo { gate: Gate::VSphereMultiVCenters, name: "VSphereMultiVCenters", maturity: Maturity::Default },
     GateInfo { gate: Gate::VSphereMultiNetworks, name: "VSphereMultiNetworks", maturity: Maturity::Default },
     GateInfo { gate: Gate::VSphereMultiDisk, name: "VSphereMultiDisk", maturity: Maturity::Default },
@@ -71,6 +73,8 @@ pub const GATES: [GateInfo; 9] = [
     },
     GateInfo { gate: Gate::VSphereStaticIps, name: "VSphereStaticIPs", maturity: Maturity::Retired },
     GateInfo { gate: Gate::OnPremDnsRecords, name: "OnPremDNSRecords", maturity: Maturity::TechPreview },
+    GateInfo { gate: Gate::ConfigurablePki, name: "ConfigurablePKI", maturity: Maturity::TechPreview },
+    GateInfo { gate: Gate::MultiDiskSetup, name: "MultiDiskSetup", maturity: Maturity::TechPreview },
     GateInfo { gate: Gate::ClusterApiInstall, name: "ClusterAPIInstall", maturity: Maturity::Retired },
 ];
 

@@ -103,7 +103,8 @@ const MOST: usize = 1000;
 pub struct Findings {
     /// By severity, so that notes never take the place of errors.
     pending: [Vec<Pending>; 3],
-    left_out: usize,
+    /// Found beyond the most that are kept, by severity.
+    left_out: [usize; 3],
     secrets: Vec<Span>,
 }
 
@@ -125,6 +126,17 @@ impl Findings {
         self.push(Rule::Required, Severity::Error, Place::Missing(at, key.to_owned()), message.into())
     }
 
+    /// The field `key` could be in the mapping `at`, and will be needed one day.
+    pub(crate) fn note_missing(
+        &mut self,
+        rule: Rule,
+        at: At,
+        key: &str,
+        message: impl Into<String>,
+    ) -> &mut Pending {
+        self.push(rule, Severity::Note, Place::Missing(at, key.to_owned()), message.into())
+    }
+
     pub(crate) fn error_in(&mut self, rule: Rule, span: Span, message: impl Into<String>) -> &mut Pending {
         self.push(rule, Severity::Error, Place::Text(span, FieldPath::default()), message.into())
     }
@@ -142,7 +154,7 @@ impl Findings {
         let pending = &mut self.pending[severity as usize];
         // Past the limit the last slot takes whatever comes, so that callers need not care.
         if pending.len() > MOST {
-            self.left_out += 1;
+            self.left_out[severity as usize] += 1;
             pending.truncate(MOST);
         }
         pending.push(Pending { rule, severity, place, message, hint: None, related: Vec::new() });
@@ -169,8 +181,8 @@ impl Findings {
         let path_of = |at: At| document.map_or(FieldPath::default(), |document| document.path(at));
         let lines = LineIndex::new(text);
         let mut left_out = self.left_out;
-        for pending in self.pending.iter().filter(|pending| pending.len() > MOST) {
-            left_out += pending.len() - MOST;
+        for (left_out, pending) in left_out.iter_mut().zip(&self.pending) {
+            *left_out += pending.len().saturating_sub(MOST);
         }
         let mut findings: Vec<Finding> = self
             .pending
@@ -187,7 +199,9 @@ impl Findings {
                     Place::Missing(at, key) => {
                         let mut path = path_of(at);
                         path.push_key(&key);
-                        (span_of(at), path)
+                        // The key may be there, with nothing behind it.
+                        let blank = document.and_then(|document| document.entry(at, &key));
+                        (span_of(blank.unwrap_or(at)), path)
                     }
                 };
                 let related = pending.related.into_iter().map(|(at, label)| Related {
@@ -253,16 +267,33 @@ pub struct Finding {
 /// Everything that was found in one file.
 #[derive(Debug, Clone)]
 pub struct Report {
+    /// Those that are kept: at most 1,000 of each severity.
     pub findings: Vec<Finding>,
-    /// Findings beyond the most that are kept.
-    pub left_out: usize,
+    left_out: [usize; 3],
     /// The source text with secrets blanked out, byte for byte as long as the original.
     pub source: String,
 }
 
 impl Report {
+    /// How many there are, kept or not.
     pub fn count(&self, severity: Severity) -> usize {
-        self.findings.iter().filter(|finding| finding.severity == severity).count()
+        let kept = self.findings.iter().filter(|finding| finding.severity == severity).count();
+        kept + self.left_out[severity as usize]
+    }
+
+    /// The findings of one severity.
+    #[must_use]
+    pub fn only(&self, severity: Severity) -> Report {
+        let mut report = self.clone();
+        report.findings.retain(|finding| finding.severity == severity);
+        report.left_out = [0; 3];
+        report.left_out[severity as usize] = self.left_out[severity as usize];
+        report
+    }
+
+    /// Findings beyond the most that are kept.
+    pub fn left_out(&self) -> usize {
+        self.left_out.iter().sum()
     }
 
     pub fn has_errors(&self) -> bool {

@@ -4,8 +4,10 @@
 //! remembers its place; old forms are rewritten; then `resolve` applies defaults and rules and yields
 //! types that builders can use without checking anything again.
 
+mod capabilities;
 mod images;
 pub mod kubevirt;
+mod missing;
 mod networking;
 mod options;
 pub mod ovirt;
@@ -20,25 +22,28 @@ use std::collections::BTreeMap;
 
 use secrecy::SecretString;
 
+pub use capabilities::{Baseline, Capabilities};
 pub use images::{Mirror, SourcePolicy};
+pub use missing::Missing;
 pub use networking::{ClusterNetwork, Networking, Stack};
-pub use options::{Baseline, Capabilities, CpuPartitioning, Curve, SignerKey, TrustBundlePolicy};
+pub use options::{CpuPartitioning, Curve, OsImageStream, SignerKey, TrustBundlePolicy};
 pub use payload::{ImageRef, KubernetesVersion, Payload, PayloadType};
 pub use pool::{Architecture, DiskSetup, Hyperthreading, MachinePool, Pools};
 pub use proxy::Proxy;
 pub use vips::{LoadBalancer, Vips};
 
+use self::capabilities::WrittenCapabilities;
 use self::images::WrittenMirror;
 use self::networking::WrittenNetworking;
-use self::options::{Publish, WrittenBootstrapInPlace, WrittenCapabilities, WrittenPki};
+use self::options::{Publish, WrittenBootstrapInPlace, WrittenPki};
 use self::payload::WrittenPayload;
 use self::pool::WrittenPool;
 use self::proxy::WrittenProxy;
 use self::vips::WrittenLoadBalancer;
-use self::vsphere::{ByRule, PathLookup};
+use self::vsphere::{ByRule, Password, PathLookup};
 use crate::decode::{Decode, Decoder, Entries, Field, Ignored, Located, choice, object};
 use crate::features::{self, FeatureSet, Features, Gate};
-use crate::findings::{Findings, Report, Rule};
+use crate::findings::{Findings, Report, Rule, redact};
 use crate::names::{ClusterName, DomainName, subdomain};
 use crate::shape::Shape;
 use crate::yaml::{self, At, Document, Limits};
@@ -62,7 +67,7 @@ object! {
         control_plane: WrittenPool as "controlPlane";
         /// The compute machines: one pool, named `worker`.
         compute: Entries<WrittenPool> as "compute";
-        /// Arbiter machines, which the platforms supported here do not have.
+        /// Arbiter machines, which are not made here.
         arbiter: Ignored as "arbiter";
         /// The networks of the cluster.
         networking: WrittenNetworking as "networking";
@@ -99,7 +104,7 @@ object! {
         /// Feature gates to switch, as `Name=true`. Only with `featureSet: CustomNoUpgrade`.
         feature_gates: Entries<String> as "featureGates";
         /// The stream of operating system images.
-        os_image_stream: String as "osImageStream";
+        os_image_stream: OsImageStream as "osImageStream";
         /// Keys of the certificates the installer makes.
         pki: WrittenPki as "pki";
     }
@@ -190,7 +195,7 @@ pub struct InstallConfig {
     pub installation_disk: Option<String>,
     pub capabilities: Option<Capabilities>,
     pub features: Features,
-    pub os_image_stream: Option<String>,
+    pub os_image_stream: Option<OsImageStream>,
     pub signer_key: SignerKey,
 }
 
@@ -198,6 +203,21 @@ impl InstallConfig {
     /// The domain all names of the cluster are in.
     pub fn cluster_domain(&self) -> String {
         format!("{}.{}", self.name, self.base_domain)
+    }
+
+    /// Something in the file is for its owner's eyes only.
+    pub fn has_inline_secrets(&self) -> bool {
+        let has_login = |url: &String| redact(url, &[]) != *url;
+        let passwords = match &self.platform {
+            Platform::VSphere(platform) => {
+                let inline = |vcenter: &vsphere::VCenter| matches!(vcenter.password, Password::Inline(_));
+                platform.vcenters.iter().any(inline)
+                    || platform.os_image.as_ref().is_some_and(|image| has_login(&image.url))
+            }
+            _ => false,
+        };
+        let mut proxies = self.proxy.iter().flat_map(|proxy| [&proxy.http, &proxy.https]).flatten();
+        passwords || self.pull_secret.is_some() || proxies.any(has_login)
     }
 
     /// The form of an install-config, for `explain` and the JSON Schema.
@@ -224,9 +244,13 @@ pub fn load_with(text: &str, lookup: &dyn PathLookup) -> Loaded {
     let document = yaml::parse(text, Limits::default(), &mut findings);
     let config = document.as_ref().and_then(|document| {
         let written = WrittenInstallConfig::decode(&mut Decoder::new(document, &mut findings), At::ROOT)?;
-        resolve(&written, document, lookup, &mut findings)
+        let config = resolve(&written, document, lookup, &mut findings)?;
+        Some((written, config)).filter(|_| !findings.has_errors())
     });
-    let config = config.filter(|_| !findings.has_errors());
+    if let Some((written, config)) = &config {
+        missing::notes(config, written, &mut findings);
+    }
+    let config = config.map(|(_, config)| config);
     if config.is_none() && !findings.has_errors() {
         let message =
             "this install-config cannot be used, but no rule says why: that is a mistake in slipway";
@@ -273,7 +297,7 @@ fn resolve(
     let networking = networking::resolve(&written.networking, kind, findings);
     let platform_name = written.platform.get().and_then(platform_name);
     let (written_pools, pools) =
-        pool::resolve(&written.control_plane, &written.compute, platform_name, findings);
+        pool::resolve(&written.control_plane, &written.compute, platform_name, kind, findings);
     let name = written.metadata.get().and_then(|metadata| metadata.name.located());
     let mut check = Check { document, findings, features: &features };
 
@@ -290,11 +314,14 @@ fn resolve(
     cluster_name(name, &written.base_domain, platform_name, &mut check);
     if platform_name.is_some_and(|platform| platform != "vsphere") {
         disk_setup_elsewhere(pools.as_ref(), &mut check);
+    } else if kind == PayloadType::OpenShift {
+        pool::disk_setup_gate(&written_pools, &mut check);
     }
     let platform = platform(
         written.platform.located(),
         &vsphere::Around {
             name: name.map(|name| &name.value),
+            payload: kind,
             networking: networking.as_ref(),
             written_pools: &written_pools,
             pools: pools.as_ref(),
@@ -303,8 +330,14 @@ fn resolve(
         &mut check,
     );
     let proxy = proxy::resolve(&written.proxy, networking.as_ref(), &mut check);
-    let mirrors = images::mirrors(&written.image_digest_sources, &written.image_content_sources, &mut check);
     let pull_secret = pull_secret(&written.pull_secret, payload.as_ref(), &mut check);
+    let registries = written.pull_secret.get().and_then(images::registries);
+    let mirrors = images::mirrors(
+        &written.image_digest_sources,
+        &written.image_content_sources,
+        registries.as_ref(),
+        &mut check,
+    );
     let ssh_keys = match &written.ssh_key {
         Field::Absent => Some(Vec::new()),
         Field::Invalid(_) => None,
@@ -319,17 +352,24 @@ fn resolve(
         payload::only_for(written.capabilities.at(), "capabilities", PayloadType::OpenShift, check.findings);
     }
     let capabilities = match kind {
-        PayloadType::OpenShift => options::capabilities(&written.capabilities, platform_name, &mut check),
+        PayloadType::OpenShift => capabilities::resolve(&written.capabilities, platform_name, &mut check),
         PayloadType::Kubernetes => Some(None),
     };
-    let signer_key = options::signer_key(&written.pki, &mut check);
+    let signer_key = options::signer_key(&written.pki, kind, &mut check);
     options::bootstrap_in_place(&written.bootstrap_in_place, platform_name, pools.as_ref(), &mut check);
     options::publish(&written.publish, &mut check);
     let clouds = "it is for public clouds";
     options::not_here(written.operator_publishing.at(), "operatorPublishingStrategy", clouds, &mut check);
     options::not_here(written.credentials_mode.at(), "credentialsMode", clouds, &mut check);
-    let arbiters = "no platform here has arbiter machines";
+    let arbiters = "arbiter machines are not made here";
     options::not_here(written.arbiter.at(), "arbiter", arbiters, &mut check);
+    let observability = "no release that is known here has it";
+    let observed = written.networking.get().and_then(|networking| networking.network_observability.at());
+    options::not_here(observed, "networkObservability", observability, &mut check);
+    let fencing = "a control plane of two machines that fence each other is not made here";
+    for pool in [written_pools.control_plane, written_pools.compute].into_iter().flatten() {
+        options::not_here(pool.value.fencing.at(), "fencing", fencing, &mut check);
+    }
 
     if !trust_bundle_valid || written.fips.is_invalid() {
         return None;
@@ -354,7 +394,7 @@ fn resolve(
             .get()
             .and_then(|in_place| in_place.installation_disk.get().cloned()),
         capabilities: capabilities?,
-        os_image_stream: written.os_image_stream.get().cloned(),
+        os_image_stream: written.os_image_stream.get().copied(),
         signer_key: signer_key?,
         features,
     })

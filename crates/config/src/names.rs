@@ -92,8 +92,13 @@ impl FromText for ServerName {
         let bad = |reason: &str| BadText::new(reason).rule(Rule::ServerName);
         if let Some((_, rest)) = text.split_once("://") {
             let authority = rest.rsplit('@').next().unwrap_or(rest);
-            let host = authority.split(['/', ':']).next().unwrap_or(authority);
-            return Err(bad("a server is a name or an address, not a URL").hint(format!("write `{host}`")));
+            let authority = authority.split('/').next().unwrap_or(authority);
+            let (host, port) = host_and_port(authority);
+            let hint = match port {
+                Some(port) if port != "443" => format!("write `{host}`, and {port} as its port"),
+                _ => format!("write `{host}`"),
+            };
+            return Err(bad("a server is a name or an address, not a URL").hint(hint));
         }
         if let Some(inner) = text.strip_prefix('[').and_then(|rest| rest.split(']').next()) {
             return Err(bad("an IPv6 address is written without brackets").hint(format!("write `{inner}`")));
@@ -202,6 +207,14 @@ impl FromText for ObjectName {
     fn from_text(text: &str) -> Result<Self, BadText> {
         subdomain(text)?;
         Ok(ObjectName(text.to_owned()))
+    }
+}
+
+/// The parts of `host:port`, where an IPv6 address is in brackets.
+fn host_and_port(authority: &str) -> (&str, Option<&str>) {
+    match authority.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some((host, port)) => (host, port.strip_prefix(':')),
+        None => authority.split_once(':').map_or((authority, None), |(host, port)| (host, Some(port))),
     }
 }
 

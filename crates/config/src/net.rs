@@ -51,6 +51,22 @@ impl Cidr {
     pub fn contains(self, address: IpAddr) -> bool {
         self.0.contains(&address)
     }
+
+    /// What an address is for, if no machine of the network can have it.
+    pub(crate) fn reserves(self, address: IpAddr) -> Option<&'static str> {
+        let IpNet::V4(net) = self.0 else {
+            // The first address of an IPv6 network is that of its routers.
+            let routers = self.0.prefix_len() < 127 && address == self.0.network();
+            return routers.then_some("address of the routers");
+        };
+        if net.prefix_len() >= 31 {
+            None
+        } else if address == net.network() {
+            Some("network address")
+        } else {
+            (address == net.broadcast()).then_some("broadcast address")
+        }
+    }
 }
 
 impl fmt::Display for Cidr {

@@ -137,6 +137,12 @@ impl Document {
         self.nodes[at.index()].key_span
     }
 
+    /// The value behind a key of a mapping, whatever the case of its letters.
+    pub(crate) fn entry(&self, at: At, key: &str) -> Option<At> {
+        let Value::Map(entries) = self.value(at) else { return None };
+        entries.iter().find(|entry| entry.key.eq_ignore_ascii_case(key)).map(|entry| entry.at)
+    }
+
     /// The text of a scalar.
     pub fn scalar(&self, at: At) -> Option<&str> {
         match self.value(at) {

@@ -23,6 +23,11 @@ impl Environment {
         self.0.get(name).map(String::as_str).filter(|value| !value.is_empty())
     }
 
+    /// A variable that is set, but to nothing.
+    pub(crate) fn is_blank(&self, name: &str) -> bool {
+        self.0.get(name).is_some_and(String::is_empty)
+    }
+
     /// A file below the home directory, if there is one.
     pub(crate) fn in_home(&self, path: &str) -> Option<PathBuf> {
         Some(PathBuf::from(self.get("HOME")?).join(path))

@@ -1,6 +1,6 @@
 //! What the scripts on the bootstrap machine need to know of this one cluster.
 
-use slipway_config::install_config::{InstallConfig, Stack};
+use slipway_config::install_config::{InstallConfig, OsImageStream, Stack};
 
 use crate::Cluster;
 use crate::names::{texts, vips};
@@ -43,9 +43,9 @@ fn stack(stack: Stack) -> &'static str {
 
 /// The tag of the operating system among the images of the release, as openshift-install names them.
 fn node_image(config: &InstallConfig) -> &'static str {
-    match config.os_image_stream.as_deref() {
-        None | Some("" | "rhel-9") => "rhel-coreos",
-        Some(_) => "rhel-coreos-10",
+    match config.os_image_stream {
+        None | Some(OsImageStream::Rhel9) => "rhel-coreos",
+        Some(OsImageStream::Rhel10) => "rhel-coreos-10",
     }
 }
 

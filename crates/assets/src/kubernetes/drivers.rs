@@ -6,9 +6,9 @@ use slipway_api::slipway::vdo_config::{
     CloudProvider, CloudTopology, IpFamily, NodeAddresses, StorageProvider,
 };
 use slipway_api::slipway::{VDO_CONFIG_NAME, VDOConfig, VDOConfigSpec};
-use slipway_config::install_config::Platform;
 use slipway_config::install_config::vsphere;
-use slipway_config::net::{Cidr, Family};
+use slipway_config::install_config::{Platform, Stack};
+use slipway_config::net::Cidr;
 
 use super::payload;
 use crate::drivers::Connection;
@@ -86,13 +86,11 @@ fn node_addresses(cluster: &Cluster, networking: &vsphere::NodeNetworking) -> Op
         .chain(&vips.ingress)
         .map(|vip| format!("{vip}/{}", if vip.is_ipv4() { 32 } else { 128 }));
     let shared: Vec<String> = shared.collect();
-    let has =
-        |family: Family| cluster.config.networking.machine.iter().any(|network| network.family() == family);
-    let families = match (has(Family::V4), has(Family::V6)) {
-        (true, true) => vec![IpFamily::Ipv4, IpFamily::Ipv6],
-        (false, true) => vec![IpFamily::Ipv6],
+    let families = match cluster.config.networking.stack {
+        Stack::DualV4First | Stack::DualV6First => vec![IpFamily::Ipv4, IpFamily::Ipv6],
+        Stack::V6 => vec![IpFamily::Ipv6],
         // The driver's own default.
-        _ => Vec::new(),
+        Stack::V4 => Vec::new(),
     };
     let addresses = NodeAddresses {
         families,

@@ -7,7 +7,9 @@ use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use slipway_config::features::FeatureSet;
-use slipway_config::install_config::{self, InstallConfig, Platform, SignerKey, kubevirt, ovirt, vsphere};
+use slipway_config::install_config::{
+    self, InstallConfig, OsImageStream, Platform, SignerKey, kubevirt, ovirt, vsphere,
+};
 use slipway_config::yaml::to_yaml;
 
 use self::published::{
@@ -58,7 +60,7 @@ fn published(config: &InstallConfig) -> Published<'_> {
         }),
         feature_set: (config.features.set != FeatureSet::Default).then(|| config.features.set.to_string()),
         feature_gates: config.features.custom.iter().map(|(name, on)| format!("{name}={on}")).collect(),
-        os_image_stream: config.os_image_stream.as_deref(),
+        os_image_stream: config.os_image_stream.map(OsImageStream::as_str),
         pki: pki(config.signer_key),
     }
 }

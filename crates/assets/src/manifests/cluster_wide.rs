@@ -45,8 +45,8 @@ pub(super) fn add(cluster: &Cluster, tree: &mut Tree) -> Result<(), Error> {
         tree.yaml("manifests/90_cluster-mco-02-config.yaml", &boot_images(), Access::Group)?;
     }
     tree.yaml("openshift/99_feature-gate.yaml", &feature_gate(config), Access::Group)?;
-    if let Some(stream) = &config.os_image_stream {
-        let spec = OsImageStreamSpec { default_stream: stream.clone() };
+    if let Some(stream) = config.os_image_stream {
+        let spec = OsImageStreamSpec { default_stream: stream.to_string() };
         let stream = OsImageStream { metadata: named("cluster"), spec };
         tree.yaml("openshift/99_osimagestream.yaml", &stream, Access::Group)?;
     }

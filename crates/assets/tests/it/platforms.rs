@@ -122,7 +122,7 @@ fn machines_are_marked() {
 #[rstest]
 #[case::disk_setup(
     "      memoryMB: 32768\n",
-    "      dataDisks: [{name: etcd, sizeGiB: 10}]\n  diskSetup: [{type: etcd, etcd: {platformDiskID: etcd}}]\n",
+    "      dataDisks: [{name: etcd, sizeGiB: 10}]\n  diskSetup: [{type: etcd, etcd: {platformDiskID: etcd}}]\nfeatureSet: TechPreviewNoUpgrade\n",
     "diskSetup"
 )]
 #[case::ipv6_server("vcenter-north.example.com", "fd00::1", "DNS name")]

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, ValueHint};
 use jiff::SignedDuration;
 
+use super::time;
+
 use super::access::Access;
 
 #[derive(Debug, Args)]
@@ -18,7 +20,7 @@ pub struct Check {
     pub dir: Option<PathBuf>,
 
     /// The longest a round may take, such as 90s or 5m; a single call never takes more than a minute
-    #[arg(long, value_name = "TIME", default_value = "5m")]
+    #[arg(long, value_name = "TIME", default_value = "5m", value_parser = time::positive)]
     pub timeout: SignedDuration,
 
     /// Check again and again until Ctrl-C, and print what is found whenever it changes
@@ -26,7 +28,7 @@ pub struct Check {
     pub watch: bool,
 
     /// The pause between two rounds of --watch
-    #[arg(long, value_name = "TIME", default_value = "1m", requires = "watch")]
+    #[arg(long, value_name = "TIME", default_value = "1m", value_parser = time::positive, requires = "watch")]
     pub every: SignedDuration,
 
     /// Also write what was found as one HTML file

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
 use jiff::SignedDuration;
 
-use super::Timeouts;
+use super::{Timeouts, time};
 
 /// Where the cluster is, and how long to wait for whom.
 #[derive(Debug, Clone, Args)]
@@ -15,15 +15,15 @@ pub struct Reach {
     pub dir: PathBuf,
 
     /// The longest one call to a vCenter may take
-    #[arg(long, value_name = "TIME", default_value = "1m", help_heading = "Timeouts")]
+    #[arg(long, value_name = "TIME", default_value = "1m", value_parser = time::positive, help_heading = "Timeouts")]
     pub call_timeout: SignedDuration,
 
     /// The longest a machine may take from power-on to an address
-    #[arg(long, value_name = "TIME", default_value = "15m", help_heading = "Timeouts")]
+    #[arg(long, value_name = "TIME", default_value = "15m", value_parser = time::positive, help_heading = "Timeouts")]
     pub address_timeout: SignedDuration,
 
     /// How long a vCenter may be silent before what is left to do there is given up
-    #[arg(long, value_name = "TIME", default_value = "10m", help_heading = "Timeouts")]
+    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = time::positive, help_heading = "Timeouts")]
     pub silence_timeout: SignedDuration,
 }
 

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
 use jiff::SignedDuration;
+
+use super::time;
 use slipway_assets::drivers::signature::PublicKey;
 
 use super::access::Access;
@@ -183,7 +185,7 @@ pub struct Waiting {
     pub no_wait: bool,
 
     /// How long to wait, such as 15m
-    #[arg(long, value_name = "TIME", default_value = "15m")]
+    #[arg(long, value_name = "TIME", default_value = "15m", value_parser = time::positive)]
     pub timeout: SignedDuration,
 }
 

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueHint};
 use jiff::SignedDuration;
 
+use super::time;
+
 use super::access::Access;
 
 #[derive(Debug, Subcommand)]
@@ -73,7 +75,7 @@ pub struct Add {
     pub no_wait: bool,
 
     /// How long to wait for the host
-    #[arg(long, value_name = "TIME", default_value = "2h")]
+    #[arg(long, value_name = "TIME", default_value = "2h", value_parser = time::positive)]
     pub timeout: SignedDuration,
 
     /// Do not ask

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, ValueHint};
 use jiff::SignedDuration;
 
+use super::time;
+
 #[derive(Debug, Args)]
 pub struct Preflight {
     /// The directory of the cluster, with its install-config.yaml
@@ -12,7 +14,7 @@ pub struct Preflight {
     pub dir: PathBuf,
 
     /// The longest it may take, such as 90s or 5m; a single call never takes more than a minute
-    #[arg(long, value_name = "TIME", default_value = "2m")]
+    #[arg(long, value_name = "TIME", default_value = "2m", value_parser = time::positive)]
     pub timeout: SignedDuration,
 
     /// Show what passed, too

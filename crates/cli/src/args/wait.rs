@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueHint};
 use jiff::SignedDuration;
 
-use super::Reach;
+use super::{Reach, time};
 
 #[derive(Debug, Subcommand)]
 pub enum WaitFor {
@@ -40,11 +40,11 @@ pub struct Wait {
 #[derive(Debug, Clone, Args)]
 pub struct Timeouts {
     /// How long nothing may move until the cluster does without its bootstrap machine
-    #[arg(long, value_name = "TIME", default_value = "30m", help_heading = "Timeouts")]
+    #[arg(long, value_name = "TIME", default_value = "30m", value_parser = time::positive, help_heading = "Timeouts")]
     pub bootstrap_timeout: SignedDuration,
 
     /// How long nothing may move until the cluster is complete
-    #[arg(long, value_name = "TIME", default_value = "40m", help_heading = "Timeouts")]
+    #[arg(long, value_name = "TIME", default_value = "40m", value_parser = time::positive, help_heading = "Timeouts")]
     pub install_timeout: SignedDuration,
 }
 

@@ -14,7 +14,14 @@ use crate::output::{ERROR, FAINT, GOOD, NAME, Printer};
 use crate::report;
 
 pub(crate) fn run(file: &Path, strict: bool, printer: &Printer) -> anyhow::Result<Exit> {
-    let text = input::read(file)?;
+    let text = match input::read(file) {
+        Ok(text) => text,
+        // A file that cannot be read is an install-config that cannot be used.
+        Err(error) => {
+            printer.error(&error);
+            return Ok(Exit::InstallConfig);
+        }
+    };
     let loaded = load(&text);
     let denied = strict && loaded.report.count(Severity::Warning) > 0;
     let valid = loaded.config.is_some() && !denied;
@@ -27,7 +34,7 @@ pub(crate) fn run(file: &Path, strict: bool, printer: &Printer) -> anyhow::Resul
             errors: loaded.report.count(Severity::Error),
             warnings: loaded.report.count(Severity::Warning),
             notes: loaded.report.count(Severity::Note),
-            left_out: loaded.report.left_out,
+            left_out: loaded.report.left_out(),
             cluster: summary,
             findings: report::json(&loaded.report),
         })?,
@@ -45,7 +52,7 @@ pub(crate) fn refuse(findings: &Report, file: &str, printer: &Printer) -> anyhow
             errors: findings.count(Severity::Error),
             warnings: findings.count(Severity::Warning),
             notes: findings.count(Severity::Note),
-            left_out: findings.left_out,
+            left_out: findings.left_out(),
             cluster: None,
             findings: report::json(findings),
         })?,

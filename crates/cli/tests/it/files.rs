@@ -1,5 +1,6 @@
 //! Files for the tests, and the examples.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use tempfile::TempDir;
@@ -19,5 +20,6 @@ pub(crate) fn file(content: impl AsRef<[u8]>) -> (TempDir, PathBuf) {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let path = directory.path().join("install-config.yaml");
     std::fs::write(&path, content).expect("the file");
+    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o600)).expect("the file");
     (directory, path)
 }

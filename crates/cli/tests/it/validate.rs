@@ -120,6 +120,38 @@ fn a_long_list_is_cut() {
     assert_eq!(output.matches("error[").count(), 50);
 }
 
+/// Whatever is not listed is counted all the same.
+#[test]
+fn a_very_long_list_is_counted() {
+    let many: String = (0..6000).map(|index| format!("nonsense{index}: 1\n")).collect();
+    let text = example("none.yaml", &[("apiVersion:", &format!("{many}apiVersion:"))]);
+    let output = transcript_in_directory(&text, &["validate"]);
+    assert!(output.contains("… and 5950 more") && output.contains("(6000 errors)"), "{}", &output[..500]);
+    let output = transcript_in_directory(&text, &["validate", "-o", "json"]);
+    assert!(
+        output.contains(r#""errors": 6000"#) && output.contains(r#""leftOut": 5000"#),
+        "{}",
+        &output[..500]
+    );
+}
+
+/// A time of nothing is a mistake in the command line, whatever it is for.
+#[test]
+fn times_that_leave_no_time() {
+    for arguments in [
+        &["preflight", "--timeout", "0s"][..],
+        &["plan", "--call-timeout", "0s"],
+        &["create", "cluster", "--silence-timeout", "0m"],
+        &["wait-for", "install-complete", "--install-timeout", "0s"],
+        &["check", "--every", "0s"],
+    ] {
+        let output = slipway(arguments).output().expect("the command runs");
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {told}");
+        assert!(told.contains("it leaves no time for anything"), "{arguments:?}: {told}");
+    }
+}
+
 #[test]
 fn usage() {
     insta::assert_snapshot!(transcript(&["validate", "--help"]));

@@ -1,5 +1,7 @@
 //! Where images come from: the pull secret and mirrors.
 
+use std::collections::BTreeSet;
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use secrecy::{ExposeSecret, SecretString};
@@ -39,10 +41,11 @@ pub struct Mirror {
     pub source_policy: Option<SourcePolicy>,
 }
 
-/// The new field, or the deprecated one.
+/// The new field, or the deprecated one. `registries` are those the pull secret has logins for, if it can be read.
 pub(super) fn mirrors(
     digest: &Field<Entries<WrittenMirror>>,
     content: &Field<Entries<WrittenMirror>>,
+    registries: Option<&BTreeSet<String>>,
     check: &mut Check<'_>,
 ) -> Option<Vec<Mirror>> {
     if let (Some(old), false, false) = (content.at(), content.is_empty(), digest.is_empty()) {
@@ -50,41 +53,78 @@ pub(super) fn mirrors(
             .findings
             .error(Rule::Mirrors, old, "`imageContentSources` and `imageDigestSources` are both given")
             .hint("move everything to `imageDigestSources`");
-        return None;
+    }
+    let mut told = BTreeSet::new();
+    for Located { value, .. } in content.items().chain(digest.items()) {
+        if let Some(source) = value.source.located() {
+            check_repository(source, check);
+        }
+        if let (Some(policy), true) = (value.source_policy.at(), value.mirrors.is_empty()) {
+            check
+                .findings
+                .error(Rule::Mirrors, policy, "`sourcePolicy` says nothing without mirrors")
+                .hint("add `mirrors`, or remove `sourcePolicy`");
+        }
+        for mirror in value.mirrors.items() {
+            let registry = registry(&mirror.value);
+            if !check_repository(mirror, check) {
+                continue;
+            }
+            if registries.is_some_and(|known| !known.contains(registry)) && told.insert(registry) {
+                let message = format!("the pull secret has no login for `{}`", printable(registry));
+                check
+                    .findings
+                    .warning(Rule::MirrorLogin, mirror.at, message)
+                    .hint("add one, unless the registry asks nobody for a login");
+            }
+        }
     }
     let list = if digest.is_empty() { content } else { digest };
-    let mut mirrors = Vec::new();
-    let mut usable = !list.is_partial();
-    for Located { value, .. } in list.items() {
-        for repository in value.source.located().into_iter().chain(value.mirrors.items()) {
-            usable &= check_repository(repository, check);
-        }
-        match value.source.get() {
-            Some(source) if !value.mirrors.is_partial() && !value.source_policy.is_invalid() => {
-                mirrors.push(Mirror {
-                    source: source.clone(),
-                    mirrors: value.mirrors.items().map(|mirror| mirror.value.clone()).collect(),
-                    source_policy: value.source_policy.get().copied(),
-                });
-            }
-            _ => usable = false,
-        }
-    }
-    usable.then_some(mirrors)
+    let mirrors = list.items().map(|Located { value, .. }| {
+        let usable = !value.mirrors.is_partial() && !value.source_policy.is_invalid();
+        usable.then_some(Mirror {
+            source: value.source.get()?.clone(),
+            mirrors: value.mirrors.items().map(|mirror| mirror.value.clone()).collect(),
+            source_policy: value.source_policy.get().copied(),
+        })
+    });
+    if list.is_partial() { None } else { mirrors.collect() }
 }
 
+/// The registry of a repository.
+fn registry(repository: &str) -> &str {
+    repository.split('/').next().unwrap_or(repository)
+}
+
+/// A registry, or a repository of one: what an ImageDigestMirrorSet takes, but that the registry must be told from a part of
+/// the path, as openshift-install asks.
 fn check_repository(repository: &Located<String>, check: &mut Check<'_>) -> bool {
     let text = &repository.value;
-    let (host, path) = text.split_once('/').unwrap_or((text, ""));
-    let host_ok = !host.is_empty() && host.chars().all(|c| c.is_ascii_alphanumeric() || ".-:[]*".contains(c));
-    let path_ok = path.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || "._-/".contains(c))
-        && !path.ends_with('/');
-    if host_ok && path_ok {
+    let (registry, path) = match text.split_once('/') {
+        Some((registry, path)) => (registry, Some(path)),
+        None => (text.as_str(), None),
+    };
+    let (host, port) = match registry.split_once(':') {
+        Some((host, port)) => (host, Some(port)),
+        None => (registry, None),
+    };
+    let is_label = |label: &str| {
+        let inside = |c: char| c.is_ascii_alphanumeric() || c == '-';
+        !label.is_empty() && label.chars().all(inside) && !label.starts_with('-') && !label.ends_with('-')
+    };
+    let is_registry = host.split('.').all(is_label)
+        && port.is_none_or(|port| !port.is_empty() && port.chars().all(|c| c.is_ascii_digit()));
+    let is_told_apart = path.is_none() || registry.contains(['.', ':']) || registry == "localhost";
+    if is_registry && is_told_apart && path.is_none_or(|path| path.split('/').all(is_path_part)) {
         return true;
     }
     let hint = if text.contains("://") {
         "leave out the scheme: registry.example.com/team/images"
-    } else if path.contains([':', '@']) {
+    } else if text.contains('*') {
+        "there are no wildcards; list each repository"
+    } else if text.starts_with('[') {
+        "give the registry a DNS name; IPv6 addresses are not possible here"
+    } else if path.is_some_and(|path| path.contains([':', '@'])) {
         "leave out tag and digest: a mirror is for all images of a repository"
     } else {
         "write registry and repository: registry.example.com/team/images"
@@ -94,6 +134,28 @@ fn check_repository(repository: &Located<String>, check: &mut Check<'_>) -> bool
         .error(Rule::Mirrors, repository.at, format!("`{}` is not a repository", printable(text)))
         .hint(hint);
     false
+}
+
+/// Lower-case words with `.`, `_`, `__` or dashes between them.
+fn is_path_part(part: &str) -> bool {
+    let is_word_letter = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    let edges = part.starts_with(is_word_letter) && part.ends_with(is_word_letter);
+    let mut between = part.split(is_word_letter).filter(|between| !between.is_empty());
+    edges
+        && between.all(|between| {
+            matches!(between, "." | "_" | "__") || between.chars().all(|separator| separator == '-')
+        })
+}
+
+/// The registries a pull secret has logins for, without scheme and path.
+pub(super) fn registries(secret: &SecretString) -> Option<BTreeSet<String>> {
+    let json: serde_json::Value = serde_json::from_str(secret.expose_secret()).ok()?;
+    let auths = json.get("auths")?.as_object()?;
+    let host = |key: &String| {
+        let address = key.split_once("://").map_or(key.as_str(), |(_, rest)| rest);
+        registry(address).to_owned()
+    };
+    Some(auths.keys().map(host).collect())
 }
 
 /// A JSON document with credentials for registries.

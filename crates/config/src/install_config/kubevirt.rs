@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use super::pool::WrittenPools;
-use super::vips::{self, Demand, LoadBalancer, VipFields, Vips};
+use super::vips::{self, Addresses, Demand, LoadBalancer, VipFields, Vips};
 use super::{Check, Networking, Pools};
 use crate::decode::{Field, Located, choice, object};
 use crate::findings::Rule;
@@ -169,24 +169,24 @@ fn network(
         }
         Field::Set(name) => &name.value,
     };
-    if api_vip.is_invalid() || ingress_vip.is_invalid() || interface_binding.is_invalid() {
-        return None;
-    }
     let vips = vips::resolve(
         &VipFields {
             platform: platform.at,
             api_key: "apiVIP",
-            api: api_vip.located().cloned().into_iter().collect(),
+            api: Addresses::one(api_vip),
             ingress_key: "ingressVIP",
-            ingress: ingress_vip.located().cloned().into_iter().collect(),
+            ingress: Addresses::one(ingress_vip),
             load_balancer: Some(LoadBalancer::OpenShiftManagedDefault),
             demand: Demand::Required,
             networking,
         },
         check,
     );
+    if interface_binding.is_invalid() {
+        return None;
+    }
     let binding = interface_binding.cloned_or(InterfaceBinding::Bridge);
-    Some(Network::Attachment { name: name.clone(), binding, vips })
+    Some(Network::Attachment { name: name.clone(), binding, vips: vips? })
 }
 
 /// No machine starts with less than a gigabyte of memory or disk; most often the unit is missing.

@@ -1,9 +1,12 @@
 //! `networking`: the machine, pod and service networks.
 
+mod plugin;
+mod stack;
+
 use std::net::IpAddr;
 
 use super::PayloadType;
-use crate::decode::{Entries, Field, Located, choice, closest, object};
+use crate::decode::{Entries, Field, Ignored, Located, choice, closest, object};
 use crate::findings::{Findings, Rule};
 use crate::net::{Cidr, Family};
 use crate::yaml::At;
@@ -19,10 +22,12 @@ object! {
         cluster_network: Entries<WrittenClusterNetwork> as "clusterNetwork", default "10.128.0.0/14 with hostPrefix 23";
         /// Networks the services' addresses come from: one, or one per family for dual stack.
         service_network: Entries<Cidr> as "serviceNetwork", default "172.30.0.0/16";
-        /// MTU of the pod network.
-        mtu: u32 as "clusterNetworkMTU";
+        /// MTU of the pod network, 1000 to 9116.
+        mtu: u32 as "clusterNetworkMTU", default "what the machines' network has, less 100";
         /// Settings of the OVN-Kubernetes plugin.
         ovn: WrittenOvn as "ovnKubernetesConfig";
+        /// Whether the network is observed, which is not supported here.
+        network_observability: Ignored as "networkObservability";
         /// Old name of `machineNetwork`, for one network.
         machine_cidr: Cidr as "machineCIDR", deprecated "use `machineNetwork: [{cidr: …}]`";
         /// Old name of `serviceNetwork`, for one network.
@@ -115,6 +120,9 @@ pub struct Networking {
     pub mtu: Option<u32>,
     pub internal_join_subnet: Option<Cidr>,
     pub stack: Stack,
+    /// Something about the networks is wrong, and has been reported: a list that could not be read is empty, and `stack` is
+    /// a guess. Rules look at what there is; no install-config has it.
+    pub(super) doubtful: bool,
 }
 
 impl Networking {
@@ -143,12 +151,7 @@ pub(super) fn resolve(
     let cluster = cluster_networks(written, findings);
     let service = service_networks(written, findings);
     let join = written.ovn.get().and_then(|ovn| ovn.ipv4.get()).map(|v4| &v4.internal_join_subnet);
-    let join_subnet = join.and_then(Field::get).copied();
-    if let Some(wrong) = join.and_then(Field::located).filter(|join| join.value.family() == Family::V6) {
-        findings
-            .error(Rule::Cidr, wrong.at, format!("{} is not an IPv4 network", wrong.value))
-            .hint("write an IPv4 network such as 100.64.0.0/16");
-    }
+    let join = join.and_then(Field::located);
 
     // What could be read is compared even when something else could not.
     let mut all = Vec::new();
@@ -156,21 +159,27 @@ pub(super) fn resolve(
     all.extend(cluster.iter().flatten().map(|net| (net.value.cidr, net.at, "cluster network")));
     all.extend(service.iter().flatten().map(|net| (net.value, net.at, "service network")));
     overlaps(&all, findings);
+    let doubtful = machine.is_none() || cluster.is_none() || service.is_none();
+    let (machine, cluster, service) =
+        (machine.unwrap_or_default(), cluster.unwrap_or_default(), service.unwrap_or_default());
+    let stack = if doubtful { None } else { stack::resolve(&machine, &cluster, &service, at, findings) };
+    service_sizes(&service, findings);
     // A Kubernetes cluster has the plugin the user brings.
-    let ovn = payload == PayloadType::OpenShift && network_type.as_deref() == Some(OVN);
-    reserved(&all, ovn, join_subnet, findings);
-    let (machine, cluster, service) = (machine?, cluster?, service?);
-    let stack = stack(&machine, &cluster, &service, at, findings);
-    prefixes(&cluster, &service, findings);
+    if payload == PayloadType::OpenShift {
+        plugin::check(written, network_type.as_deref(), &all, &cluster, findings);
+    }
+    bridges(&all, findings);
 
     Some(Networking {
-        network_type: network_type?,
+        network_type: network_type.unwrap_or_default(),
         machine: machine.into_iter().map(|net| net.value).collect(),
         cluster: cluster.into_iter().map(|net| net.value).collect(),
         service: service.into_iter().map(|net| net.value).collect(),
-        mtu: written.mtu.get().copied(),
-        internal_join_subnet: join_subnet,
-        stack: stack?,
+        // As there, zero is as good as nothing.
+        mtu: written.mtu.get().copied().filter(|mtu| *mtu != 0),
+        internal_join_subnet: join.map(|join| join.value),
+        stack: stack.unwrap_or(Stack::V4),
+        doubtful: stack.is_none(),
     })
 }
 
@@ -206,7 +215,6 @@ fn network_type(written: &WrittenNetworking, findings: &mut Findings) -> Option<
                 format!("`{}` is no longer supported", given.value),
             )
             .hint("write OVNKubernetes");
-        return None;
     }
     Some(if given.value.eq_ignore_ascii_case(OVN) { OVN.to_owned() } else { given.value.clone() })
 }
@@ -279,20 +287,23 @@ fn cluster_networks(
     let entries = if written.cluster_network.is_empty() {
         &written.cluster_networks
     } else {
-        if let (Some(old), false) = (written.cluster_networks.at(), written.cluster_networks.is_empty()) {
+        if let (Some(old), false) = (written.cluster_networks.at(), written.cluster_networks.is_empty())
+            && ranges(&written.cluster_networks) != ranges(&written.cluster_network)
+        {
             findings
-                .error(Rule::DeprecatedConflict, old, "`clusterNetworks` and `clusterNetwork` are both given")
+                .error(Rule::DeprecatedConflict, old, "`clusterNetworks` and `clusterNetwork` disagree")
                 .hint("remove `clusterNetworks`");
         }
         &written.cluster_network
     };
     let mut networks = Vec::new();
+    let mut first_v4 = None;
     for entry in entries.items() {
         let cidr = entry.value.cidr.located()?;
         if entry.value.host_prefix.is_invalid() || entry.value.host_subnet_length.is_invalid() {
             return None;
         }
-        let bits: u32 = if cidr.value.family() == Family::V4 { 32 } else { 128 };
+        let bits = bits(cidr.value);
         let converted = entry.value.host_subnet_length.get().map(|length| bits.saturating_sub(*length));
         if let (Some(prefix), Some(converted), Some(old)) =
             (entry.value.host_prefix.get(), converted, entry.value.host_subnet_length.at())
@@ -302,8 +313,7 @@ fn cluster_networks(
                 .error(Rule::DeprecatedConflict, old, "`hostSubnetLength` and `hostPrefix` disagree")
                 .hint("remove `hostSubnetLength`");
         }
-        let default = if bits == 32 { 23 } else { 64 };
-        let host_prefix = entry.value.host_prefix.get().copied().or(converted).unwrap_or(default);
+        let host_prefix = host_prefix(&entry.value, cidr.value);
         let at = entry.value.host_prefix.at().unwrap_or(cidr.at);
         let mask = u32::from(cidr.value.net().prefix_len());
         if bits == 128 && (host_prefix != 64 || mask > 64) {
@@ -318,6 +328,15 @@ fn cluster_networks(
                     format!("a node's part /{host_prefix} does not fit into the network {}", cidr.value),
                 )
                 .hint(format!("choose a hostPrefix between {mask} and {bits}"));
+        } else if bits == 32 {
+            let (first, place) = *first_v4.get_or_insert((host_prefix, at));
+            if first != host_prefix {
+                let message = format!("hostPrefix {host_prefix} differs from {first} of the first network");
+                findings
+                    .error(Rule::HostPrefix, at, message)
+                    .hint("all IPv4 cluster networks have the same hostPrefix")
+                    .related(place, "the first network's");
+            }
         }
         networks.push(Located { value: ClusterNetwork { cidr: cidr.value, host_prefix }, at: cidr.at });
     }
@@ -326,6 +345,25 @@ fn cluster_networks(
         networks.push(Located { value: ClusterNetwork { cidr: default, host_prefix: 23 }, at: At::ROOT });
     }
     Some(networks)
+}
+
+/// The length of an address.
+fn bits(network: Cidr) -> u32 {
+    if network.family() == Family::V4 { 32 } else { 128 }
+}
+
+/// What a node gets of a network, in the new form, the old one, or by default.
+fn host_prefix(entry: &WrittenClusterNetwork, network: Cidr) -> u32 {
+    let bits = bits(network);
+    let old = entry.host_subnet_length.get().map(|length| bits.saturating_sub(*length));
+    entry.host_prefix.get().copied().or(old).unwrap_or(if bits == 32 { 23 } else { 64 })
+}
+
+/// The networks of a list, however they are written.
+fn ranges(list: &Field<Entries<WrittenClusterNetwork>>) -> Vec<Option<(Cidr, u32)>> {
+    let range =
+        |entry: &WrittenClusterNetwork| entry.cidr.get().map(|cidr| (*cidr, host_prefix(entry, *cidr)));
+    list.items().map(|entry| range(&entry.value)).collect()
 }
 
 /// Networks are equal, nested or apart, so sorting brings every overlap side by side.
@@ -357,150 +395,21 @@ fn overlaps(all: &[(Cidr, At, &str)], findings: &mut Findings) {
     }
 }
 
-/// What OVN-Kubernetes uses inside, and what container engines usually take for their bridge.
-fn reserved(all: &[(Cidr, At, &str)], ovn: bool, join_subnet: Option<Cidr>, findings: &mut Findings) {
-    let join = join_subnet.or_else(|| builtin("100.64.0.0/16"));
-    let fixed = ["100.88.0.0/16", "169.254.0.0/17", "fd98::/64", "fd97::/64", "fd69::/112"];
-    let inside: Vec<Cidr> = join.into_iter().chain(fixed.iter().filter_map(|net| builtin(net))).collect();
-    for (cidr, at, what) in all {
-        if let Some(net) = inside.iter().find(|net| ovn && cidr.overlaps(**net)) {
-            let hint = if Some(*net) == join {
-                "choose another network, or move OVN's with `ovnKubernetesConfig.ipv4.internalJoinSubnet`"
-            } else {
-                "choose another network"
-            };
-            let message = format!("the {what} {cidr} overlaps with {net}, which OVN-Kubernetes uses inside");
-            findings.error(Rule::NetworkReserved, *at, message).hint(hint);
-        }
-        if builtin("172.17.0.0/16").is_some_and(|bridge| cidr.overlaps(bridge)) {
-            findings.warning(
-                Rule::NetworkBridge,
-                *at,
-                format!("the {what} {cidr} overlaps with 172.17.0.0/16, the usual bridge network of container engines"),
-            );
-        }
+/// What container engines usually take for their bridge.
+fn bridges(all: &[(Cidr, At, &str)], findings: &mut Findings) {
+    let bridge = builtin("172.17.0.0/16");
+    for (cidr, at, what) in all.iter().filter(|(cidr, ..)| bridge.is_some_and(|net| cidr.overlaps(net))) {
+        findings.warning(
+            Rule::NetworkBridge,
+            *at,
+            format!(
+                "the {what} {cidr} overlaps with 172.17.0.0/16, the usual bridge network of container engines"
+            ),
+        );
     }
 }
 
-/// A network of a family, as the defaults are for the other.
-fn example(key: &str, family: Family) -> &'static str {
-    match (key, family) {
-        ("clusterNetwork", Family::V6) => "`clusterNetwork: [{cidr: \"fd01::/48\", hostPrefix: 64}]`",
-        ("clusterNetwork", Family::V4) => "`clusterNetwork: [{cidr: 10.128.0.0/14, hostPrefix: 23}]`",
-        ("serviceNetwork", Family::V6) => "`serviceNetwork: [\"fd02::/112\"]`",
-        ("serviceNetwork", Family::V4) => "`serviceNetwork: [172.30.0.0/16]`",
-        (_, Family::V6) => "`machineNetwork: [{cidr: \"fd00::/64\"}]`",
-        (_, Family::V4) => "`machineNetwork: [{cidr: 10.0.0.0/16}]`",
-    }
-}
-
-/// The families of the three lists agree: all single stack of one family, or all dual.
-fn stack(
-    machine: &[Located<Cidr>],
-    cluster: &[Located<ClusterNetwork>],
-    service: &[Located<Cidr>],
-    at: At,
-    findings: &mut Findings,
-) -> Option<Stack> {
-    let lists = [
-        ("machineNetwork", families(machine.iter().map(|net| net.value)), machine.first().map(|net| net.at)),
-        (
-            "clusterNetwork",
-            families(cluster.iter().map(|net| net.value.cidr)),
-            cluster.first().map(|net| net.at),
-        ),
-        ("serviceNetwork", families(service.iter().map(|net| net.value)), service.first().map(|net| net.at)),
-    ];
-    let dual = lists.iter().any(|(_, families, _)| families.len() > 1);
-    let primary = lists[2].1[0];
-    if dual {
-        let mut complete = true;
-        for (key, families, place) in &lists {
-            let place = place.filter(|place| *place != At::ROOT).unwrap_or(at);
-            if families.len() == 1 {
-                complete = false;
-                findings
-                    .error(
-                        Rule::DualStack,
-                        place,
-                        format!("`{key}` has only {} networks, but others have both", families[0]),
-                    )
-                    .hint(format!("dual stack needs an IPv4 and an IPv6 network in `{key}` too"));
-            } else if families[0] != primary {
-                complete = false;
-                findings
-                    .error(
-                        Rule::DualStack,
-                        place,
-                        format!(
-                            "`{key}` lists {} first, `serviceNetwork` lists {primary} first",
-                            families[0]
-                        ),
-                    )
-                    .hint("the family listed first must be the same everywhere");
-            }
-        }
-        if service.len() > 2 {
-            complete = false;
-            let third = service.get(2).map_or(at, |net| net.at);
-            findings
-                .error(
-                    Rule::ServiceNetworks,
-                    third,
-                    format!("{} service networks; dual stack takes exactly two", service.len()),
-                )
-                .hint("keep one IPv4 and one IPv6 network");
-        }
-        return complete.then_some(match primary {
-            Family::V4 => Stack::DualV4First,
-            Family::V6 => Stack::DualV6First,
-        });
-    }
-    if let Some(second) = service.get(1) {
-        findings
-            .error(Rule::ServiceNetworks, second.at, "more than one service network of the same family")
-            .hint("keep one, or one IPv4 and one IPv6 network for dual stack");
-        return None;
-    }
-    // What somebody wrote first says which family is meant.
-    let is_written = |place: &Option<At>| place.is_some_and(|place| place != At::ROOT);
-    let (first, primary) = lists
-        .iter()
-        .find(|(_, _, place)| is_written(place))
-        .map_or(("serviceNetwork", primary), |(key, families, _)| (*key, families[0]));
-    let mut agree = true;
-    for (key, families, place) in lists.iter().filter(|(_, families, _)| families[0] != primary) {
-        agree = false;
-        let (place, by_default, hint) = match place.filter(|place| *place != At::ROOT) {
-            Some(place) => {
-                (place, "", "use one family everywhere, or both everywhere for dual stack".to_owned())
-            }
-            None => (at, " by default", format!("write it as well: {}", example(key, primary))),
-        };
-        let message = format!("`{key}` is {}{by_default}, `{first}` is {primary}", families[0]);
-        findings.error(Rule::DualStack, place, message).hint(hint);
-    }
-    if !agree {
-        return None;
-    }
-    Some(match primary {
-        Family::V4 => Stack::V4,
-        Family::V6 => Stack::V6,
-    })
-}
-
-/// The families that occur, in order of appearance.
-fn families(networks: impl Iterator<Item = Cidr>) -> Vec<Family> {
-    let mut families = Vec::new();
-    for network in networks {
-        if !families.contains(&network.family()) {
-            families.push(network.family());
-        }
-    }
-    families
-}
-
-fn prefixes(cluster: &[Located<ClusterNetwork>], service: &[Located<Cidr>], findings: &mut Findings) {
+fn service_sizes(service: &[Located<Cidr>], findings: &mut Findings) {
     for net in service {
         let (least, len) = match net.value.family() {
             Family::V4 => (12, net.value.net().prefix_len()),
@@ -510,27 +419,6 @@ fn prefixes(cluster: &[Located<ClusterNetwork>], service: &[Located<Cidr>], find
             findings
                 .error(Rule::ServiceNetworkSize, net.at, format!("{} is too large for services", net.value))
                 .hint(format!("use a prefix length of {least} or more"));
-        }
-    }
-    let mut first_v4: Option<&Located<ClusterNetwork>> = None;
-    for net in cluster {
-        match net.value.cidr.family() {
-            Family::V6 => {}
-            Family::V4 => {
-                let first = first_v4.get_or_insert(net);
-                if first.value.host_prefix != net.value.host_prefix {
-                    findings
-                        .error(
-                            Rule::HostPrefix,
-                            net.at,
-                            format!(
-                                "hostPrefix {} differs from {} of the first network",
-                                net.value.host_prefix, first.value.host_prefix
-                            ),
-                        )
-                        .hint("all IPv4 cluster networks have the same hostPrefix");
-                }
-            }
         }
     }
 }

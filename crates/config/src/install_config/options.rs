@@ -1,102 +1,10 @@
-//! Smaller settings of the whole cluster: capabilities, keys, publishing, single node.
+//! Smaller settings of the whole cluster: keys, publishing, single node.
 
-use std::fmt;
-
-use super::{Check, MachinePool, Pools};
-use crate::decode::{BadText, Entries, Field, FromText, Located, choice, object, text};
+use super::{Check, MachinePool, PayloadType, Pools};
+use crate::decode::{Field, Located, choice, object};
+use crate::features::Gate;
 use crate::findings::Rule;
-use crate::shape::Text;
 use crate::yaml::At;
-
-object! {
-    /// Optional components of OpenShift.
-    WrittenCapabilities {
-        /// The set to start from.
-        baseline: Baseline as "baselineCapabilitySet", default "vCurrent";
-        /// Components on top of the set.
-        additional: Entries<String> as "additionalEnabledCapabilities";
-    }
-}
-
-/// `None`, `vCurrent` or `v4.<minor>`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Baseline {
-    None,
-    Minor(u32),
-    Current,
-}
-
-impl FromText for Baseline {
-    const TEXT: Text =
-        Text::new("None, vCurrent or a version such as v4.18").pattern(r"^(None|vCurrent|v4\.[0-9]+)$");
-
-    fn from_text(text: &str) -> Result<Self, BadText> {
-        let minor = |text: &str| text.strip_prefix("v4.")?.parse::<u32>().ok().filter(|minor| *minor >= 11);
-        match text {
-            "None" => Ok(Baseline::None),
-            "vCurrent" => Ok(Baseline::Current),
-            _ => minor(text).map(Baseline::Minor).ok_or_else(|| {
-                BadText::new("not a capability set").hint("write None, vCurrent, or v4.11 and later")
-            }),
-        }
-    }
-}
-
-text!(Baseline);
-
-impl fmt::Display for Baseline {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Baseline::None => f.write_str("None"),
-            Baseline::Minor(minor) => write!(f, "v4.{minor}"),
-            Baseline::Current => f.write_str("vCurrent"),
-        }
-    }
-}
-
-/// Optional components of OpenShift.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Capabilities {
-    pub baseline: Baseline,
-    pub additional: Vec<String>,
-}
-
-/// Capabilities a cluster cannot do without, and the first baseline that has them.
-const NEEDED: [(&str, u32); 3] = [("CloudCredential", 15), ("CloudControllerManager", 16), ("Ingress", 16)];
-
-#[expect(clippy::option_option, reason = "absent and unusable are different things")]
-pub(super) fn capabilities(
-    written: &Field<WrittenCapabilities>,
-    platform: Option<&str>,
-    check: &mut Check<'_>,
-) -> Option<Option<Capabilities>> {
-    let set = match written {
-        Field::Absent => return Some(None),
-        Field::Invalid(_) => return None,
-        Field::Set(set) => set,
-    };
-    let WrittenCapabilities { baseline, additional } = &set.value;
-    if baseline.is_invalid() || additional.is_partial() {
-        return None;
-    }
-    let chosen = baseline.cloned_or(Baseline::Current);
-    let added: Vec<String> = additional.items().map(|name| name.value.clone()).collect();
-    let missing: Vec<&str> = NEEDED
-        .into_iter()
-        .filter(|(name, _)| platform != Some("none") || *name == "Ingress")
-        .filter(|(name, since)| chosen < Baseline::Minor(*since) && !added.iter().any(|added| added == name))
-        .map(|(name, _)| name)
-        .collect();
-    if !missing.is_empty() {
-        let at = baseline.at().unwrap_or(set.at);
-        let names = missing.join(", ");
-        check
-            .findings
-            .error(Rule::Capabilities, at, format!("this set leaves out what the cluster needs: {names}"))
-            .hint(format!("add to `additionalEnabledCapabilities`: {names}"));
-    }
-    Some(Some(Capabilities { baseline: chosen, additional: added }))
-}
 
 object! {
     /// Keys of the certificates the installer makes.
@@ -129,7 +37,7 @@ object! {
 object! {
     /// Settings for RSA keys.
     WrittenRsa {
-        /// Bits: 2048 to 8192, in steps of 1024.
+        /// Bits: 2048, 3072, 4096 or 8192.
         key_size: u32 as "keySize", required;
     }
 }
@@ -177,43 +85,71 @@ impl Default for SignerKey {
     }
 }
 
-pub(super) fn signer_key(written: &Field<WrittenPki>, check: &mut Check<'_>) -> Option<SignerKey> {
+pub(super) fn signer_key(
+    written: &Field<WrittenPki>,
+    payload: PayloadType,
+    check: &mut Check<'_>,
+) -> Option<SignerKey> {
     let pki = match written {
         Field::Absent => return Some(SignerKey::default()),
         Field::Invalid(_) => return None,
-        Field::Set(pki) => &pki.value,
+        Field::Set(pki) => pki,
     };
-    let Some(signers) = pki.signers.get() else {
-        return pki.signers.is_absent().then(SignerKey::default);
+    if payload == PayloadType::OpenShift {
+        check.gate(Gate::ConfigurablePki, pki.at, "`pki`");
+    }
+    let Some(signers) = pki.value.signers.get() else {
+        return pki.value.signers.is_absent().then(SignerKey::default);
     };
     let key = signers.key.located()?;
     let WrittenKey { algorithm, rsa, ecdsa } = &key.value;
-    let wrong = match algorithm.get()? {
-        KeyAlgorithm::Rsa => ecdsa.at().map(|at| (at, "ecdsa", KeyAlgorithm::Rsa)),
-        KeyAlgorithm::Ecdsa => rsa.at().map(|at| (at, "rsa", KeyAlgorithm::Ecdsa)),
+    let algorithm = *algorithm.get()?;
+    let (settings, given, other, unwanted) = match algorithm {
+        KeyAlgorithm::Rsa => ("rsa", !rsa.is_absent(), "ecdsa", ecdsa.at()),
+        KeyAlgorithm::Ecdsa => ("ecdsa", !ecdsa.is_absent(), "rsa", rsa.at()),
     };
-    if let Some((at, field, algorithm)) = wrong {
+    if let Some(at) = unwanted {
         check
             .findings
-            .error(Rule::Pki, at, format!("`{field}` has no meaning with the algorithm {algorithm}"))
+            .error(Rule::Pki, at, format!("`{other}` has no meaning with the algorithm {algorithm}"))
             .hint("remove it, or change the algorithm");
+    }
+    if !given {
+        let example = match algorithm {
+            KeyAlgorithm::Rsa => "rsa: {keySize: 4096}",
+            KeyAlgorithm::Ecdsa => "ecdsa: {curve: P384}",
+        };
+        check
+            .findings
+            .missing(key.at, settings, format!("`{settings}` is required for the algorithm {algorithm}"))
+            .hint(format!("add `{example}`"));
+    }
+    match algorithm {
+        KeyAlgorithm::Rsa => rsa_key(rsa.get()?.key_size.located()?, check),
+        KeyAlgorithm::Ecdsa => Some(SignerKey::Ecdsa(*ecdsa.get()?.curve.get()?)),
+    }
+}
+
+fn rsa_key(size: &Located<u32>, check: &mut Check<'_>) -> Option<SignerKey> {
+    /// What the cryptographic library makes.
+    const SIZES: [u32; 4] = [2048, 3072, 4096, 8192];
+    if !SIZES.contains(&size.value) {
+        check
+            .findings
+            .error(Rule::Pki, size.at, format!("RSA keys of {} bits are not supported", size.value))
+            .hint("write 2048, 3072, 4096 or 8192");
         return None;
     }
-    match algorithm.get()? {
-        KeyAlgorithm::Rsa if rsa.is_absent() => Some(SignerKey::default()),
-        KeyAlgorithm::Rsa => {
-            let size = rsa.get()?.key_size.located()?;
-            if !matches!(size.value, 2048 | 3072 | 4096 | 8192) {
-                check
-                    .findings
-                    .error(Rule::Pki, size.at, format!("RSA keys of {} bits are not supported", size.value))
-                    .hint("write 2048, 3072, 4096 or 8192");
-                return None;
-            }
-            Some(SignerKey::Rsa(size.value))
-        }
-        KeyAlgorithm::Ecdsa if ecdsa.is_absent() => Some(SignerKey::Ecdsa(Curve::P256)),
-        KeyAlgorithm::Ecdsa => Some(SignerKey::Ecdsa(*ecdsa.get()?.curve.get()?)),
+    Some(SignerKey::Rsa(size.value))
+}
+
+choice! {
+    /// A stream of operating system images.
+    OsImageStream {
+        /// Red Hat Enterprise Linux CoreOS 9.
+        Rhel9 = "rhel-9",
+        /// Red Hat Enterprise Linux CoreOS 10.
+        Rhel10 = "rhel-10",
     }
 }
 

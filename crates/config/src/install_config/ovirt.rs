@@ -184,7 +184,7 @@ pub(super) fn resolve(
     check: &mut Check<'_>,
 ) -> Option<Platform> {
     let written = &platform.value;
-    if networking.is_some_and(|networking| networking.stack == Stack::DualV6First) {
+    if networking.is_some_and(|net| net.stack == Stack::DualV6First && !net.doubtful) {
         let at = written.api_vips.at().or(written.api_vip.at()).unwrap_or(platform.at);
         check
             .findings
@@ -192,24 +192,26 @@ pub(super) fn resolve(
             .hint("list the IPv4 network first in machineNetwork, clusterNetwork and serviceNetwork");
     }
     let load_balancer = load_balancer(written, check);
-    let api = vips::collect(&written.api_vips, &written.api_vip, ("api_vips", "api_vip"), check);
-    let ingress =
+    let mut api = vips::collect(&written.api_vips, &written.api_vip, ("api_vips", "api_vip"), check);
+    let mut ingress =
         vips::collect(&written.ingress_vips, &written.ingress_vip, ("ingress_vips", "ingress_vip"), check);
-    let vips = api.zip(ingress).map(|(api, ingress)| {
-        vips::resolve(
-            &VipFields {
-                platform: platform.at,
-                api_key: "api_vips",
-                api,
-                ingress_key: "ingress_vips",
-                ingress,
-                load_balancer,
-                demand: Demand::Required,
-                networking,
-            },
-            check,
-        )
-    });
+    // As openshift-install does: on oVirt the IPv4 address is the first one, however they are written.
+    for addresses in [&mut api, &mut ingress] {
+        addresses.readable.sort_by_key(|vip| vip.value.is_ipv6());
+    }
+    let vips = vips::resolve(
+        &VipFields {
+            platform: platform.at,
+            api_key: "api_vips",
+            api,
+            ingress_key: "ingress_vips",
+            ingress,
+            load_balancer,
+            demand: Demand::Required,
+            networking,
+        },
+        check,
+    );
     let affinity_groups = affinity_groups(&written.affinity_groups, check);
     let parts = pools.platform(|platform| &platform.ovirt);
     let default = written.default_machine.located();

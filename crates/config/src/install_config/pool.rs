@@ -1,7 +1,8 @@
 //! `controlPlane` and `compute`: the pools of machines, as far as they are the same everywhere.
 
-use super::{kubevirt, ovirt, vsphere};
-use crate::decode::{Entries, Field, Located, Replicas, choice, object};
+use super::{Check, PayloadType, kubevirt, ovirt, vsphere};
+use crate::decode::{Entries, Field, Ignored, Located, Replicas, choice, object};
+use crate::features::Gate;
 use crate::findings::{Findings, Rule};
 use crate::yaml::At;
 
@@ -20,6 +21,8 @@ object! {
         architecture: Architecture as "architecture", default "amd64";
         /// What extra disks are used for.
         disk_setup: Entries<WrittenDiskSetup> as "diskSetup";
+        /// How machines fence each other, which is not supported here.
+        fencing: Ignored as "fencing";
     }
 }
 
@@ -161,6 +164,7 @@ pub(super) fn resolve<'a>(
     control_plane: &'a Field<WrittenPool>,
     compute: &'a Field<Entries<WrittenPool>>,
     platform: Option<&str>,
+    payload: PayloadType,
     findings: &mut Findings,
 ) -> (WrittenPools<'a>, Option<Pools<MachinePool>>) {
     let first_compute = compute.get().and_then(|pools| pools.first());
@@ -185,7 +189,7 @@ pub(super) fn resolve<'a>(
     if let (Some(masters), Some(replicas)) =
         (&masters, written.control_plane.and_then(|pool| pool.value.replicas.at()))
     {
-        control_plane_replicas(masters.replicas, replicas, findings);
+        control_plane_replicas(masters.replicas, replicas, payload, findings);
     }
     let written_architecture =
         |pool: Option<&Located<WrittenPool>>| pool.and_then(|pool| pool.value.architecture.at());
@@ -203,11 +207,19 @@ pub(super) fn resolve<'a>(
     (written, pools)
 }
 
-fn control_plane_replicas(replicas: u32, at: At, findings: &mut Findings) {
+fn control_plane_replicas(replicas: u32, at: At, payload: PayloadType, findings: &mut Findings) {
     if replicas == 0 {
         findings
             .error(Rule::ControlPlaneReplicas, at, "a cluster needs at least one control-plane machine")
             .hint("write 3, or 1 for a cluster that may fail");
+    } else if replicas == 2 && payload == PayloadType::OpenShift {
+        findings
+            .error(
+                Rule::ControlPlaneReplicas,
+                at,
+                "two control-plane machines stand still as soon as one of them fails",
+            )
+            .hint("write 3; OpenShift has two only where they fence each other");
     } else if replicas.is_multiple_of(2) {
         findings
             .warning(
@@ -216,6 +228,16 @@ fn control_plane_replicas(replicas: u32, at: At, findings: &mut Findings) {
                 format!("{replicas} control-plane machines survive no more failures than {}", replicas - 1),
             )
             .hint("use an odd number");
+    }
+}
+
+/// OpenShift sets up extra disks only with a gate.
+pub(super) fn disk_setup_gate(pools: &WrittenPools<'_>, check: &mut Check<'_>) {
+    for pool in [pools.control_plane, pools.compute].into_iter().flatten() {
+        let setup = &pool.value.disk_setup;
+        if let (Some(at), false) = (setup.at(), setup.is_empty()) {
+            check.gate(Gate::MultiDiskSetup, at, "`diskSetup`");
+        }
     }
 }
 

@@ -85,9 +85,10 @@ fn check_url(
     match parsed {
         Some((scheme, Some(host))) if schemes.contains(&scheme.as_str()) => {
             if let (Ok(address), Some(networking)) = (host.parse::<IpAddr>(), networking) {
-                let inside =
-                    networking.cluster.iter().map(|net| net.cidr).chain(networking.service.iter().copied());
-                if let Some(net) = inside.into_iter().find(|net| net.contains(address)) {
+                let inside = networking.cluster.iter().map(|net| net.cidr);
+                let mut inside =
+                    inside.chain(networking.service.iter().copied()).chain(networking.internal_join_subnet);
+                if let Some(net) = inside.find(|net| net.contains(address)) {
                     check
                         .findings
                         .error(
@@ -95,7 +96,7 @@ fn check_url(
                             url.at,
                             format!("the proxy {address} lies in the cluster's own network {net}"),
                         )
-                        .hint("the cluster and service networks must not contain the proxy");
+                        .hint("the cluster's networks must not contain the proxy");
                     return false;
                 }
             }
@@ -138,30 +139,40 @@ fn check_no_proxy(list: &Located<String>, check: &mut Check<'_>) -> Option<Vec<S
             .hint("separate the entries by commas only");
         return None;
     }
-    let entries: Vec<String> =
-        list.value.split(',').filter(|entry| !entry.is_empty()).map(str::to_owned).collect();
-    if entries == ["*"] {
-        return Some(entries);
+    if list.value == "*" {
+        return Some(vec![list.value.clone()]);
     }
-    for entry in &entries {
-        let domain = entry.strip_prefix('.').unwrap_or(entry).to_lowercase();
-        let (domain, port) = domain.rsplit_once(':').unwrap_or((&domain, "1"));
-        let valid = entry.parse::<IpAddr>().is_ok()
-            || entry.parse::<ipnet::IpNet>().is_ok()
-            || (subdomain(domain).is_ok() && port.parse::<u16>().is_ok());
-        if !valid {
-            let finding = check.findings.error(
-                Rule::NoProxy,
-                list.at,
-                format!("`{}` is not an address, a network or a domain", printable(entry)),
-            );
-            if entry.contains('*') {
-                finding.hint(
-                    "write `.example.com` for a domain and everything below it; there are no wildcards",
-                );
-            }
-            return None;
-        }
+    let entries: Vec<String> = list.value.split(',').map(str::to_owned).collect();
+    let bad: Vec<&String> = entries.iter().filter(|entry| !is_exception(entry)).collect();
+    for entry in &bad {
+        let message = match entry.as_str() {
+            "" => "`noProxy` has an empty entry".to_owned(),
+            entry => format!("`{}` is not an address, a network or a domain", printable(entry)),
+        };
+        let hint = no_proxy_hint(entry);
+        check.findings.error(Rule::NoProxy, list.at, message).hint(hint);
     }
-    Some(entries)
+    bad.is_empty().then_some(entries)
+}
+
+/// What the cluster's network operator takes: an address, a network, or a domain with or without a dot before or behind it.
+fn is_exception(entry: &str) -> bool {
+    let domain = entry.strip_prefix('.').unwrap_or(entry);
+    let domain = domain.strip_suffix('.').unwrap_or(domain);
+    entry.parse::<IpAddr>().is_ok() || entry.parse::<ipnet::IpNet>().is_ok() || subdomain(domain).is_ok()
+}
+
+fn no_proxy_hint(entry: &str) -> String {
+    let without_port = entry.rsplit_once(':').filter(|(_, port)| port.parse::<u16>().is_ok());
+    if entry.is_empty() {
+        "remove the comma that is too many".to_owned()
+    } else if entry.contains('*') {
+        "write `.example.com` for a domain and everything below it; there are no wildcards".to_owned()
+    } else if let Some((host, _)) = without_port.filter(|(host, _)| is_exception(host)) {
+        format!("write `{host}`: an exception is for all ports")
+    } else if is_exception(&entry.to_lowercase()) {
+        format!("write `{}`", entry.to_lowercase())
+    } else {
+        "write something like 10.0.0.0/8, 10.0.0.5 or .example.com".to_owned()
+    }
 }

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use super::{Check, Networking};
 use crate::decode::{Entries, Field, Located, choice, object};
 use crate::findings::Rule;
-use crate::net::Family;
+use crate::net::{Cidr, Family};
 use crate::yaml::At;
 
 object! {
@@ -54,31 +54,46 @@ pub(super) enum Demand {
 pub(super) struct VipFields<'a> {
     pub(super) platform: At,
     pub(super) api_key: &'static str,
-    pub(super) api: Vec<Located<IpAddr>>,
+    pub(super) api: Addresses,
     pub(super) ingress_key: &'static str,
-    pub(super) ingress: Vec<Located<IpAddr>>,
+    pub(super) ingress: Addresses,
     /// `None` when it could not be read.
     pub(super) load_balancer: Option<LoadBalancer>,
     pub(super) demand: Demand,
     pub(super) networking: Option<&'a Networking>,
 }
 
-/// The list of a field, or of its old single form. `None` if either could not be read.
+/// The addresses of a field.
+#[derive(Debug, Default)]
+pub(super) struct Addresses {
+    pub(super) readable: Vec<Located<IpAddr>>,
+    /// Something else is given that could not be read, and has been reported.
+    partial: bool,
+}
+
+impl Addresses {
+    pub(super) fn one(field: &Field<IpAddr>) -> Self {
+        Addresses { readable: field.located().cloned().into_iter().collect(), partial: field.is_invalid() }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.readable.is_empty() && !self.partial
+    }
+}
+
+/// The list of a field, or of its old single form.
 pub(super) fn collect(
     list: &Field<Entries<IpAddr>>,
     single: &Field<IpAddr>,
     keys: (&'static str, &'static str),
     check: &mut Check<'_>,
-) -> Option<Vec<Located<IpAddr>>> {
-    if list.is_partial() || single.is_invalid() {
-        return None;
-    }
+) -> Addresses {
     // More than two have been reported; looking at them all would cost their square.
     let mut vips: Vec<_> = list.items().take(2).cloned().collect();
     if let Some(old) = single.located() {
-        if vips.is_empty() {
+        if list.is_empty() {
             vips.push(old.clone());
-        } else if !vips.iter().any(|vip| vip.value == old.value) {
+        } else if !list.is_partial() && !vips.iter().any(|vip| vip.value == old.value) {
             let message = format!("`{}` is not among `{}`", keys.1, keys.0);
             check
                 .findings
@@ -86,14 +101,17 @@ pub(super) fn collect(
                 .hint(format!("remove `{}`", keys.1));
         }
     }
-    Some(vips)
+    Addresses { readable: vips, partial: list.is_partial() || single.is_invalid() }
 }
 
-pub(super) fn resolve(fields: &VipFields<'_>, check: &mut Check<'_>) -> Vips {
+/// `None` if some could not be read; the others are judged all the same.
+pub(super) fn resolve(fields: &VipFields<'_>, check: &mut Check<'_>) -> Option<Vips> {
     let lists = [(fields.api_key, &fields.api), (fields.ingress_key, &fields.ingress)];
     for (key, vips) in lists {
-        families(key, vips, fields, check);
-        for vip in vips {
+        if !vips.partial {
+            families(key, &vips.readable, fields, check);
+        }
+        for vip in &vips.readable {
             place(vip, fields, check);
         }
         let other_given = lists.iter().any(|(_, vips)| !vips.is_empty());
@@ -109,8 +127,8 @@ pub(super) fn resolve(fields: &VipFields<'_>, check: &mut Check<'_>) -> Vips {
         }
     }
     if fields.load_balancer == Some(LoadBalancer::OpenShiftManagedDefault) {
-        for ingress in &fields.ingress {
-            if let Some(api) = fields.api.iter().find(|api| api.value == ingress.value) {
+        for ingress in &fields.ingress.readable {
+            if let Some(api) = fields.api.readable.iter().find(|api| api.value == ingress.value) {
                 check
                     .findings
                     .error(
@@ -123,8 +141,11 @@ pub(super) fn resolve(fields: &VipFields<'_>, check: &mut Check<'_>) -> Vips {
             }
         }
     }
-    if let ([_, extra], [only]) | ([only], [_, extra]) = (fields.api.as_slice(), fields.ingress.as_slice())
-        && fields.networking.is_some_and(|networking| networking.stack.is_dual())
+    let sure = !fields.api.partial && !fields.ingress.partial;
+    if let ([_, extra], [only]) | ([only], [_, extra]) =
+        (fields.api.readable.as_slice(), fields.ingress.readable.as_slice())
+        && fields.networking.is_some_and(|networking| networking.stack.is_dual() && !networking.doubtful)
+        && sure
     {
         check
             .findings
@@ -132,8 +153,8 @@ pub(super) fn resolve(fields: &VipFields<'_>, check: &mut Check<'_>) -> Vips {
             .hint("give both an address of each family, or neither")
             .related(only.at, "the only one here");
     }
-    let values = |vips: &[Located<IpAddr>]| vips.iter().map(|vip| vip.value).collect();
-    Vips { api: values(&fields.api), ingress: values(&fields.ingress) }
+    let values = |vips: &Addresses| vips.readable.iter().map(|vip| vip.value).collect();
+    sure.then(|| Vips { api: values(&fields.api), ingress: values(&fields.ingress) })
 }
 
 /// One address per family, and the cluster's first family first.
@@ -151,7 +172,8 @@ fn families(key: &str, vips: &[Located<IpAddr>], fields: &VipFields<'_>, check: 
             .hint("give one, or one IPv4 and one IPv6 address");
         return;
     }
-    let (Some(first), Some(networking)) = (vips.first(), fields.networking) else { return };
+    let networking = fields.networking.filter(|networking| !networking.doubtful);
+    let (Some(first), Some(networking)) = (vips.first(), networking) else { return };
     let primary = networking.stack.primary();
     let single = !networking.stack.is_dual();
     if let Some(other) = vips.iter().find(|vip| single && Family::of(vip.value) != primary) {
@@ -180,7 +202,11 @@ fn families(key: &str, vips: &[Located<IpAddr>], fields: &VipFields<'_>, check: 
 fn place(vip: &Located<IpAddr>, fields: &VipFields<'_>, check: &mut Check<'_>) {
     let Some(networking) = fields.networking else { return };
     let known_family = networking.machine.iter().any(|net| net.family() == Family::of(vip.value));
-    if !known_family || networking.machine_network_of(vip.value).is_some() {
+    if let Some(net) = networking.machine_network_of(vip.value) {
+        reserved(vip, net, check);
+        return;
+    }
+    if !known_family {
         return;
     }
     let inside = networking.cluster.iter().map(|net| net.cidr).chain(networking.service.iter().copied());
@@ -198,4 +224,14 @@ fn place(vip: &Located<IpAddr>, fields: &VipFields<'_>, check: &mut Check<'_>) {
         Demand::Required => check.findings.error(Rule::VipOutside, vip.at, message).hint(hint),
         Demand::Optional => check.findings.warning(Rule::VipOutside, vip.at, message).hint(hint),
     };
+}
+
+/// No machine can take a network's own address, nor its broadcast address.
+fn reserved(vip: &Located<IpAddr>, net: Cidr, check: &mut Check<'_>) {
+    if let Some(what) = net.reserves(vip.value) {
+        check
+            .findings
+            .error(Rule::AddressReserved, vip.at, format!("{} is the {what} of {net}", vip.value))
+            .hint("choose an address that a machine can have");
+    }
 }

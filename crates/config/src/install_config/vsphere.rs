@@ -19,12 +19,12 @@ pub use written::{DiskType, DnsRecords, HostRole, ProvisioningMode, WrittenPlatf
 use self::written::{WrittenNodeNetwork, WrittenNodeNetworking};
 use super::pool::WrittenPools;
 use super::vips::{self, Demand, LoadBalancer, VipFields, Vips};
-use super::{Check, MachinePool, Networking, Pools};
+use super::{Check, MachinePool, Networking, PayloadType, Pools};
 use crate::decode::{Entries, Field, Located};
 use crate::features::Gate;
 use crate::findings::Rule;
 use crate::names::ClusterName;
-use crate::net::Cidr;
+use crate::net::{Cidr, HostCidr};
 
 /// A cluster on vSphere.
 #[derive(Debug, Clone)]
@@ -69,6 +69,7 @@ pub struct NodeNetwork {
 #[derive(Debug)]
 pub(super) struct Around<'a> {
     pub(super) name: Option<&'a ClusterName>,
+    pub(super) payload: PayloadType,
     pub(super) networking: Option<&'a Networking>,
     pub(super) written_pools: &'a WrittenPools<'a>,
     pub(super) pools: Option<&'a Pools<MachinePool>>,
@@ -109,21 +110,19 @@ pub(super) fn resolve(
     let api = vips::collect(&written.api_vips, &written.api_vip, ("apiVIPs", "apiVIP"), check);
     let ingress =
         vips::collect(&written.ingress_vips, &written.ingress_vip, ("ingressVIPs", "ingressVIP"), check);
-    let vips = api.zip(ingress).map(|(api, ingress)| {
-        vips::resolve(
-            &VipFields {
-                platform: at,
-                api_key: "apiVIPs",
-                api,
-                ingress_key: "ingressVIPs",
-                ingress,
-                load_balancer,
-                demand: Demand::Optional,
-                networking: around.networking,
-            },
-            check,
-        )
-    });
+    let vips = vips::resolve(
+        &VipFields {
+            platform: at,
+            api_key: "apiVIPs",
+            api,
+            ingress_key: "ingressVIPs",
+            ingress,
+            load_balancer,
+            demand: Demand::Optional,
+            networking: around.networking,
+        },
+        check,
+    );
     dns_records(written, check);
     let node_networking = node_networking(written, check);
 
@@ -136,8 +135,14 @@ pub(super) fn resolve(
     let partial = written.failure_domains.is_partial()
         || written.failure_domains.items().any(|domain| domain.value.name.is_invalid());
     let domains = machines::Domains { positions: &names, count: written.failure_domains.len(), partial };
-    let machines =
-        machines::resolve(&written.default_machine, around.written_pools, around.pools, &domains, check);
+    let machines = machines::resolve(
+        &written.default_machine,
+        around.written_pools,
+        around.pools,
+        &domains,
+        around.payload,
+        check,
+    );
     let hosts = hosts::resolve(
         &written.hosts,
         &names,
@@ -214,7 +219,22 @@ fn os_image(field: &Field<String>, check: &mut Check<'_>) -> Option<Option<OsIma
             .hint("copy it from the output of sha256sum");
         return None;
     }
+    if sha256.is_none() {
+        unverified(image, check);
+    }
     Some(Some(OsImage { url: image.value.clone(), sha256: sha256.map(str::to_lowercase) }))
+}
+
+/// An image nobody can vouch for would have every machine run what somebody on the way put there.
+fn unverified(image: &Located<String>, check: &mut Check<'_>) {
+    let hint = "add `?sha256=` and the output of sha256sum to the URL";
+    if image.value.starts_with("http://") {
+        let message = "whoever is on the way could replace the image the machines run: it comes by http, without a checksum";
+        check.findings.error(Rule::OsImage, image.at, message).hint(hint);
+    } else {
+        let message = "without a checksum, the image is whatever the server has that day";
+        check.findings.warning(Rule::OsImage, image.at, message).hint(hint);
+    }
 }
 
 fn node_networking(written: &WrittenPlatform, check: &mut Check<'_>) -> Option<NodeNetworking> {
@@ -256,12 +276,25 @@ fn node_network(
                 .hint("use one of the names in `failureDomains[].topology.networks`");
         }
     }
-    let cidrs = |list: &Field<Entries<Cidr>>| -> Option<Vec<Cidr>> {
-        (!list.is_partial()).then(|| list.items().map(|cidr| cidr.value).collect())
-    };
-    Some(NodeNetwork {
-        network: set.network.get().cloned(),
-        subnets: cidrs(&set.subnets)?,
-        excluded: cidrs(&set.excluded)?,
-    })
+    let subnets = cidrs(&set.subnets, check);
+    let excluded = cidrs(&set.excluded, check);
+    Some(NodeNetwork { network: set.network.get().cloned(), subnets: subnets?, excluded: excluded? })
+}
+
+/// The networks of a list. Bits behind the prefix length have no effect on which addresses are in them.
+fn cidrs(list: &Field<Entries<HostCidr>>, check: &mut Check<'_>) -> Option<Vec<Cidr>> {
+    for written in list.items() {
+        let net = written.value.net();
+        if net != net.trunc() {
+            check
+                .findings
+                .warning(
+                    Rule::CidrHostBits,
+                    written.at,
+                    format!("`{net}` has bits set behind its prefix length"),
+                )
+                .hint(format!("write `{}`", net.trunc()));
+        }
+    }
+    (!list.is_partial()).then(|| list.items().map(|written| Cidr::from(written.value.net())).collect())
 }

@@ -40,9 +40,7 @@ pub fn parse(text: &str, limits: Limits, findings: &mut Findings) -> Option<Docu
             Ok((event, span)) => builder.event(event, span),
             Err(error) => {
                 let offset = error.marker().byte_offset().unwrap_or(text.len()).min(text.len());
-                let message = syntax_message(&error.kind().to_string());
-                Err(Problem::new(Rule::YamlSyntax, point(text, offset), message)
-                    .hint(syntax_hint(text, offset)))
+                Err(syntax_problem(text, offset, &error.kind().to_string()))
             }
         };
         if let Err(problem) = step {
@@ -54,6 +52,16 @@ pub fn parse(text: &str, limits: Limits, findings: &mut Findings) -> Option<Docu
     builder.finish(findings)
 }
 
+/// What the parser complains about, or what it stumbled over.
+fn syntax_problem(text: &str, offset: usize, parser: &str) -> Problem {
+    if let Some(tab) = tab_near(text, offset) {
+        return Problem::new(Rule::YamlSyntax, point(text, tab), "this line is indented with a tab")
+            .hint("indent with spaces; YAML does not allow tabs");
+    }
+    Problem::new(Rule::YamlSyntax, point(text, offset), syntax_message(parser))
+        .hint(syntax_hint(text, offset))
+}
+
 /// The parser's words, as a lower-case fragment like every other message.
 fn syntax_message(parser: &str) -> String {
     let mut chars = parser.chars();
@@ -61,14 +69,31 @@ fn syntax_message(parser: &str) -> String {
     format!("this is not valid YAML: {lowered}")
 }
 
+/// A tab that indents the line of an error, or the one after it: the parser complains about the place where it began to
+/// look for the next word.
+fn tab_near(text: &str, offset: usize) -> Option<usize> {
+    const LINES: usize = 2;
+    let mut start = text[..text.floor_char_boundary(offset)].rfind('\n').map_or(0, |at| at + 1);
+    let mut lines = 0;
+    for line in text[start..].split_inclusive('\n') {
+        if !line.trim().is_empty() {
+            lines += 1;
+            let indentation = line.len() - line.trim_start_matches([' ', '\t']).len();
+            let tab = line[..indentation].find('\t');
+            if tab.is_some() || lines == LINES {
+                return tab.map(|tab| start + tab);
+            }
+        }
+        start += line.len();
+    }
+    None
+}
+
 /// The usual suspects, by what the line looks like.
 fn syntax_hint(text: &str, offset: usize) -> &'static str {
     let nearby = text.floor_char_boundary(offset.saturating_sub(200))
         ..text.ceil_char_boundary((offset + 80).min(text.len()));
     let mut lines = text[nearby].lines();
-    if lines.clone().any(|line| line.trim_start_matches(' ').starts_with('\t')) {
-        return "indent with spaces; YAML does not allow tabs";
-    }
     if lines.any(|line| {
         line.split_once(": ").is_some_and(|(_, value)| value.starts_with(['@', '%', '`', '&', '*', '!']))
     }) {

@@ -32,7 +32,8 @@ impl Estate {
     pub(crate) fn install_config(&self) -> Value {
         let vcenters: Vec<Value> = (0..self.vcenters).map(vcenter).collect();
         let domains: Vec<Value> = (0..self.failure_domains).map(|index| self.failure_domain(index)).collect();
-        let mut vsphere = json!({"vcenters": vcenters, "failureDomains": domains});
+        let image = format!("https://images.example.com/rhcos.ova?sha256={}", "0".repeat(64));
+        let mut vsphere = json!({"vcenters": vcenters, "failureDomains": domains, "clusterOSImage": image});
         if self.vips {
             vsphere["apiVIPs"] = json!(["10.20.0.10"]);
             vsphere["ingressVIPs"] = json!(["10.20.0.11"]);
@@ -53,6 +54,7 @@ impl Estate {
                 "clusterNetwork": [{"cidr": "10.128.0.0/14", "hostPrefix": 23}],
             },
             "platform": {"vsphere": vsphere},
+            "payload": {"releaseImage": "registry.example.com/release:4.20.3"},
             "pullSecret": r#"{"auths":{"registry.example.com":{"auth":"dXNlcjpwYXNzd29yZA=="}}}"#,
         })
     }

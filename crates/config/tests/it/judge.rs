@@ -28,6 +28,9 @@ platform:
     resourcePool: prod
     apiVIP: 10.0.0.5
     ingressVIP: 10.0.0.6
+    clusterOSImage: https://images.example.com/rhcos.ova?sha256=0000000000000000000000000000000000000000000000000000000000000000
+payload:
+  releaseImage: registry.example.com/release:4.20.3
 pullSecret: '{"auths":{"registry.example.com":{"auth":"dXNlcjpwYXNzd29yZA=="}}}'
 "#;
 

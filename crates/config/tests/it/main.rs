@@ -6,6 +6,7 @@ mod estate;
 mod judge;
 mod limits;
 mod matrix;
+mod messages;
 mod mutations;
 mod resolved;
 mod rules;

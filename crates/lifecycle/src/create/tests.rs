@@ -2,6 +2,7 @@
 
 #![expect(clippy::unnecessary_wraps, reason = "generators can fail")]
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use jiff::{SignedDuration, Timestamp};
@@ -48,7 +49,9 @@ struct Directory {
 impl Directory {
     fn new(config: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("install-config.yaml"), config).unwrap();
+        let path = folder.path().join("install-config.yaml");
+        std::fs::write(&path, config).unwrap();
+        std::fs::set_permissions(path, PermissionsExt::from_mode(0o600)).unwrap();
         let now = "2026-11-15T12:00:00Z".parse().unwrap();
         Directory { folder, random: Counting::default(), environment: Environment::default(), now }
     }

@@ -4,7 +4,10 @@ use std::io::{self, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use slipway_config::install_config::InstallConfig;
+
 use crate::regular;
+use crate::store::INSTALL_CONFIG;
 
 /// A password, a kubeconfig, a bundle of certificates: none of them is larger.
 const LARGEST: u64 = 4 << 20;
@@ -28,6 +31,18 @@ pub(super) fn read(path: &Path, warnings: &mut Vec<String>) -> io::Result<String
         ));
     }
     Ok(text)
+}
+
+/// Says so when others on this machine can read an install-config that has secrets in it.
+pub(super) fn exposed(config: &InstallConfig, directory: &Path) -> Option<String> {
+    let path = directory.join(INSTALL_CONFIG);
+    let mode = fs_err::metadata(&path).ok()?.permissions().mode();
+    (mode & 0o044 != 0 && config.has_inline_secrets()).then(|| {
+        format!(
+            "others on this machine can read `{0}`, which has secrets in it; `chmod 600 {0}` keeps them to you",
+            path.display()
+        )
+    })
 }
 
 /// Editors and `echo` end a file with a line break that is not part of the password.

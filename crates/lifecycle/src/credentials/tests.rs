@@ -64,6 +64,24 @@ fn passwords_of_vcenters() {
 }
 
 #[test]
+fn secrets_in_an_install_config_that_others_read_are_told() {
+    let folder = folder(&[("south", "secret")]);
+    let config = example("vsphere-multi-vcenter.yaml");
+    let warnings = |config: &InstallConfig| {
+        let resolved = resolve(config, folder.path(), &PASSWORDS.into_iter().collect()).unwrap();
+        resolved.warnings.join("\n").replace(folder.path().to_str().unwrap(), "DIR")
+    };
+    for (mode, told) in [(0o600, false), (0o640, true), (0o604, true)] {
+        put(folder.path(), "install-config.yaml", "", mode);
+        assert_eq!(warnings(&config).contains("others on this machine can read"), told, "{mode:o}");
+    }
+    insta::assert_snapshot!(warnings(&config), @"others on this machine can read `DIR/install-config.yaml`, which has secrets in it; `chmod 600 DIR/install-config.yaml` keeps them to you");
+    // Without the pull secret there is nothing to hide: all passwords are elsewhere.
+    let harmless = InstallConfig { pull_secret: None, ..config };
+    assert_eq!(warnings(&harmless), "");
+}
+
+#[test]
 fn all_missing_passwords_are_named() {
     let folder = folder(&[]);
     let config = example("vsphere-multi-vcenter.yaml");

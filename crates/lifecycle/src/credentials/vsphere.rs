@@ -43,6 +43,9 @@ fn password(
         Password::Inline(password) => Ok(password.clone()),
         Password::Env(name) => match environment.get(name.as_str()) {
             Some(password) => Ok(password.into()),
+            None if environment.is_blank(name.as_str()) => {
+                Err(("passwordEnv", format!("the environment variable {name} is empty")))
+            }
             None => Err(("passwordEnv", format!("the environment variable {name} is not set"))),
         },
         Password::File(name) => {

@@ -60,7 +60,7 @@ async fn each_missing_privilege_is_named_where_it_is_missing() {
         let text = text.replace("        template: /dc1/vm/templates/rhcos\n", "");
         text.replace(
             "  vsphere:\n    apiVIPs",
-            "  vsphere:\n    clusterOSImage: http://127.0.0.1/rhcos.ova\n    apiVIPs",
+            "  vsphere:\n    clusterOSImage: https://127.0.0.1/rhcos.ova\n    apiVIPs",
         )
     };
     each_in_turn(given).await;

@@ -33,7 +33,7 @@ pub(super) struct Published<'a> {
     pub(super) feature_set: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) feature_gates: Vec<String>,
-    pub(super) os_image_stream: Option<&'a str>,
+    pub(super) os_image_stream: Option<&'static str>,
     pub(super) pki: Option<Pki>,
 }
 

@@ -93,9 +93,7 @@ pub(crate) fn tell_written(outcome: &Outcome, dir: &Path, printer: &Printer) {
 
 /// Notes were told by `slipway validate`; here they would only be in the way.
 pub(crate) fn warnings(report: &Report) -> Report {
-    let mut report = report.clone();
-    report.findings.retain(|finding| finding.severity == Severity::Warning);
-    report
+    report.only(Severity::Warning)
 }
 
 /// What people want to know: how much was written, and every file that is not as generated.

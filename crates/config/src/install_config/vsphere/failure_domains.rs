@@ -471,18 +471,32 @@ fn optional_path(
     if let Some(datacenter) = datacenter
         && path.datacenter() != datacenter.trim_matches('/')
     {
-        let fixed = InventoryPath::of(datacenter, branch, path.rest());
         let message = format!(
             "`{path}` is in datacenter `{}`, the failure domain is in `{datacenter}`",
             path.datacenter()
         );
-        check
-            .findings
-            .error(Rule::PathDatacenter, written.at, message)
-            .hint(format!("write `{fixed}`, or change the datacenter"));
+        let hint = datacenter_hint(datacenter, &path, branch);
+        check.findings.error(Rule::PathDatacenter, written.at, message).hint(hint);
         return None;
     }
     Some(Some(path))
+}
+
+/// In vSphere a slash parts folders; one in a name, and the percent sign, are written as their codes.
+fn datacenter_hint(datacenter: &str, path: &InventoryPath, branch: Branch) -> String {
+    let escaped = datacenter.replace('%', "%25").replace('/', "%2f");
+    let fixed = InventoryPath::of(datacenter, branch, path.rest());
+    if path.datacenter().eq_ignore_ascii_case(&escaped) {
+        format!("write `{}` for the datacenter too, here and in `datacenters`", path.datacenter())
+    } else if datacenter.trim_matches('/').contains('/') {
+        let named = InventoryPath::of(&escaped, branch, path.rest());
+        format!(
+            "write `{fixed}` for a datacenter in folders; if the slash is part of its name, `{named}`, and \
+             `{escaped}` for the datacenter"
+        )
+    } else {
+        format!("write `{fixed}`, or change the datacenter")
+    }
 }
 
 #[expect(clippy::option_option, reason = "absent and unusable are different things")]
@@ -499,10 +513,14 @@ fn resource_pool(
     if let (Some(Some(cluster)), Some(at)) = (cluster, field.at())
         && !pool.is_below(cluster)
     {
-        check
-            .findings
-            .error(Rule::PoolCluster, at, format!("`{pool}` is not in the compute cluster `{cluster}`"))
-            .hint(format!("write it as {cluster}/Resources/<pool>"));
+        let (message, hint) = if pool == *cluster {
+            let message = format!("`{pool}` is the compute cluster, not one of its resource pools");
+            (message, format!("write {cluster}/Resources/<pool>, or leave it out for the root pool"))
+        } else {
+            let message = format!("`{pool}` is not in the compute cluster `{cluster}`");
+            (message, format!("write it as {cluster}/Resources/<pool>"))
+        };
+        check.findings.error(Rule::PoolCluster, at, message).hint(hint);
         return None;
     }
     Some(Some(pool))

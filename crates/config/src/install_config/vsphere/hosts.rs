@@ -9,7 +9,7 @@ use super::super::{Check, MachinePool, Networking, Pools, Vips};
 use super::written::{HostRole, WrittenHost, WrittenNetworkDevice};
 use crate::decode::{Entries, Field, Located, closest};
 use crate::findings::Rule;
-use crate::net::Family;
+use crate::net::{Cidr, Family};
 use crate::yaml::At;
 
 /// A machine with static addresses.
@@ -154,6 +154,13 @@ fn network_device(
                 .hint("give each machine an address of its own")
                 .related(first, "the other one");
         }
+        let net = Cidr::from(address.value.net());
+        if let Some(what) = net.reserves(ip) {
+            check
+                .findings
+                .error(Rule::AddressReserved, address.at, format!("{ip} is the {what} of {net}"))
+                .hint("choose an address that a machine can have, or correct the prefix length");
+        }
         if taken.contains(&ip) {
             check
                 .findings
@@ -182,7 +189,7 @@ fn network_device(
 fn outside(device: &Located<WrittenNetworkDevice>, networking: &Networking, check: &mut Check<'_>) {
     for address in device.value.ip_addrs.items() {
         let ip = address.value.net().addr();
-        if networking.machine_network_of(ip).is_none() {
+        if !networking.machine.is_empty() && networking.machine_network_of(ip).is_none() {
             check
                 .findings
                 .warning(Rule::HostAddress, address.at, format!("{ip} is not in `networking.machineNetwork`"))

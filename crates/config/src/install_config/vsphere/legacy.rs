@@ -54,7 +54,11 @@ pub(super) fn convert(
         if let Some(server) = platform.vcenter.at() {
             require(&mut platform.username, at, "username", findings);
             require(&mut platform.password, at, "password", findings);
-            require(&mut platform.datacenter, at, "datacenter", findings);
+            // Failure domains that are written out name theirs themselves.
+            let mut named = platform.failure_domains.items().filter_map(|domain| domain.value.topology.get());
+            if !named.any(|topology| !topology.datacenter.is_absent()) {
+                require(&mut platform.datacenter, at, "datacenter", findings);
+            }
             platform.vcenters = Field::set(vec![Field::set(one_vcenter(platform), server)], server);
         }
     } else if let Some(old) = platform.vcenter.at() {
@@ -186,13 +190,17 @@ fn names_to_paths(platform: &mut WrittenPlatform, lookup: &dyn PathLookup, findi
             };
             match lookup.path(&server, datacenter, branch, &name.value) {
                 Ok(path) => {
-                    findings
-                        .note(
-                            Rule::NameBecomesPath,
-                            name.at,
-                            format!("`{}` is taken for `{path}`", name.value),
-                        )
-                        .hint(format!("write `{path}`"));
+                    let message = format!("`{}` is taken for `{path}`", name.value);
+                    let below = name.value.strip_prefix(branch.as_str());
+                    // Half a path is rarely the name of something.
+                    if let Some(rest) = below.and_then(|rest| rest.strip_prefix('/')) {
+                        let meant = InventoryPath::of(datacenter, branch, rest);
+                        let hint = format!("write `{meant}`, or `{path}` if that is what you mean");
+                        findings.warning(Rule::NameBecomesPath, name.at, message).hint(hint);
+                    } else {
+                        let hint = format!("write `{path}`");
+                        findings.note(Rule::NameBecomesPath, name.at, message).hint(hint);
+                    }
                     path.as_str().clone_into(&mut name.value);
                 }
                 Err(reason) => {

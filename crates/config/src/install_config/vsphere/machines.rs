@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::super::pool::WrittenPools;
-use super::super::{Check, MachinePool, Pools};
+use super::super::{Check, MachinePool, PayloadType, Pools};
 use super::hosts::unknown_domain;
 use super::written::{ProvisioningMode, WrittenDataDisk, WrittenPool};
 use crate::decode::{Entries, Field, Located};
@@ -12,6 +12,12 @@ use crate::findings::Rule;
 use crate::yaml::At;
 
 const LARGEST_DISK_GIB: u32 = 16384;
+/// With less no machine starts: the system's image alone has 16 GiB, and most often a digit is missing.
+const MIN_MEMORY_MIB: u32 = 1024;
+const MIN_OS_DISK_GIB: u32 = 16;
+/// What OpenShift's documentation asks for the control plane.
+const CONTROL_PLANE_MEMORY_MIB: u32 = 16384;
+const CONTROL_PLANE_OS_DISK_GIB: u32 = 100;
 const LONGEST_DISK_NAME: usize = 80;
 
 /// What a machine looks like on vSphere.
@@ -43,24 +49,25 @@ pub(super) struct Domains<'a> {
     pub(super) partial: bool,
 }
 
-pub(super) fn resolve(
-    default: &Field<WrittenPool>,
-    written: &WrittenPools<'_>,
+pub(super) fn resolve<'a>(
+    default: &'a Field<WrittenPool>,
+    written: &WrittenPools<'a>,
     pools: Option<&Pools<MachinePool>>,
     domains: &Domains<'_>,
+    payload: PayloadType,
     check: &mut Check<'_>,
 ) -> Option<Pools<Machine>> {
     let parts = written.platform(|platform| &platform.vsphere);
+    let layers = |part: Option<&'a Located<WrittenPool>>| -> Vec<&'a WrittenPool> {
+        default.get().into_iter().chain(part.map(|part| &part.value)).collect()
+    };
+    let (masters, workers) = (layers(parts.control_plane), layers(parts.compute));
     // A mistake in the defaults shows in both pools and is told once.
     let mut told = HashSet::new();
-    let mut merged =
-        |part: Option<&Located<WrittenPool>>, pool: Option<&MachinePool>, check: &mut Check<'_>| {
-            let layers: Vec<&WrittenPool> =
-                default.get().into_iter().chain(part.map(|part| &part.value)).collect();
-            machine(&layers, domains, pool, &mut told, check)
-        };
-    let control_plane = merged(parts.control_plane, pools.map(|pools| &pools.control_plane), check);
-    let compute = merged(parts.compute, pools.map(|pools| &pools.compute), check);
+    let control_plane = machine(&masters, domains, pools.map(|pools| &pools.control_plane), &mut told, check);
+    let compute = machine(&workers, domains, pools.map(|pools| &pools.compute), &mut told, check);
+    sizes(&masters, payload == PayloadType::OpenShift, &mut told, check);
+    sizes(&workers, false, &mut told, check);
     if default.is_invalid() {
         return None;
     }
@@ -82,9 +89,7 @@ fn machine(
     let cpus = number(|pool| &pool.cpus, 4);
     let cores = number(|pool| &pool.cores_per_socket, 4);
     let memory = number(|pool| &pool.memory_mb, 16384);
-    let disk = layers.iter().rev().find_map(|layer| {
-        layer.os_disk.get().and_then(|disk| disk.disk_size_gb.get()).copied().filter(|size| *size != 0)
-    });
+    let disk = os_disk(layers).map(|size| size.value);
     let list = layers.iter().rev().find(|layer| !layer.data_disks.is_empty()).map(|layer| &layer.data_disks);
     let zones = layers.iter().rev().find(|layer| !layer.zones.is_empty()).map(|layer| &layer.zones);
     sockets(cpus, cores, told, check);
@@ -114,6 +119,44 @@ fn machine(
         data_disks: data_disks?,
         zones: zones?,
     })
+}
+
+/// The size of the system's disk in the last layer that sets it.
+fn os_disk<'a>(layers: &[&'a WrittenPool]) -> Option<&'a Located<u32>> {
+    let size = |layer: &&'a WrittenPool| layer.os_disk.get()?.disk_size_gb.located();
+    layers.iter().rev().filter_map(size).find(|size| size.value != 0)
+}
+
+/// Machines that cannot start are an error, a control plane that will not be well a warning.
+fn sizes(layers: &[&WrittenPool], control_plane: bool, told: &mut HashSet<At>, check: &mut Check<'_>) {
+    let mut memories = layers.iter().rev().filter_map(|layer| layer.memory_mb.located());
+    let judged = [
+        (
+            memories.find(|memory| memory.value != 0),
+            "MiB of memory",
+            MIN_MEMORY_MIB,
+            CONTROL_PLANE_MEMORY_MIB,
+        ),
+        (os_disk(layers), "GiB of disk", MIN_OS_DISK_GIB, CONTROL_PLANE_OS_DISK_GIB),
+    ];
+    for (size, what, least, advised) in judged {
+        let Some(size) = size.filter(|size| size.value < advised) else { continue };
+        if size.value < least && told.insert(size.at) {
+            check
+                .findings
+                .error(Rule::MachineSize, size.at, format!("no machine starts with {} {what}", size.value))
+                .hint(format!("write {least} or more"));
+        } else if size.value >= least && control_plane && told.insert(size.at) {
+            check
+                .findings
+                .warning(
+                    Rule::MachineSize,
+                    size.at,
+                    format!("{} {what} is little for the control plane of OpenShift", size.value),
+                )
+                .hint(format!("it asks for {advised} or more"));
+        }
+    }
 }
 
 fn sockets(

@@ -6,7 +6,7 @@ use secrecy::SecretString;
 
 use crate::decode::{Entries, Port, choice, object};
 use crate::names::{EnvName, FailureDomainName, ServerName, TagId};
-use crate::net::{Cidr, HostCidr};
+use crate::net::HostCidr;
 
 object! {
     /// A cluster on vSphere, across one to three vCenters.
@@ -21,7 +21,7 @@ object! {
         ingress_vips: Entries<IpAddr> as "ingressVIPs", at_most 2;
         /// What machines look like unless their pool says otherwise.
         default_machine: WrittenPool as "defaultMachinePlatform";
-        /// URL of the OVA to import, with an optional `?sha256=` checksum.
+        /// URL of the OVA to import, with `?sha256=` and its checksum; only `https://` goes without, with a warning.
         cluster_os_image: String as "clusterOSImage";
         /// How the disk of an imported OVA is provisioned.
         disk_type: DiskType as "diskType", default "the datastore's policy";
@@ -152,9 +152,9 @@ object! {
         /// Name of the vSphere network whose adapter is used.
         network: String as "network";
         /// Networks the address is in.
-        subnets: Entries<Cidr> as "networkSubnetCidr";
+        subnets: Entries<HostCidr> as "networkSubnetCidr";
         /// Networks the address is not in.
-        excluded: Entries<Cidr> as "excludeNetworkSubnetCidr";
+        excluded: Entries<HostCidr> as "excludeNetworkSubnetCidr";
     }
 }
 
