@@ -6,6 +6,7 @@
 
 mod images;
 pub mod kubevirt;
+mod missing;
 mod networking;
 mod options;
 pub mod ovirt;
@@ -21,6 +22,7 @@ use std::collections::BTreeMap;
 use secrecy::SecretString;
 
 pub use images::{Mirror, SourcePolicy};
+pub use missing::Missing;
 pub use networking::{ClusterNetwork, Networking, Stack};
 pub use options::{Baseline, Capabilities, CpuPartitioning, Curve, SignerKey, TrustBundlePolicy};
 pub use payload::{ImageRef, KubernetesVersion, Payload, PayloadType};

@@ -4,7 +4,7 @@ use secrecy::ExposeSecret;
 use slipway_config::features::Gate;
 use slipway_config::install_config::vsphere::{self, Password, PathLookup, Tls};
 use slipway_config::install_config::{
-    InstallConfig, LoadBalancer, Payload, Platform, SignerKey, Stack, kubevirt, load, load_with, ovirt,
+    InstallConfig, LoadBalancer, Missing, Payload, Platform, SignerKey, Stack, kubevirt, load, load_with, ovirt,
 };
 use slipway_config::inventory::{Branch, InventoryPath};
 
@@ -234,4 +234,27 @@ fn anchors_and_merge_keys_work() {
 fn byte_order_marks_and_windows_line_ends_are_read() {
     let windows = format!("\u{feff}{}", NONE.replace('\n', "\r\n"));
     assert_eq!(config(&windows).cluster_domain(), "pontoon.example.com");
+}
+
+#[test]
+fn what_machines_need_is_told_apart_from_mistakes() {
+    let missing = |text: &str| config(text).missing_for_machines();
+    let shown = |text: &str| missing(text).iter().map(ToString::to_string).collect::<Vec<_>>();
+    let release = "  releaseImage: quay.io/openshift-release-dev/ocp-release:4.20.3-x86_64\n";
+    let domains = "nothing to make machines from in north, south, east";
+    assert_eq!(shown(VSPHERE), [domains]);
+    assert_eq!(
+        shown(&edit(VSPHERE, &[(release, "  type: OpenShift\n")])),
+        ["`payload.releaseImage` is not given", domains]
+    );
+    // Only failure domains that get machines count.
+    let one = edit(VSPHERE, &[("replicas: 3\n", "replicas: 1\n"), ("replicas: 5", "replicas: 0")]);
+    assert!(
+        matches!(missing(&one).as_slice(), [Missing::OsImage { failure_domains }] if failure_domains.len() == 1)
+    );
+    let image = format!("clusterOSImage: https://example.com/a.ova?sha256={}\n    apiVIPs:", "0".repeat(64));
+    assert!(missing(&edit(VSPHERE, &[("apiVIPs:", &image)])).is_empty());
+    for complete in [KUBERNETES, NONE] {
+        assert!(missing(complete).is_empty());
+    }
 }

@@ -1,0 +1,84 @@
+//! What an install-config may leave open as long as only files are wanted: machines need it.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use super::{InstallConfig, Payload, Platform};
+use crate::names::FailureDomainName;
+
+/// Something machines cannot be made without. `create manifests` can.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Missing {
+    /// Which OpenShift release is installed: `payload.releaseImage`.
+    ReleaseImage,
+    /// What machines are made from: `topology.template` of these failure domains, or `clusterOSImage`.
+    OsImage { failure_domains: Vec<FailureDomainName> },
+}
+
+impl Missing {
+    /// What to write.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Missing::ReleaseImage => {
+                "add `payload: {releaseImage: …}` before `create ignition-configs` or `create cluster`"
+            }
+            Missing::OsImage { .. } => {
+                "add `clusterOSImage` with the URL of an OVA, or `topology.template` with a template that is there"
+            }
+        }
+    }
+}
+
+impl fmt::Display for Missing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        /// More names than this help nobody.
+        const MAX_NAMES: usize = 5;
+        match self {
+            Missing::ReleaseImage => f.write_str("`payload.releaseImage` is not given"),
+            Missing::OsImage { failure_domains } => {
+                let names: Vec<&str> =
+                    failure_domains.iter().take(MAX_NAMES).map(FailureDomainName::as_str).collect();
+                let more = failure_domains.len() - names.len();
+                write!(f, "nothing to make machines from in {}", names.join(", "))?;
+                if more > 0 { write!(f, " and {more} more") } else { Ok(()) }
+            }
+        }
+    }
+}
+
+impl InstallConfig {
+    /// What is not given although machines need it. Empty when machines can be made.
+    pub fn missing_for_machines(&self) -> Vec<Missing> {
+        let mut missing = Vec::new();
+        if let Payload::OpenShift { release_image: None, .. } = &self.payload {
+            missing.push(Missing::ReleaseImage);
+        }
+        let failure_domains = self.without_os_image();
+        if !failure_domains.is_empty() {
+            missing.push(Missing::OsImage { failure_domains });
+        }
+        missing
+    }
+
+    /// Failure domains that get machines, in the order they are listed, without anything to make these from.
+    fn without_os_image(&self) -> Vec<FailureDomainName> {
+        let Platform::VSphere(platform) = &self.platform else { return Vec::new() };
+        if platform.os_image.is_some() {
+            return Vec::new();
+        }
+        let placement = self.placement();
+        let compute = placement.compute.iter().filter(|set| set.replicas > 0).map(|set| set.failure_domain);
+        let placed: BTreeSet<usize> =
+            placement.control_plane.iter().copied().chain([placement.bootstrap]).chain(compute).collect();
+        // Without a compute cluster the machines are the user's own.
+        let lacks = |position: &usize| {
+            let topology = &platform.failure_domains.get(*position)?.topology;
+            Some(topology.template.is_none() && topology.compute_cluster.is_some())
+        };
+        placed
+            .into_iter()
+            .filter(|position| lacks(position).unwrap_or_default())
+            .map(|position| platform.failure_domains[position].name.clone())
+            .collect()
+    }
+}
