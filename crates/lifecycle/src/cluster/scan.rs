@@ -183,7 +183,7 @@ async fn scan(
 
 /// What carries the cluster's tag.
 async fn tagged(client: &Client, infra_id: &InfraId) -> Result<BTreeSet<MoRef>, CallError> {
-    let Some(category) = client.category_named(&format!("openshift-{infra_id}")).await? else {
+    let Some(category) = client.category_named(&infra_id.tag_category()).await? else {
         return Ok(BTreeSet::new());
     };
     let Some(tag) = client.tag_named(&category.id, infra_id.as_str()).await? else {
