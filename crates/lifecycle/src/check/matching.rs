@@ -83,8 +83,8 @@ impl Ids {
         }
         // What has the id as it is written comes before what has it the other way round.
         let with = |id: Option<Uuid>| {
-            let orders = id.into_iter().flat_map(|id| [id, swapped(id)]);
-            orders.filter_map(|id| by_id.get(&id)).next().cloned().unwrap_or_default()
+            let mut orders = id.into_iter().flat_map(|id| [id, swapped(id)]);
+            orders.find_map(|id| by_id.get(&id)).cloned().unwrap_or_default()
         };
         let matched = |known: &Known| {
             let (own, claimed) = (with(known.system), with(known.provider));
