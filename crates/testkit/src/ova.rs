@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::Context;
+use sha2::{Digest, Sha256};
 
 /// A machine with one disk, `disk.vmdk`, and one card. It is called `a.ovf` in the archive.
 pub const DESCRIPTOR: &str = r#"<?xml version="1.0"?>
@@ -39,6 +40,11 @@ pub fn archive(files: &[(&str, &[u8])]) -> anyhow::Result<Vec<u8>> {
 /// An appliance with one disk.
 pub fn image() -> anyhow::Result<Vec<u8>> {
     archive(&[("a.ovf", DESCRIPTOR.as_bytes()), ("disk.vmdk", &vec![7; 300_000])])
+}
+
+/// The checksum of a file, in hexadecimal digits.
+pub fn sha256(content: &[u8]) -> String {
+    Sha256::digest(content).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Serves a file by HTTP for as long as the test runs: the port, and how often it was asked for.

@@ -195,10 +195,12 @@ fn an_import_that_was_cut_is_recognised() {
     let vcenters = [vcenter(ZONES[0])];
     let directory = directory(&vcenters);
     let path = directory.path();
-    let (port, _) = ova::serve(ova::image().expect("an image")).expect("a server");
+    let image = ova::image().expect("an image");
+    let sum = ova::sha256(&image);
+    let (port, _) = ova::serve(image).expect("a server");
     let config = path.join("install-config.yaml");
     let text = std::fs::read_to_string(&config).expect("a configuration");
-    let image = format!("    clusterOSImage: http://127.0.0.1:{port}/rhcos.ova\n    apiVIPs");
+    let image = format!("    clusterOSImage: http://127.0.0.1:{port}/rhcos.ova?sha256={sum}\n    apiVIPs");
     let text = text.replace("        template: /north/vm/rhcos\n", "").replace("    apiVIPs", &image);
     std::fs::write(&config, text).expect("a configuration");
     let create = || {

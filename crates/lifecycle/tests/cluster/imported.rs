@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 use slipway_engine::progress::{Event, Listener};
 use slipway_lifecycle::cluster::{Error, ImageError, Purpose};
 use slipway_testkit::ova;
@@ -76,7 +75,7 @@ impl Listener for Percents {
 #[test]
 fn an_image_is_uploaded_once_and_copied() {
     let image = image();
-    let sum: String = Sha256::digest(&image).iter().map(|byte| format!("{byte:02x}")).collect();
+    let sum = ova::sha256(&image);
     let (port, served) = serve(image);
     let bench = bench(port, &sum);
     let before = bench.snapshot();
