@@ -253,7 +253,7 @@ fn vmx_keys(cluster: &Cluster, machine: &Planned<'_>) -> BTreeMap<String, String
     ]);
     if let Some(host) = machine.host {
         let arguments = ignition::network_kargs(host, "");
-        keys.insert("guestinfo.afterburn.initrd.network-kargs".to_owned(), arguments);
+        keys.insert(ignition::NETWORK_KARGS.to_owned(), arguments);
     }
     keys
 }

@@ -31,7 +31,7 @@ mod scripts;
 pub use bare_metal::bare_metal;
 pub use channel::{Encoded, Encoding, encoded_for};
 pub use config::remove_nulls;
-pub use kargs::network_kargs;
+pub use kargs::{NETWORK_KARGS, network_kargs, static_addresses};
 pub use pointer::{hostname_wrapper, pointer};
 
 use slipway_config::install_config::Payload;

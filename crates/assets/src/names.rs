@@ -57,6 +57,11 @@ impl Identity {
     pub fn object_id(&self, name: &str) -> Uuid {
         Uuid::new_v5(&self.cluster_id, name.as_bytes())
     }
+
+    /// The mark of a template that is imported: a machine may have the same name.
+    pub fn template_id(&self, name: &str) -> Uuid {
+        self.object_id(&format!("template/{name}"))
+    }
 }
 
 /// The virtual addresses of the cluster; none where DNS and load balancers are the user's.

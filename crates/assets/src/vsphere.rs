@@ -41,7 +41,7 @@ impl Site<'_> {
     pub fn network_paths(&self) -> Vec<String> {
         let Some(cluster) = &self.domain.topology.compute_cluster else { return Vec::new() };
         let path = |network: &String| {
-            if network.contains('/') { network.clone() } else { cluster.join(network).to_string() }
+            if network.starts_with('/') { network.clone() } else { cluster.join(network).to_string() }
         };
         self.domain.topology.networks.iter().map(path).collect()
     }

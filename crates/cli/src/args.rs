@@ -115,7 +115,7 @@ pub enum Command {
     /// privileges, capacity, clocks and certificates; then DNS and virtual addresses. Everything that is found is in one
     /// report, with what to do about it. A vCenter that does not answer leaves the findings about the others as they are.
     #[command(
-        after_help = "Exit codes: 0 ready, warnings or not; 1 other failure; 2 wrong usage; 3 the install-config is not usable; 4 something failed or could not be found out.\n\nExamples:\n  slipway preflight --dir harbour\n  slipway preflight --dir harbour --output json | jq '.findings[] | select(.outcome == \"failure\")'"
+        after_help = "Exit codes: 0 ready, warnings or not; 1 other failure; 2 wrong usage; 3 the install-config is not usable, or lacks what machines need; 4 something failed or could not be found out; 9 nothing failed, but the platform was not asked.\n\nExamples:\n  slipway preflight --dir harbour\n  slipway preflight --dir harbour --output json | jq '.findings[] | select(.outcome == \"failure\")'"
     )]
     Preflight(Preflight),
 

@@ -23,6 +23,8 @@ pub enum Exit {
     Operators = 7,
     /// Somebody ended it.
     Interrupted = 8,
+    /// Nothing is known to be wrong, but what matters most was not looked at.
+    NotChecked = 9,
 }
 
 impl From<Exit> for ExitCode {

@@ -59,6 +59,11 @@ impl InfraId {
         InfraId(id)
     }
 
+    /// The category of the cluster's own tag, which is named like the infrastructure.
+    pub fn tag_category(&self) -> String {
+        format!("openshift-{}", self.0)
+    }
+
     /// How long the infrastructure's name of this cluster will be.
     pub fn length(cluster: &ClusterName) -> usize {
         prefix(cluster).len() + 1 + SUFFIX

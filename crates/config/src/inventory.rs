@@ -93,11 +93,17 @@ impl fmt::Display for InventoryPath {
     }
 }
 
+/// A network as files name it: by a path, which begins with a slash, or else by a name. vSphere stores a slash in a name as
+/// `%2f`, so that it separates nothing.
+pub fn network_name(written: &str) -> String {
+    if written.starts_with('/') { written.to_owned() } else { written.replace('/', "%2f") }
+}
+
 #[cfg(test)]
 mod tests {
     use rstest::rstest;
 
-    use super::{Branch, InventoryPath};
+    use super::{Branch, InventoryPath, network_name};
 
     #[rstest]
     #[case("/dc/host/c1", Some(("dc", "c1")))]
@@ -115,5 +121,14 @@ mod tests {
     fn parses_host_paths(#[case] text: &str, #[case] expected: Option<(&str, &str)>) {
         let path = InventoryPath::parse(text, Branch::Host);
         assert_eq!(path.as_ref().map(|path| (path.datacenter(), path.rest())), expected);
+    }
+
+    #[rstest]
+    #[case("cluster-net", "cluster-net")]
+    #[case("VLAN 10/20", "VLAN 10%2f20")]
+    #[case("VLAN 10%2f20", "VLAN 10%2f20")]
+    #[case("/dc/network/VLAN 10", "/dc/network/VLAN 10")]
+    fn a_slash_in_the_name_of_a_network_is_part_of_it(#[case] written: &str, #[case] expected: &str) {
+        assert_eq!(network_name(written), expected);
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! | module | what it holds |
 //! |---|---|
+//! | `addresses` | machines that report other addresses than they were given |
 //! | `blueprint` | the machines, as the files in `cluster-api/` say |
 //! | `wanted` | from there to resources of the engine |
 //! | `image` | the image templates are made from |
@@ -12,6 +13,7 @@
 //! | `rules` | rules that may be left out |
 //! | `scan` | what a cluster has left on its vCenters, to be removed |
 
+mod addresses;
 mod blueprint;
 mod error;
 mod ground;
@@ -43,6 +45,7 @@ use slipway_engine::{
 use slipway_providers::vsphere::kinds::{Action, Image, State, VSphere, Wanted};
 use slipway_providers::vsphere::{self, Client};
 
+pub use self::addresses::{Misaddressed, StaticAddresses};
 pub use self::blueprint::BrokenFile;
 use self::blueprint::{Blueprint, Files, Planned};
 pub use self::error::Error;
@@ -341,6 +344,11 @@ impl Project {
         surplus::find(&self.platform, &self.infra_id, &prospect.graph, &self.journal).await
     }
 
+    /// What machines should report once they run.
+    pub fn static_addresses(&self) -> StaticAddresses {
+        StaticAddresses::of(&self.blueprint)
+    }
+
     /// The image that a plan needs and that is not on this machine yet, by its URL.
     pub fn missing_image(&self, prospect: &Prospect) -> Option<&str> {
         let imports = prospect.plan.steps.iter().any(|planned| planned.step.action == Action::Import);
@@ -438,7 +446,7 @@ fn options(graph: &Graph<Wanted>, recreate: &[String], budgets: Budgets) -> Opti
 }
 
 /// How the engine and the files name a vCenter: its server, with the port where that is not the usual one.
-fn endpoint_of(vcenter: &VCenter) -> Endpoint {
+pub(crate) fn endpoint_of(vcenter: &VCenter) -> Endpoint {
     match vcenter.port.get() {
         443 => Endpoint::from(vcenter.server.to_string().as_str()),
         port => Endpoint::from(format!("{}:{port}", vcenter.server).as_str()),

@@ -53,6 +53,8 @@ pub struct Answers {
     pub ssh_key: Option<String>,
     pub pull_secret: Option<SecretString>,
     pub release_image: Option<String>,
+    /// The URL of the image machines of vSphere are made from.
+    pub os_image: Option<String>,
     pub control_plane_replicas: Option<u32>,
     pub compute_replicas: Option<u32>,
     pub machine_networks: Vec<String>,

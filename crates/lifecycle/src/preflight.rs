@@ -39,7 +39,7 @@ use secrecy::SecretString;
 use slipway_assets::{Credentials, Identity, Login};
 use slipway_config::findings;
 use slipway_config::install_config::vsphere::VCenter;
-use slipway_config::install_config::{self, InstallConfig, Platform};
+use slipway_config::install_config::{self, InstallConfig, Missing, Platform};
 use slipway_providers::vsphere::error::Cause;
 use slipway_providers::vsphere::{self, Client, Endpoint, Proxy};
 use tokio::sync::watch;
@@ -52,6 +52,7 @@ use self::needs::Need;
 use self::network::Probe;
 use self::report::{Check, Finding, Report};
 use self::wanted::{Wanted, WantedNetwork};
+use crate::cluster::endpoint_of;
 use crate::create::{Error, read_install_config};
 use crate::credentials::{self, Resolved};
 use crate::environment::Environment;
@@ -199,15 +200,16 @@ pub async fn examine<P: Probe>(
         let (subject, options, stopped) = (subject.clone(), options.clone(), stopped.clone());
         tasks.spawn(async move {
             let Some(vcenter) = subject.vcenters().get(position) else { return Vec::new() };
-            let server = vcenter.server.to_string();
+            let endpoint = endpoint_of(vcenter).to_string();
             let mut findings = examine_one(&subject, position, vcenter, &options, stopped).await;
             for finding in &mut findings {
-                finding.endpoint = Some(server.clone());
+                finding.endpoint = Some(endpoint.clone());
             }
             findings
         });
     }
-    let mut findings = other_platform(&subject.config.platform);
+    let mut findings = incomplete(&subject.config);
+    findings.extend(other_platform(&subject.config.platform));
     let mut cancelled = pin!(cancelled);
     loop {
         tokio::select! {
@@ -235,6 +237,21 @@ async fn until<T>(mut stopped: watch::Receiver<bool>, work: impl Future<Output =
     }
 }
 
+/// What can be left out as long as only files are wanted.
+fn incomplete(config: &InstallConfig) -> Vec<Finding> {
+    let finding = |missing: &Missing| {
+        let (check, object, domains) = match missing {
+            Missing::ReleaseImage => (Check::ReleaseImage, "payload.releaseImage", &[][..]),
+            Missing::OsImage { failure_domains } => {
+                (Check::OsImage, "platform.vsphere.clusterOSImage", failure_domains.as_slice())
+            }
+        };
+        let finding = Finding::failure(check, object, missing.to_string()).remedy(missing.hint());
+        Finding { failure_domains: domains.iter().map(ToString::to_string).collect(), ..finding }
+    };
+    config.missing_for_machines().iter().map(finding).collect()
+}
+
 /// What is not looked at yet must not look like passed.
 fn other_platform(platform: &Platform) -> Vec<Finding> {
     let what = match platform {
@@ -242,7 +259,9 @@ fn other_platform(platform: &Platform) -> Vec<Finding> {
         Platform::Ovirt(_) => "the oVirt engine",
         Platform::KubeVirt(_) => "the infrastructure cluster",
     };
-    let message = format!("{what} is not asked yet: only DNS and virtual addresses were looked at");
+    let message = format!(
+        "not checked: asking {what} is not supported yet; only DNS and virtual addresses were looked at"
+    );
     vec![Finding::warning(Check::Platform, platform.name(), message).remedy("check by hand what is there")]
 }
 

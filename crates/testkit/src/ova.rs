@@ -1,6 +1,12 @@
 //! Appliances to import.
 
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use anyhow::Context;
+use sha2::{Digest, Sha256};
 
 /// A machine with one disk, `disk.vmdk`, and one card. It is called `a.ovf` in the archive.
 pub const DESCRIPTOR: &str = r#"<?xml version="1.0"?>
@@ -29,4 +35,31 @@ pub fn archive(files: &[(&str, &[u8])]) -> anyhow::Result<Vec<u8>> {
         builder.append_data(&mut header, name, *content)?;
     }
     builder.into_inner().context("the end of the archive")
+}
+
+/// An appliance with one disk.
+pub fn image() -> anyhow::Result<Vec<u8>> {
+    archive(&[("a.ovf", DESCRIPTOR.as_bytes()), ("disk.vmdk", &vec![7; 300_000])])
+}
+
+/// The checksum of a file, in hexadecimal digits.
+pub fn sha256(content: &[u8]) -> String {
+    Sha256::digest(content).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Serves a file by HTTP for as long as the test runs: the port, and how often it was asked for.
+pub fn serve(content: Vec<u8>) -> anyhow::Result<(u16, Arc<AtomicUsize>)> {
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let (port, served) = (listener.local_addr()?.port(), Arc::new(AtomicUsize::new(0)));
+    let count = served.clone();
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            let _ = stream.read(&mut [0; 4096]);
+            count.fetch_add(1, Ordering::Relaxed);
+            let head =
+                format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", content.len());
+            let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(&content));
+        }
+    });
+    Ok((port, served))
 }

@@ -6,6 +6,9 @@ use ipnet::IpNet;
 use slipway_config::install_config::vsphere::Host;
 use slipway_config::net::Family;
 
+/// Where a machine on vSphere finds [`network_kargs`].
+pub const NETWORK_KARGS: &str = "guestinfo.afterburn.initrd.network-kargs";
+
 /// The arguments that configure the network before Ignition runs, in dracut's words. Afterburn takes them
 /// from the machine's `guestinfo.afterburn.initrd.network-kargs`. Without a host name that field stays empty.
 pub fn network_kargs(host: &Host, hostname: &str) -> String {
@@ -24,6 +27,19 @@ pub fn network_kargs(host: &Host, hostname: &str) -> String {
     addresses.chain(nameservers).collect::<Vec<_>>().join(" ")
 }
 
+/// The static addresses that such arguments give a machine.
+pub fn static_addresses(kargs: &str) -> Vec<IpAddr> {
+    let address = |argument: &str| {
+        let value = argument.strip_prefix("ip=")?;
+        let address = match value.strip_prefix('[') {
+            Some(rest) => rest.split(']').next(),
+            None => value.split(':').next(),
+        };
+        address?.parse().ok()
+    };
+    kargs.split_whitespace().filter_map(address).collect()
+}
+
 fn bracketed(address: IpAddr) -> String {
     match address {
         IpAddr::V4(address) => address.to_string(),
@@ -36,7 +52,7 @@ mod tests {
     use rstest::rstest;
     use slipway_config::install_config::vsphere::{Host, HostRole};
 
-    use super::network_kargs;
+    use super::{network_kargs, static_addresses};
 
     #[rstest]
     #[case::plain(
@@ -92,5 +108,7 @@ mod tests {
             nameservers: words(nameservers).iter().map(|word| word.parse().unwrap()).collect(),
         };
         assert_eq!(network_kargs(&host, hostname), expected);
+        let given: Vec<_> = host.addresses.iter().map(ipnet::IpNet::addr).collect();
+        assert_eq!(static_addresses(expected), given);
     }
 }

@@ -116,6 +116,12 @@ pub struct InstallConfig {
     #[arg(long, help_heading = "The cluster", value_name = "IMAGE")]
     pub release_image: Option<String>,
 
+    /// The URL of the image machines of vSphere are made from, an OVA: a template is imported from it
+    ///
+    /// Templates that are there already are named in the file: `topology.template` of each failure domain.
+    #[arg(long, help_heading = "The cluster", value_name = "URL")]
+    pub os_image: Option<String>,
+
     /// How many control-plane machines
     #[arg(long, help_heading = "The cluster", value_name = "COUNT")]
     pub control_plane_replicas: Option<u32>,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::Serialize;
 use slipway_lifecycle::environment::Environment;
 use slipway_lifecycle::preflight::network::ThisMachine;
-use slipway_lifecycle::preflight::report::{Finding, Outcome, Report};
+use slipway_lifecycle::preflight::report::{Finding, Outcome, Report, Verdict};
 use slipway_lifecycle::preflight::{Opened, Options, examine, open};
 use slipway_lifecycle::store::INSTALL_CONFIG;
 
@@ -46,7 +46,8 @@ pub(crate) fn run(args: &Preflight, printer: &Printer) -> anyhow::Result<Exit> {
     match printer.output {
         Output::Json => printer.json(&Judgement {
             cluster: &result.cluster,
-            ready: result.is_clear(),
+            ready: result.verdict() == Verdict::Ready,
+            verdict: result.verdict(),
             failures: result.count(Outcome::Failure),
             unknown: result.count(Outcome::Unknown),
             warnings: result.count(Outcome::Warning),
@@ -56,7 +57,17 @@ pub(crate) fn run(args: &Preflight, printer: &Printer) -> anyhow::Result<Exit> {
         })?,
         Output::Text => printer.data(&text(&result, *verbose))?,
     }
-    Ok(if result.is_clear() { Exit::Ok } else { Exit::Infrastructure })
+    Ok(exit_of(&result))
+}
+
+/// How a command ends that does nothing else.
+fn exit_of(report: &Report) -> Exit {
+    match report.verdict() {
+        Verdict::Ready => Exit::Ok,
+        Verdict::Incomplete => Exit::InstallConfig,
+        Verdict::NotReady => Exit::Infrastructure,
+        Verdict::NotChecked => Exit::NotChecked,
+    }
 }
 
 /// What a program is told.
@@ -65,6 +76,7 @@ pub(crate) fn run(args: &Preflight, printer: &Printer) -> anyhow::Result<Exit> {
 struct Judgement<'a> {
     cluster: &'a str,
     ready: bool,
+    verdict: Verdict,
     failures: usize,
     unknown: usize,
     warnings: usize,
@@ -77,15 +89,18 @@ struct Judgement<'a> {
 /// The verdict first, then what to do something about, vCenter by vCenter; what passed is only counted.
 pub(crate) fn text(report: &Report, verbose: bool) -> String {
     let Report { cluster, findings } = report;
-    let verdict =
-        if report.is_clear() { format!("{GOOD}ready{GOOD:#}") } else { format!("{ERROR}not ready{ERROR:#}") };
+    let verdict = match report.verdict() {
+        Verdict::Ready => format!("{GOOD}ready{GOOD:#}"),
+        Verdict::Incomplete | Verdict::NotReady => format!("{ERROR}not ready{ERROR:#}"),
+        Verdict::NotChecked => format!("{WARNING}not checked{WARNING:#}"),
+    };
     let mut text = format!("{verdict}: {NAME}{cluster}{NAME:#} ({})\n", tally(report));
     let mut place = None;
     for finding in findings.iter().filter(|finding| verbose || finding.outcome != Outcome::Pass) {
-        if place != Some(&finding.endpoint) {
-            let name = finding.endpoint.as_deref().unwrap_or("the network");
+        if place != Some(finding.place()) {
+            let name = finding.place();
             text.push_str(&format!("\n{HEADING}{name}{HEADING:#}\n"));
-            place = Some(&finding.endpoint);
+            place = Some(name);
         }
         text.push_str(&lines(finding));
     }

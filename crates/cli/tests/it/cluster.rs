@@ -7,6 +7,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use slipway_testkit::ova;
 use slipway_testkit::process::eventually;
 use slipway_testkit::vcenter::{ADMINISTRATOR, VCenter};
 use tempfile::TempDir;
@@ -16,6 +17,8 @@ use crate::run::slipway;
 use crate::terminal::{INTERRUPT, Terminal};
 
 pub(crate) const ZONES: [(&str, &str); 2] = [("north", "127.0.0.1"), ("south", "127.0.0.2")];
+/// Slashes are common in such names, and vSphere stores them otherwise.
+const NETWORK: &str = "VLAN 10/20";
 const SIGKILL: i32 = 9;
 
 pub(crate) fn vcenter((zone, server): (&str, &str)) -> VCenter {
@@ -26,10 +29,16 @@ pub(crate) fn vcenter((zone, server): (&str, &str)) -> VCenter {
             "name": zone,
             "clusters": [{"name": "compute", "hosts": [{"name": "esx", "count": 3}]}],
             "datastores": [{"name": "vsan", "capacity_gb": 9000, "free_gb": 8000}],
-            "networks": [{"name": "cluster-net"}],
+            "networks": [{"name": NETWORK}],
             "vms": [{"name": "rhcos", "template": true, "cluster": "compute", "datastore": "vsan",
-                     "networks": ["cluster-net"], "disks_gb": [16]}],
+                     "networks": [NETWORK], "disks_gb": [16], "hardware_version": "vmx-15"}],
         }],
+        "categories": [
+            {"name": "openshift-region", "cardinality": "SINGLE",
+             "tags": [{"name": "europe", "attach": [format!("/{zone}")]}]},
+            {"name": "openshift-zone", "cardinality": "SINGLE",
+             "tags": [{"name": zone, "attach": [format!("/{zone}/host/compute")]}]},
+        ],
         // Slow enough to be caught at it.
         "faults": [{"on": {}, "fault": {"delay_ms": 15}}],
     });
@@ -55,7 +64,7 @@ pub(crate) fn directory(vcenters: &[VCenter]) -> TempDir {
         datacenter: {zone}
         computeCluster: /{zone}/host/compute
         datastore: /{zone}/datastore/vsan
-        networks: [cluster-net]
+        networks: [{NETWORK}]
         template: /{zone}/vm/rhcos
 "
         ));
@@ -84,7 +93,7 @@ pub(crate) fn command(directory: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-const CREATE: [&str; 4] = ["create", "cluster", "--skip-preflight", "--no-wait"];
+const CREATE: [&str; 3] = ["create", "cluster", "--no-wait"];
 const DESTROY: [&str; 3] = ["destroy", "cluster", "--yes"];
 
 fn journal(directory: &Path) -> usize {
@@ -92,11 +101,20 @@ fn journal(directory: &Path) -> usize {
     text.lines().count()
 }
 
-/// Kills the command while it waits for the answer to a call: the one after so many of its kind.
-fn kill_at(vcenter: &VCenter, mut command: Command, (kind, method, skip): (&str, &str, usize)) {
+/// A call: its kind, its method or the beginning of its path, and how many of these come before it.
+type Call = (&'static str, &'static str, usize);
+
+/// What makes the category of the cluster's tag, and nothing else.
+const CATEGORY: &str = "/rest/com/vmware/cis/tagging/category";
+
+/// Kills the command while it waits for the answer to a call.
+fn kill_at(vcenter: &VCenter, mut command: Command, (kind, method, skip): Call) {
     vcenter.control("DELETE", "/faults", &Value::Null).expect("no rules");
-    let hold =
-        json!({"on": {"kind": kind, "method": method}, "skip": skip, "fault": {"delay_ms": 3_600_000}});
+    let on = match method {
+        CATEGORY => json!({"kind": kind, "method": "POST", "path": method}),
+        method => json!({"kind": kind, "method": method}),
+    };
+    let hold = json!({"on": on, "skip": skip, "fault": {"delay_ms": 3_600_000}});
     vcenter.control("POST", "/faults", &hold).expect("a rule");
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("the command runs");
     let held = eventually("the call", Duration::from_mins(1), || {
@@ -150,7 +168,7 @@ fn killed_anywhere_it_goes_on_where_it_was() {
     let path = directory.path();
     let before = snapshot(&vcenters);
     for (create, destroy) in [
-        (("rest", "POST", 2), ("soap", "PowerOffVM_Task", 0)),
+        (("rest", CATEGORY, 0), ("soap", "PowerOffVM_Task", 0)),
         (("soap", "CreateFolder", 0), ("soap", "PowerOffVM_Task", 2)),
         (("soap", "CloneVM_Task", 0), ("soap", "Destroy_Task", 0)),
         (("soap", "CloneVM_Task", 2), ("soap", "Destroy_Task", 2)),
@@ -168,6 +186,37 @@ fn killed_anywhere_it_goes_on_where_it_was() {
             assert_eq!(before.keys().collect::<Vec<_>>(), after.keys().collect::<Vec<_>>());
             assert_eq!(*before, after, "destroy after {destroy:?}");
         }
+    }
+}
+
+/// What was imported before the command was killed is its own, finished or not: the next run looks first, and goes on.
+#[test]
+fn an_import_that_was_cut_is_recognised() {
+    let vcenters = [vcenter(ZONES[0])];
+    let directory = directory(&vcenters);
+    let path = directory.path();
+    let image = ova::image().expect("an image");
+    let sum = ova::sha256(&image);
+    let (port, _) = ova::serve(image).expect("a server");
+    let config = path.join("install-config.yaml");
+    let text = std::fs::read_to_string(&config).expect("a configuration");
+    let image = format!("    clusterOSImage: http://127.0.0.1:{port}/rhcos.ova?sha256={sum}\n    apiVIPs");
+    let text = text.replace("        template: /north/vm/rhcos\n", "").replace("    apiVIPs", &image);
+    std::fs::write(&config, text).expect("a configuration");
+    let create = || {
+        let mut command = command(path, &CREATE);
+        command.env("XDG_CACHE_HOME", path.join("cache"));
+        command
+    };
+    for call in [("soap", "MarkAsTemplate", 0), ("soap", "CloneVM_Task", 0)] {
+        kill_at(&vcenters[0], create(), call);
+        let output = create().output().expect("the command runs");
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "after {call:?}:\n{told}");
+        assert!(!told.contains("is there already"), "what is its own is nothing to warn of:\n{told}");
+        assert_eq!(machines(&vcenters).len(), 5, "after {call:?}: a template, bootstrap, control plane");
+        finish(path, &DESTROY, &format!("destroy after {call:?}"));
+        assert_eq!(machines(&vcenters).len(), 0, "after {call:?}");
     }
 }
 

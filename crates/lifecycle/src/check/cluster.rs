@@ -129,21 +129,31 @@ impl Node {
         let labelled = self.labels.get(PLATFORM_LABEL).is_some_and(|value| value == "vsphere")
             // The operator has found its machine.
             || self.labels.contains_key(NodeMark::Slipway.label());
-        match self.provider_id.as_deref() {
+        match self.provider() {
             Some(id) if id.starts_with(PROVIDER) => NodeKind::VSphere,
-            Some(id) if !id.is_empty() => {
+            Some(id) => {
                 let platform = id.split("://").next().unwrap_or(id);
                 NodeKind::Other { why: format!("its provider id belongs to `{platform}`") }
             }
-            _ if self.taints.iter().any(|taint| taint.key == UNINITIALIZED) => NodeKind::Pending,
-            _ if labelled => NodeKind::VSphere,
-            _ => NodeKind::Other { why: "no cloud provider, as bare metal has none".to_owned() },
+            None if self.taints.iter().any(|taint| taint.key == UNINITIALIZED) => NodeKind::Pending,
+            None if labelled => NodeKind::VSphere,
+            None => NodeKind::Other { why: "no cloud provider, as bare metal has none".to_owned() },
         }
+    }
+
+    /// The provider id, if some cloud provider gave it one.
+    pub(super) fn provider(&self) -> Option<&str> {
+        self.provider_id.as_deref().filter(|id| !id.is_empty())
     }
 
     /// The id in `vsphere://<id>`.
     pub fn provider_uuid(&self) -> Option<Uuid> {
         self.provider_id.as_deref()?.strip_prefix(PROVIDER)?.trim().parse().ok()
+    }
+
+    /// The id its firmware reports.
+    pub fn system_id(&self) -> Option<Uuid> {
+        self.system_uuid.trim().parse().ok()
     }
 
     pub(super) fn is_control_plane(&self) -> bool {

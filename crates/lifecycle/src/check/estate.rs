@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use jiff::Timestamp;
 use slipway_providers::vsphere::Reference;
-use slipway_providers::vsphere::paths::unescape;
+use slipway_providers::vsphere::paths::is_name_of;
 use slipway_providers::vsphere::storage::Volume;
 use uuid::Uuid;
 
@@ -169,8 +169,7 @@ impl Inventory {
     pub(super) fn networks_called<'a>(&'a self, cluster: &'a Item, name: &str) -> Vec<&'a Item> {
         let of_cluster = cluster.cluster().map(|cluster| cluster.networks.as_slice()).unwrap_or_default();
         let short = name.strip_prefix(&format!("{}/", cluster.path)).unwrap_or(name);
-        let called =
-            |item: &&Item| item.path == name || item.name() == short || unescape(item.name()) == short;
+        let called = |item: &&Item| item.path == name || is_name_of(short, item.name());
         of_cluster.iter().filter_map(|id| self.item(id)).filter(called).collect()
     }
 

@@ -14,10 +14,28 @@ pub(super) struct Found<'a> {
     pub(super) machine: &'a Machine,
 }
 
+/// The machines of a node.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Matched<'a> {
+    /// The node's own: with the id its firmware reports, or else with that of its provider id. More than one have the
+    /// very same id.
+    pub(super) own: Vec<Found<'a>>,
+    /// What the provider id names, where that is another machine.
+    pub(super) claimed: Vec<Found<'a>>,
+}
+
 /// The ids of nodes. Firmware and Kubernetes do not agree on the order of an id's bytes, so each counts both ways.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Ids {
     nodes: HashMap<Uuid, Vec<usize>>,
+    known: BTreeMap<usize, Known>,
+}
+
+/// What one node says about itself.
+#[derive(Debug, Clone, Copy)]
+struct Known {
+    system: Option<Uuid>,
+    provider: Option<Uuid>,
 }
 
 /// The same id as the other side would write it: its first three parts the other way round.
@@ -25,15 +43,23 @@ pub(super) fn swapped(id: Uuid) -> Uuid {
     Uuid::from_bytes_le(id.into_bytes())
 }
 
+/// Whether both are one id, in either order.
+pub(super) fn same(one: Uuid, other: Uuid) -> bool {
+    one == other || swapped(one) == other
+}
+
 impl Ids {
     pub(super) fn of(nodes: &[Node]) -> Self {
         let mut ids = Ids::default();
         for (index, node) in nodes.iter().enumerate() {
-            if matches!(node.kind(), NodeKind::Other { .. }) {
+            // Another platform's are nobody's here; one that no cloud provider looked at may be a machine all the same.
+            if matches!(node.kind(), NodeKind::Other { .. }) && node.provider().is_some() {
                 continue;
             }
-            let known = [node.provider_uuid(), node.system_uuid.trim().parse().ok()];
-            for id in known.into_iter().flatten().flat_map(|id| [id, swapped(id)]) {
+            let known = Known { system: node.system_id(), provider: node.provider_uuid() };
+            ids.known.insert(index, known);
+            let both = [known.provider, known.system].into_iter().flatten();
+            for id in both.flat_map(|id| [id, swapped(id)]) {
                 let of_id = ids.nodes.entry(id).or_default();
                 if !of_id.contains(&index) {
                     of_id.push(index);
@@ -47,17 +73,28 @@ impl Ids {
         self.nodes.get(&id).map_or(&[], Vec::as_slice)
     }
 
-    /// The machines of each node; more than one is a mistake of somebody's.
-    pub(super) fn machines<'a>(&self, estates: &'a [Estate]) -> BTreeMap<usize, Vec<Found<'a>>> {
-        let mut found: BTreeMap<usize, Vec<Found<'a>>> = BTreeMap::new();
+    /// The machines of each node.
+    pub(super) fn machines<'a>(&self, estates: &'a [Estate]) -> BTreeMap<usize, Matched<'a>> {
+        let mut by_id: HashMap<Uuid, Vec<Found<'a>>> = HashMap::new();
         for estate in estates {
             for machine in &estate.machines {
-                for node in self.nodes(machine.uuid) {
-                    found.entry(*node).or_default().push(Found { estate, machine });
-                }
+                by_id.entry(machine.uuid).or_default().push(Found { estate, machine });
             }
         }
-        found
+        // What has the id as it is written comes before what has it the other way round.
+        let with = |id: Option<Uuid>| {
+            let mut orders = id.into_iter().flat_map(|id| [id, swapped(id)]);
+            orders.find_map(|id| by_id.get(&id)).cloned().unwrap_or_default()
+        };
+        let matched = |known: &Known| {
+            let (own, claimed) = (with(known.system), with(known.provider));
+            match (known.system, known.provider) {
+                _ if own.is_empty() => Matched { own: claimed, claimed: Vec::new() },
+                (Some(system), Some(provider)) if !same(system, provider) => Matched { own, claimed },
+                _ => Matched { own, claimed: Vec::new() },
+            }
+        };
+        self.known.iter().map(|(index, known)| (*index, matched(known))).collect()
     }
 }
 
@@ -93,7 +130,7 @@ mod tests {
             Node { system_uuid: id.to_string(), ..Node::default() },
         ];
         let ids = Ids::of(&nodes);
-        assert_eq!(ids.nodes(id), [0, 1]);
-        assert_eq!(ids.nodes(swapped(id)), [0, 1]);
+        assert_eq!(ids.nodes(id), [0, 1, 3]);
+        assert_eq!(ids.nodes(swapped(id)), [0, 1, 3]);
     }
 }

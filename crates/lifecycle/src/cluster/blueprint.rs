@@ -167,7 +167,7 @@ fn imported(cluster: &Cluster) -> Vec<Imported> {
             datacenter: domain.topology.datacenter.clone(),
             networks: site.network_paths(),
             place: Place {
-                uuid: cluster.identity.object_id(&format!("template/{}", site.template)),
+                uuid: cluster.identity.template_id(&site.template),
                 infra_id: cluster.identity.infra_id.to_string(),
                 folder: site.folder.to_string(),
                 compute_cluster: compute_cluster(&pool).to_owned(),

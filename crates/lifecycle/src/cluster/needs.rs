@@ -70,15 +70,9 @@ fn before(resource: &Resource<Wanted>, exists: &dyn Fn(&str) -> bool) -> Option<
 }
 
 fn of_step(step: &Step<Action>) -> Vec<Need> {
-    let endpoint = step.resource.endpoint.as_str();
-    // The preflight names a vCenter by its server alone.
-    let server = match endpoint.rsplit_once(':') {
-        Some((server, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => server,
-        _ => endpoint,
-    };
     let left_out = (&*step.resource.kind == "apart").then(|| APART.to_owned());
     let need = |need: &slipway_engine::Need| Need {
-        endpoint: server.to_owned(),
+        endpoint: step.resource.endpoint.to_string(),
         object: need.object.to_string(),
         privilege: need.privilege.to_string(),
         step: purpose(step.action, &step.resource.kind).to_owned(),

@@ -274,7 +274,7 @@ pub(super) struct Tagged {
 }
 
 pub(super) async fn tagged(client: &Client, infra_id: &InfraId) -> Result<Tagged, CallError> {
-    let Some(category) = client.category_named(&format!("openshift-{infra_id}")).await? else {
+    let Some(category) = client.category_named(&infra_id.tag_category()).await? else {
         return Ok(Tagged::default());
     };
     let Some(tag) = client.tag_named(&category.id, infra_id.as_str()).await? else {

@@ -52,7 +52,7 @@ pub(super) mod ids {
 /// The cluster's tag, on one vCenter.
 pub(super) fn tag(endpoint: &Endpoint, infra_id: &InfraId, goal: Goal) -> Resource<Wanted> {
     let tag = Tag {
-        category: format!("openshift-{infra_id}"),
+        category: infra_id.tag_category(),
         tag: infra_id.to_string(),
         description: format!("Belongs to the cluster {infra_id}; added by slipway"),
     };

@@ -102,7 +102,7 @@ fn of(
         Some(_) if !told => Verdict::NotInstalled,
         // What it says about an older wish is of no interest.
         Some(_) if status.observed_generation != generation => Verdict::Progressing,
-        Some(_) => verdict(&status.conditions),
+        Some(_) => verdict(&status.conditions, status.nodes.as_ref()),
     };
     let drivers = [("cloud provider", status.cloud_provider), ("storage driver", status.storage_provider)];
     let drivers = drivers.into_iter().filter_map(|(name, status)| Some(Driver { name, status: status? }));
@@ -119,13 +119,16 @@ fn of(
     }
 }
 
-fn verdict(conditions: &[Condition]) -> Verdict {
+fn verdict(conditions: &[Condition], nodes: Option<&NodeCounts>) -> Verdict {
+    // Drivers that serve no node at all are of no use, whatever they say of themselves.
+    let useless = nodes.is_some_and(|nodes| nodes.ready + nodes.pending == 0 && nodes.skipped > 0);
     let is = |about: &str| conditions.iter().find(|one| one.type_ == about).map(|one| one.status.as_str());
     match (is(AVAILABLE), is(DEGRADED), is(PROGRESSING)) {
         (Some("False"), _, Some("True")) if is(DEGRADED) == Some("False") => Verdict::Progressing,
         (Some("False"), _, _) => Verdict::Unavailable,
         (_, Some("True"), _) => Verdict::Degraded,
         (_, _, Some("True")) | (None, _, _) => Verdict::Progressing,
+        (Some("True"), _, _) if useless => Verdict::Degraded,
         _ => Verdict::Healthy,
     }
 }
@@ -152,20 +155,26 @@ mod tests {
     use super::{Verdict, of};
 
     #[rstest]
-    #[case::good(["True", "False", "False"], 1, Verdict::Healthy)]
-    #[case::rolling(["True", "True", "False"], 1, Verdict::Progressing)]
-    #[case::new(["False", "True", "False"], 1, Verdict::Progressing)]
-    #[case::wrong(["True", "False", "True"], 1, Verdict::Degraded)]
-    #[case::down(["False", "False", "True"], 1, Verdict::Unavailable)]
-    #[case::theirs(["Unknown", "Unknown", "Unknown"], 1, Verdict::Healthy)]
-    #[case::stale(["True", "False", "False"], 2, Verdict::Progressing)]
-    fn verdicts(#[case] conditions: [&str; 3], #[case] generation: i64, #[case] expected: Verdict) {
+    #[case::good(["True", "False", "False"], 1, [1, 1], Verdict::Healthy)]
+    #[case::rolling(["True", "True", "False"], 1, [0, 0], Verdict::Progressing)]
+    #[case::new(["False", "True", "False"], 1, [0, 0], Verdict::Progressing)]
+    #[case::wrong(["True", "False", "True"], 1, [0, 0], Verdict::Degraded)]
+    #[case::down(["False", "False", "True"], 1, [0, 0], Verdict::Unavailable)]
+    #[case::theirs(["Unknown", "Unknown", "Unknown"], 1, [0, 0], Verdict::Healthy)]
+    #[case::useless(["True", "False", "False"], 1, [0, 2], Verdict::Degraded)]
+    #[case::stale(["True", "False", "False"], 2, [0, 0], Verdict::Progressing)]
+    fn verdicts(
+        #[case] conditions: [&str; 3],
+        #[case] generation: i64,
+        #[case] nodes: [u32; 2],
+        #[case] expected: Verdict,
+    ) {
         let condition = |about: &str, status: &str| json!({"type": about, "status": status, "reason": "X", "message": "", "lastTransitionTime": "2026-11-16T00:00:00Z"});
-        let [available, progressing, degraded] = conditions;
+        let ([available, progressing, degraded], [ready, skipped]) = (conditions, nodes);
         let config = json!({
             "apiVersion": "slipway.dev/v1alpha1", "kind": "VDOConfig",
             "metadata": {"name": "cluster", "generation": generation}, "spec": {"cloudProvider": {}},
-            "status": {"observedGeneration": 1, "conditions": [
+            "status": {"observedGeneration": 1, "nodes": {"ready": ready, "pending": 0, "skipped": skipped}, "conditions": [
                 condition("Available", available), condition("Progressing", progressing), condition("Degraded", degraded),
             ]},
         });

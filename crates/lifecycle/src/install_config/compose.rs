@@ -78,6 +78,7 @@ fn given(answers: &Answers) -> Vec<(&'static str, &'static [PlatformKind])> {
         ssh_key,
         pull_secret,
         release_image,
+        os_image,
         control_plane_replicas,
         compute_replicas,
         machine_networks,
@@ -99,12 +100,13 @@ fn given(answers: &Answers) -> Vec<(&'static str, &'static [PlatformKind])> {
         ovirt: OvirtAnswers { cluster_id, storage_domain_id, vnic_profile_id },
         kubevirt: KubeVirtAnswers { namespace, storage_class },
     } = answers;
-    let all: [(&'static str, bool, &'static [PlatformKind]); 25] = [
+    let all: [(&'static str, bool, &'static [PlatformKind]); 26] = [
         ("--name", name.is_some(), ALL),
         ("--base-domain", base_domain.is_some(), ALL),
         ("--ssh-key-file", ssh_key.is_some(), ALL),
         ("--pull-secret-file", pull_secret.is_some(), ALL),
         ("--release-image", release_image.is_some(), ALL),
+        ("--os-image", os_image.is_some(), &[VSphere]),
         ("--control-plane-replicas", control_plane_replicas.is_some(), ALL),
         ("--compute-replicas", compute_replicas.is_some(), ALL),
         ("--machine-network", !machine_networks.is_empty(), ALL),
@@ -241,6 +243,7 @@ fn vsphere(answers: &Answers, section: &mut Node<'_>) -> Result<(), Error> {
         &answers.vsphere;
     section.set("apiVIPs", list(&answers.api_vips));
     section.set("ingressVIPs", list(&answers.ingress_vips));
+    section.set("clusterOSImage", answers.os_image.as_ref());
     if let Some(VSphereTopology { vcenters, failure_domains }) = topology {
         section.set("vcenters", Some(vcenters.iter().map(vcenter_of).collect::<Vec<_>>()));
         section.set("failureDomains", Some(failure_domains.iter().map(domain_of).collect::<Vec<_>>()));

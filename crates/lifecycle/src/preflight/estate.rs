@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use slipway_providers::vsphere::Reference;
-use slipway_providers::vsphere::paths::unescape;
+use slipway_providers::vsphere::paths::is_name_of;
 
 /// What was read of one vCenter.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -139,7 +139,7 @@ impl Item {
 
     /// Whether people call it so.
     pub(super) fn is_called(&self, name: &str) -> bool {
-        self.name() == name || unescape(self.name()) == name
+        is_name_of(name, self.name())
     }
 
     pub(super) fn is_cluster(&self) -> bool {

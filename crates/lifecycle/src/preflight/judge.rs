@@ -8,9 +8,11 @@
 //! | `templates` | what machines are cloned from |
 //! | `tags` | regions, zones, and tags the user names |
 //! | `privileges` | what the user may do |
+//! | `apart` | whether control-plane machines can run on different hosts |
 //! | `capacity` | processors, memory and disk space |
 //! | `collisions` | names that are taken |
 
+mod apart;
 mod capacity;
 mod collisions;
 mod hosts;
@@ -36,7 +38,7 @@ pub(super) fn judge(wanted: &Wanted, needs: &[Need], estate: &Estate) -> Vec<Fin
     let mut findings = server::judge(estate);
     for site in wanted.sites.iter().filter(|_| read(Depth::Inventory)) {
         let found = places::find(site, estate);
-        let mut about = places::judge(site, &found, wanted.named, estate);
+        let mut about = places::judge(site, &found, wanted.infra_id.is_some(), estate);
         if read(Depth::Hosts) {
             about.extend(hosts::judge(&found, estate));
         }
@@ -50,6 +52,7 @@ pub(super) fn judge(wanted: &Wanted, needs: &[Need], estate: &Estate) -> Vec<Fin
     }
     // Without hosts it is about storage alone.
     findings.extend(capacity::judge(wanted, estate));
+    findings.extend(apart::judge(wanted, estate));
     if read(Depth::Machines) {
         findings.extend(collisions::judge(wanted, estate));
     }

@@ -12,7 +12,7 @@ use crate::cluster;
 /// A privilege that a step needs on an object.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Need {
-    /// The vCenter, as the configuration has it.
+    /// The vCenter, as the plan names it.
     pub endpoint: String,
     /// An inventory path; `/` is the root folder. What will only be made later is judged by what it will be in.
     pub object: String,
@@ -62,9 +62,9 @@ pub fn of(
 ) -> Vec<Need> {
     let identity = identity.cloned().unwrap_or_else(|| undrawn(config));
     let mut needs = cluster::needs::of(config, identity, exists);
-    needs.retain(|need| need.endpoint == wanted.server);
+    needs.retain(|need| need.endpoint == wanted.endpoint);
     for site in wanted.sites.iter().filter(|site| !site.folder.is_empty()) {
-        needs.extend(COMPONENTS.iter().flat_map(|component| component.needs(site, &wanted.server)));
+        needs.extend(COMPONENTS.iter().flat_map(|component| component.needs(site, &wanted.endpoint)));
     }
     needs.sort();
     needs.dedup();
@@ -72,10 +72,10 @@ pub fn of(
 }
 
 impl Component {
-    fn needs(&self, site: &Site, server: &str) -> Vec<Need> {
+    fn needs(&self, site: &Site, endpoint: &str) -> Vec<Need> {
         let on = |object: &str, privileges: &[&str]| -> Vec<Need> {
             let need = |privilege: &&str| Need {
-                endpoint: server.to_owned(),
+                endpoint: endpoint.to_owned(),
                 object: object.to_owned(),
                 privilege: (*privilege).to_owned(),
                 step: self.purpose.to_owned(),

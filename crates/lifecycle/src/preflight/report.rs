@@ -7,6 +7,8 @@ use serde::{Serialize, Serializer};
 /// What was looked at. The codes never change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Check {
+    ReleaseImage,
+    OsImage,
     Connection,
     Certificate,
     Clock,
@@ -38,7 +40,9 @@ pub enum Check {
 }
 
 impl Check {
-    pub const ALL: [Check; 28] = [
+    pub const ALL: [Check; 30] = [
+        Check::ReleaseImage,
+        Check::OsImage,
         Check::Connection,
         Check::Certificate,
         Check::Clock,
@@ -72,6 +76,8 @@ impl Check {
     /// How scripts know it.
     pub fn code(self) -> &'static str {
         match self {
+            Check::ReleaseImage => "release-image",
+            Check::OsImage => "os-image",
             Check::Connection => "connection",
             Check::Certificate => "certificate",
             Check::Clock => "clock",
@@ -102,6 +108,11 @@ impl Check {
             Check::Platform => "platform",
         }
     }
+
+    /// Whether it is about the install-config alone, whatever the world is like.
+    pub fn is_about_config(self) -> bool {
+        matches!(self, Check::ReleaseImage | Check::OsImage)
+    }
 }
 
 impl Serialize for Check {
@@ -129,7 +140,7 @@ pub enum Outcome {
 pub struct Finding {
     pub outcome: Outcome,
     pub check: Check,
-    /// The vCenter; none for what is about the network around them.
+    /// The vCenter; none for what is about the install-config, or the network around them.
     pub endpoint: Option<String>,
     /// What was looked at: an inventory path, a name, an address.
     pub object: String,
@@ -181,6 +192,16 @@ impl Finding {
         finding.remedy("run it again; if it stays, look after the vCenter, or find it out by hand")
     }
 
+    /// What it is found in: a vCenter, or what there is besides.
+    pub fn place(&self) -> &str {
+        match &self.endpoint {
+            Some(endpoint) => endpoint,
+            None if self.check.is_about_config() => "install-config.yaml",
+            None if self.check == Check::Platform => "the platform",
+            None => "the network",
+        }
+    }
+
     /// What to do about it.
     #[must_use]
     pub fn remedy(mut self, remedy: impl Into<String>) -> Self {
@@ -201,6 +222,18 @@ impl Finding {
     }
 }
 
+/// What a report comes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    Ready,
+    /// The install-config lacks what machines need; what else is wrong does not matter before.
+    Incomplete,
+    NotReady,
+    /// Nothing is known to be wrong, but the platform was not asked.
+    NotChecked,
+}
+
 /// All findings of a run: those of one vCenter together, and of everything the worst first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -218,23 +251,38 @@ impl Report {
             let own = std::mem::take(&mut finding.failure_domains);
             domains.entry(finding).or_default().extend(own);
         }
-        let mut worst: BTreeMap<Option<String>, Outcome> = BTreeMap::new();
+        let mut worst: BTreeMap<String, Outcome> = BTreeMap::new();
         let mut findings = Vec::new();
         for (mut finding, mut domains) in domains {
             domains.sort();
             domains.dedup();
             finding.failure_domains = domains;
-            let outcome = worst.entry(finding.endpoint.clone()).or_insert(finding.outcome);
+            let outcome = worst.entry(finding.place().to_owned()).or_insert(finding.outcome);
             *outcome = (*outcome).min(finding.outcome);
             findings.push(finding);
         }
-        findings
-            .sort_by_cached_key(|finding| (worst.get(&finding.endpoint).copied(), finding.endpoint.clone()));
+        findings.sort_by_cached_key(|finding| {
+            let place = finding.place();
+            (!finding.check.is_about_config(), worst.get(place).copied(), place.to_owned())
+        });
         Report { cluster: cluster.into(), findings }
     }
 
     pub fn count(&self, outcome: Outcome) -> usize {
         self.findings.iter().filter(|finding| finding.outcome == outcome).count()
+    }
+
+    pub fn verdict(&self) -> Verdict {
+        let failed = |finding: &Finding| finding.outcome == Outcome::Failure;
+        if self.findings.iter().any(|finding| failed(finding) && finding.check.is_about_config()) {
+            Verdict::Incomplete
+        } else if !self.is_clear() {
+            Verdict::NotReady
+        } else if self.findings.is_empty() || self.findings.iter().any(|f| f.check == Check::Platform) {
+            Verdict::NotChecked
+        } else {
+            Verdict::Ready
+        }
     }
 
     /// Whether nothing stands in the way, as far as is known.
@@ -247,12 +295,29 @@ impl Report {
 mod tests {
     use std::collections::BTreeSet;
 
-    use super::{Check, Finding, Outcome, Report};
+    use super::{Check, Finding, Outcome, Report, Verdict};
 
     #[test]
     fn codes_are_unique() {
         let codes: BTreeSet<&str> = Check::ALL.iter().map(|check| check.code()).collect();
         assert_eq!(codes.len(), Check::ALL.len());
+    }
+
+    #[test]
+    fn nothing_is_ready_that_was_not_looked_at() {
+        let pass = || Finding::pass(Check::VipFree, "10.0.0.10", "nobody answers");
+        let platform = || Finding::warning(Check::Platform, "ovirt", "not checked");
+        let failure = || Finding::failure(Check::VipFree, "10.0.0.10", "taken");
+        let config = || Finding::failure(Check::ReleaseImage, "payload.releaseImage", "not given");
+        for (findings, expected) in [
+            (vec![], Verdict::NotChecked),
+            (vec![pass()], Verdict::Ready),
+            (vec![pass(), platform()], Verdict::NotChecked),
+            (vec![failure(), platform()], Verdict::NotReady),
+            (vec![failure(), config()], Verdict::Incomplete),
+        ] {
+            assert_eq!(Report::new("harbour", findings.clone()).verdict(), expected, "{findings:?}");
+        }
     }
 
     #[test]

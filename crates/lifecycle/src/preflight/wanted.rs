@@ -6,21 +6,23 @@ use slipway_assets::names::{self, Role};
 use slipway_assets::{Cluster, Credentials, Identity, Pki};
 use slipway_config::ids::InfraId;
 use slipway_config::install_config::vsphere::{
-    DiskType, FailureDomain, Machine as Size, RegionKind, ZoneKind,
+    DiskType, FailureDomain, Machine as Size, Platform as VSphere, RegionKind, ZoneKind,
 };
 use slipway_config::install_config::{InstallConfig, LoadBalancer, Payload, Platform};
 use slipway_config::net::Cidr;
 use uuid::Uuid;
 
+use crate::cluster::endpoint_of;
+
 /// What one vCenter must have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wanted {
-    /// The vCenter, as the configuration has it.
-    pub server: String,
+    /// The vCenter, as the plan names it.
+    pub endpoint: String,
     /// Whether there is more than one failure domain, on any vCenter: then tags say where a machine is.
     pub zoned: bool,
-    /// Whether names were drawn already; before that nothing can have them.
-    pub named: bool,
+    /// What names begin with, once it is drawn; before that nothing can have them.
+    pub infra_id: Option<InfraId>,
     /// Whether disks take all of their space at once.
     pub thick: bool,
     /// The release as images count it, such as 418; none where nobody said.
@@ -62,7 +64,7 @@ pub enum Template {
     Given(String),
     /// Made by us: its path and its mark.
     Imported { path: String, mark: Uuid },
-    /// The user makes the machines.
+    /// The user makes the machines, or nothing is given to make them from.
     None,
 }
 
@@ -94,12 +96,12 @@ impl Wanted {
         let domains = platform.failure_domains.iter().enumerate();
         let sites = domains.filter(|(_, domain)| domain.vcenter == position);
         Some(Wanted {
-            server: platform.vcenters.get(position)?.server.to_string(),
+            endpoint: endpoint_of(platform.vcenters.get(position)?).to_string(),
             zoned: platform.failure_domains.len() > 1,
-            named: identity.is_some(),
+            infra_id: identity.map(|identity| identity.infra_id.clone()),
             thick: matches!(platform.disk_type, Some(DiskType::Thick | DiskType::EagerZeroedThick)),
             stream: stream(&config.payload),
-            sites: sites.map(|(index, domain)| site(&cluster, index, domain)).collect(),
+            sites: sites.map(|(index, domain)| site(&cluster, platform, index, domain)).collect(),
         })
     }
 
@@ -121,20 +123,17 @@ pub(super) fn undrawn(config: &InstallConfig) -> Identity {
     }
 }
 
-fn site(cluster: &Cluster, position: usize, domain: &FailureDomain) -> Site {
+fn site(cluster: &Cluster, platform: &VSphere, position: usize, domain: &FailureDomain) -> Site {
     let topology = &domain.topology;
-    let made = match &cluster.config.platform {
-        Platform::VSphere(platform) => cluster.site(platform, position),
-        _ => None,
-    };
+    let made = cluster.site(platform, position);
     let folder = made.as_ref().map_or_else(String::new, |made| made.folder.to_string());
     let template = match (&topology.template, &made) {
         (Some(given), _) => Template::Given(given.clone()),
-        (None, Some(made)) => Template::Imported {
+        (None, Some(made)) if platform.os_image.is_some() => Template::Imported {
             path: format!("{folder}/{}", made.template),
-            mark: cluster.identity.object_id(&made.template),
+            mark: cluster.identity.template_id(&made.template),
         },
-        (None, None) => Template::None,
+        (None, _) => Template::None,
     };
     Site {
         name: domain.name.to_string(),
@@ -152,12 +151,11 @@ fn site(cluster: &Cluster, position: usize, domain: &FailureDomain) -> Site {
         template,
         tag_ids: topology.tag_ids.iter().map(ToString::to_string).collect(),
         vm_group: made.as_ref().and_then(|made| made.vm_group.clone()),
-        machines: if made.is_some() { machines(cluster, position) } else { Vec::new() },
+        machines: if made.is_some() { machines(cluster, platform, position) } else { Vec::new() },
     }
 }
 
-fn machines(cluster: &Cluster, position: usize) -> Vec<Machine> {
-    let Platform::VSphere(platform) = &cluster.config.platform else { return Vec::new() };
+fn machines(cluster: &Cluster, platform: &VSphere, position: usize) -> Vec<Machine> {
     let placement = cluster.config.placement();
     let machine = |size: &Size, name: Option<String>, data_disks: bool| {
         let extra = size.data_disks.iter().filter(|_| data_disks).map(|disk| u64::from(disk.size_gib));

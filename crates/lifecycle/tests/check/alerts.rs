@@ -46,6 +46,23 @@ fn alerts_are_about_series_that_exist() {
     }
 }
 
+/// Family, label and value of every `family{label="value"}` in the alerts.
+fn exact_matchers() -> Vec<(String, String, String)> {
+    let rules = fs_err::read_to_string(format!("{ALERTS}/vsphere.yaml")).unwrap();
+    let mut matchers = Vec::new();
+    for (before, after) in rules.match_indices('{').map(|(at, _)| rules.split_at(at)) {
+        let family = before.rsplit(|c: char| !c.is_ascii_alphanumeric() && c != '_').next().unwrap();
+        let selector = after[1..].split('}').next().unwrap();
+        let Some((label, value)) = selector.split_once("=\"").filter(|_| family.starts_with("vsphere_"))
+        else {
+            continue;
+        };
+        matchers.push((family.to_owned(), label.to_owned(), value.trim_end_matches('"').to_owned()));
+    }
+    assert!(!matchers.is_empty());
+    matchers
+}
+
 fn all(round: &Round) -> Vec<Series> {
     series(round, &verdict(round, true))
 }
@@ -64,6 +81,12 @@ async fn a_round_is_series() {
     assert!(matches!(judged.status.code(), Some(0 | 3)), "{judged:?}\n{text}");
     let filters = vec![(r#"uuid="[^"]*",build="[^"]*""#, r#"uuid="UUID",build="BUILD""#)];
     insta::with_settings!({filters => filters}, { insta::assert_snapshot!(text) });
+    // Nor about values that no series of the kind ever has.
+    for (family, label, value) in exact_matchers() {
+        let of_family: Vec<&Series> = before.iter().filter(|series| series.name == family).collect();
+        let has = |series: &&Series| series.labels.iter().any(|(key, is)| *key == label && *is == value);
+        assert!(of_family.is_empty() || of_family.iter().any(has), "{family}{{{label}={value:?}}}");
+    }
 
     let of = |series: &[Series], node: &str| {
         let about =

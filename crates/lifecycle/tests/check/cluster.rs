@@ -181,4 +181,31 @@ async fn a_running_cluster_says_what_to_check() {
     assert_eq!(sources, [Source::Infrastructure, Source::CloudConfig]);
     let found = problems(&round_with(&subject, &cluster, options()).await);
     assert_eq!(found.len(), 2, "{found:?}");
+
+    // A cluster from before the list of vCenters: everything is in the cloud provider's configuration.
+    let mut old = infrastructure("127.0.0.1", vcenter.port());
+    old["spec"]["platformSpec"] = json!({"type": "VSphere"});
+    let cloud = format!(
+        "[Global]\nsecret-name = vsphere-creds\nsecret-namespace = kube-system\ninsecure-flag = 1\n\
+         [Workspace]\nserver = 127.0.0.1\ndatacenter = dc1\ndefault-datastore = fast\n\
+         resourcepool-path = /dc1/host/compute/Resources\n\
+         [VirtualCenter \"127.0.0.1\"]\nport = {}\ndatacenters = dc1\n",
+        vcenter.port()
+    );
+    plane.kubectl().run(&["delete", "infrastructure", "cluster"]).unwrap();
+    plane.kubectl().run(&["delete", "vsphereconnection", "north", "--namespace=default"]).unwrap();
+    for object in [
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "data": {"config": cloud},
+               "metadata": {"name": "cloud-provider-config", "namespace": "openshift-config"}}),
+        old,
+    ] {
+        create(&plane, &object);
+    }
+    let subject = read::subject(&client, Some("default")).await.unwrap();
+    assert_eq!(subject.vcenters.len(), 1);
+    assert_eq!(subject.domains.len(), 1, "the workspace of the old provider");
+    assert_eq!(subject.domains[0].datastore, "/dc1/datastore/fast");
+    assert_eq!(subject.domains[0].cluster.as_deref(), Some("/dc1/host/compute"));
+    let found = problems(&round_with(&subject, &cluster, options()).await);
+    assert_eq!(found.len(), 2, "{found:?}");
 }

@@ -1,39 +1,23 @@
 //! Templates that are made from an image: uploaded once, copied inside the vCenter.
 
 use std::collections::BTreeMap;
-use std::io::{Read, Write};
-use std::net::TcpListener;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 use slipway_engine::progress::{Event, Listener};
 use slipway_lifecycle::cluster::{Error, ImageError, Purpose};
-use slipway_testkit::ova::{self, DESCRIPTOR};
+use slipway_testkit::ova;
 use slipway_testkit::vcenter::VCenter;
 
 use crate::bench::{Bench, assert_done, assert_same, inventory, process, requests, start};
 
 fn image() -> Vec<u8> {
-    ova::archive(&[("a.ovf", DESCRIPTOR.as_bytes()), ("disk.vmdk", &vec![7; 300_000])]).unwrap()
+    ova::image().unwrap()
 }
 
-/// Serves a file for as long as the tests run, and counts.
 fn serve(content: Vec<u8>) -> (u16, Arc<AtomicUsize>) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let (port, served) = (listener.local_addr().unwrap().port(), Arc::new(AtomicUsize::new(0)));
-    let count = served.clone();
-    std::thread::spawn(move || {
-        for mut stream in listener.incoming().flatten() {
-            let _ = stream.read(&mut [0; 4096]);
-            count.fetch_add(1, Ordering::Relaxed);
-            let head =
-                format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", content.len());
-            let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(&content));
-        }
-    });
-    (port, served)
+    ova::serve(content).unwrap()
 }
 
 /// One vCenter with two compute clusters, and a failure domain in each.
@@ -91,7 +75,7 @@ impl Listener for Percents {
 #[test]
 fn an_image_is_uploaded_once_and_copied() {
     let image = image();
-    let sum: String = Sha256::digest(&image).iter().map(|byte| format!("{byte:02x}")).collect();
+    let sum = ova::sha256(&image);
     let (port, served) = serve(image);
     let bench = bench(port, &sum);
     let before = bench.snapshot();

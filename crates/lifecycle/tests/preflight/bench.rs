@@ -22,7 +22,7 @@ pub(crate) fn inventory(position: usize) -> Value {
             "name": "dc1",
             "folders": {"vm": ["templates"], "host": ["racks"]},
             "clusters": [{
-                "name": "compute", "drs": {"enabled": true}, "hosts": [{"name": "esx", "count": 2}],
+                "name": "compute", "drs": {"enabled": true}, "hosts": [{"name": "esx", "count": 3}],
                 "groups": [{"name": "rack", "hosts": ["esx-0"]}],
             }],
             "datastores": [{"name": "fast", "capacity_gb": 4000, "free_gb": 3000}],
@@ -152,7 +152,8 @@ pub(crate) async fn run(text: &str) -> Report {
 pub(crate) fn problems(report: &Report) -> Vec<String> {
     let bad = report.findings.iter().filter(|finding| finding.outcome != Outcome::Pass);
     bad.map(|finding| {
-        let place = finding.endpoint.as_deref().unwrap_or("network");
+        // Ports are drawn.
+        let place = finding.place().split(':').next().unwrap_or_default();
         format!("{place}: {:?} {} {}", finding.outcome, finding.check.code(), finding.object)
     })
     .collect()

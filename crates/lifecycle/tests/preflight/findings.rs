@@ -6,6 +6,7 @@ use slipway_assets::Identity;
 use slipway_config::ids::InfraId;
 use slipway_config::install_config::load;
 use slipway_lifecycle::preflight::Options;
+use slipway_lifecycle::preflight::report::Verdict;
 use slipway_testkit::vcenter::ADMINISTRATOR;
 
 use crate::bench::{config, inventory, options, problems, run, run_as, start, start_all};
@@ -23,7 +24,7 @@ const BROKEN: &[(Break, &str)] = &[
     (|i| i["vcenter"] = json!({"version": "8.0.0", "build": "20519527"}), "Failure vcenter-version 8.0.0"),
     (
         |i| dc(i)["clusters"][0]["hosts"][0]["version"] = json!("7.0.1"),
-        "Failure hosts /dc1/host/compute/esx-0, Failure hosts /dc1/host/compute/esx-1",
+        "Failure hosts /dc1/host/compute/esx-0, Failure hosts /dc1/host/compute/esx-1, Failure hosts /dc1/host/compute/esx-2",
     ),
     (|i| dc(i)["clusters"][0]["hosts"][0]["maintenance"] = json!(true), "Failure hosts /dc1/host/compute"),
     (|i| dc(i)["clusters"][0]["hosts"][0]["memory_mb"] = json!(20_000), "Failure memory /dc1/host/compute"),
@@ -191,6 +192,46 @@ async fn other_platforms_are_not_asked_yet() {
         let path = format!("{}/../../examples/{example}.yaml", env!("CARGO_MANIFEST_DIR"));
         let report = run(&std::fs::read_to_string(path).unwrap()).await;
         let found = problems(&report);
-        assert!(found.contains(&format!("network: Warning platform {platform}")), "{found:?}");
+        assert!(found.contains(&format!("the platform: Warning platform {platform}")), "{found:?}");
+        assert_ne!(report.verdict(), Verdict::Ready);
     }
+}
+
+/// Files can be made of it, machines cannot.
+#[tokio::test]
+async fn what_machines_need_is_missed() {
+    let vcenters = start_all(1);
+    let text = config(&vcenters);
+    let (release, template) = (
+        "payload: {releaseImage: \"quay.io/release:4.18.3-x86_64\"}\n",
+        "        template: /dc1/vm/templates/rhcos\n",
+    );
+    let missed = [
+        "install-config.yaml: Failure release-image payload.releaseImage",
+        "install-config.yaml: Failure os-image platform.vsphere.clusterOSImage",
+    ];
+    for (text, expected) in [
+        (text.replace(release, ""), &missed[..1]),
+        (text.replace(template, ""), &missed[1..]),
+        (text.replace(release, "").replace(template, ""), &missed[..]),
+    ] {
+        let report = run(&text).await;
+        assert_eq!(problems(&report), expected);
+        assert_eq!(report.verdict(), Verdict::Incomplete);
+    }
+}
+
+/// Slashes are common in names of port groups; vSphere stores them escaped.
+#[tokio::test]
+async fn a_network_may_have_a_slash_in_its_name() {
+    let mut estate = inventory(0);
+    dc(&mut estate)["networks"][0]["name"] = json!("VLAN 10/20");
+    dc(&mut estate)["vms"][0]["networks"] = json!(["VLAN 10/20"]);
+    let vcenters = [start("127.0.0.1", &estate, &[])];
+    for name in ["VLAN 10/20", "VLAN 10%2f20", "/dc1/network/VLAN 10%2f20"] {
+        let text = config(&vcenters).replace("networks: [net]", &format!("networks: ['{name}']"));
+        assert_eq!(problems(&run(&text).await), Vec::<String>::new(), "{name}");
+    }
+    let text = config(&vcenters).replace("networks: [net]", "networks: [VLAN 10]");
+    assert_eq!(problems(&run(&text).await), ["127.0.0.1: Failure network VLAN 10"]);
 }

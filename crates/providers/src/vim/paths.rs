@@ -46,12 +46,18 @@ pub fn unescape(stored: &str) -> Cow<'_, str> {
     Cow::Owned(name)
 }
 
+/// Whether somebody who writes `written` means the object that is stored as `stored`: escaped or not.
+pub fn is_name_of(written: &str, stored: &str) -> bool {
+    let known = unescape(stored);
+    stored == written || known == written || known == unescape(written)
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
     use rstest::rstest;
 
-    use super::{escape, unescape};
+    use super::{escape, is_name_of, unescape};
 
     #[rstest]
     #[case("team/blue", "team%2fblue")]
@@ -71,6 +77,16 @@ mod tests {
     #[case("%é", "%é")]
     fn odd_stored_names_are_kept(#[case] stored: &str, #[case] name: &str) {
         assert_eq!(unescape(stored), name);
+    }
+
+    #[rstest]
+    #[case("VLAN 10/20", "VLAN 10%2f20", true)]
+    #[case("VLAN 10%2f20", "VLAN 10%2f20", true)]
+    #[case("VLAN 10%2F20", "VLAN 10%2f20", true)]
+    #[case("%2f", "%252f", true)]
+    #[case("VLAN 10", "VLAN 10%2f20", false)]
+    fn names_are_recognised_in_both_forms(#[case] written: &str, #[case] stored: &str, #[case] same: bool) {
+        assert_eq!(is_name_of(written, stored), same);
     }
 
     proptest! {

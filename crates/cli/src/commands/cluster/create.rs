@@ -25,6 +25,10 @@ use crate::output::{FAINT, GOOD, HEADING, NAME, Printer};
 use crate::progress::seconds;
 use crate::runtime::Runtime;
 
+/// What to do about machines that did not take the addresses they were given.
+const ADDRESS_HINT: &str = "static addresses reach a machine as kernel arguments: see that the template is an image with Ignition \
+                            and afterburn, and that nothing in `cluster-api/` or on the machine overrides them";
+
 pub(crate) fn run(args: &CreateCluster, printer: &Printer) -> anyhow::Result<Exit> {
     let CreateCluster { reach, plan: saved, skip_preflight, no_wait, timeouts, recreate } = args;
     let patience = patience(reach)?;
@@ -97,6 +101,7 @@ pub(crate) fn run(args: &CreateCluster, printer: &Printer) -> anyhow::Result<Exi
             };
         }
     }
+    let given = project.static_addresses();
     let outcome = match carry_out(project, prospect, recreate, patience, &runtime, printer) {
         Ok(outcome) => outcome,
         Err(error) => return refuse(error, printer),
@@ -106,6 +111,13 @@ pub(crate) fn run(args: &CreateCluster, printer: &Printer) -> anyhow::Result<Exi
     // A program gets one document, at the end.
     if !waits || printer.output == Output::Text {
         tell(&outcome, &cluster, &infra_id, nothing, None, printer)?;
+    }
+    let misaddressed = given.missing_in(&outcome.world);
+    for wrong in &misaddressed {
+        printer.warning(&wrong.to_string());
+    }
+    if !misaddressed.is_empty() {
+        printer.hint(ADDRESS_HINT);
     }
     if !waits {
         return Ok(exit);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use slipway_engine::{Endpoint, Id, Sight};
-use slipway_lifecycle::cluster::{Project, Prospect, Purpose, Surplus};
+use slipway_lifecycle::cluster::{Misaddressed, Project, Prospect, Purpose, Surplus};
 use slipway_providers::vsphere::kinds::State;
 
 use super::{patience, refuse, survey};
@@ -26,10 +26,12 @@ pub(crate) fn run(reach: &Reach, printer: &Printer) -> anyhow::Result<Exit> {
         Ok(found) => found,
         Err(end) => return end,
     };
+    let misaddressed = project.static_addresses().missing_in(&prospect.world);
     let surplus = runtime.block_on(project.surplus(&prospect));
     runtime.block_on(project.close());
-    let rows = rows(&prospect);
-    let as_wanted = prospect.plan.is_empty() && !surplus.iter().any(|machine| machine.made_here);
+    let rows = rows(&prospect, &misaddressed);
+    let unwanted = surplus.iter().any(|machine| machine.made_here);
+    let as_wanted = prospect.plan.is_empty() && misaddressed.is_empty() && !unwanted;
     match printer.output {
         Output::Json => printer.json(&serde_json::json!({
             "cluster": cluster, "infraID": infra_id, "asWanted": as_wanted, "resources": rows,
@@ -60,19 +62,19 @@ struct Row<'a> {
     name: &'a str,
     is: String,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    missing: Vec<&'a str>,
+    missing: Vec<String>,
     /// Why it could not be looked at.
     #[serde(skip_serializing_if = "Option::is_none")]
     unseen: Option<&'a str>,
 }
 
-fn rows(prospect: &Prospect) -> Vec<Row<'_>> {
-    let mut missing: BTreeMap<&Id, Vec<&str>> = BTreeMap::new();
+fn rows<'a>(prospect: &'a Prospect, misaddressed: &[Misaddressed]) -> Vec<Row<'a>> {
+    let mut missing: BTreeMap<&Id, Vec<String>> = BTreeMap::new();
     for planned in &prospect.plan.steps {
-        missing.entry(&planned.step.resource).or_default().push(&planned.step.verb);
+        missing.entry(&planned.step.resource).or_default().push(planned.step.verb.to_string());
     }
     for stop in &prospect.plan.stops {
-        missing.entry(&stop.resource).or_default().push(&stop.reason);
+        missing.entry(&stop.resource).or_default().push(stop.reason.clone());
     }
     let mut rows = Vec::new();
     for (id, sight) in prospect.world.iter() {
@@ -82,7 +84,14 @@ fn rows(prospect: &Prospect) -> Vec<Row<'_>> {
             Sight::Known(_) => None,
         };
         // What waits for something that was not seen need not be said beside it.
-        let missing = missing.remove(id).filter(|_| unseen.is_none()).unwrap_or_default();
+        let mut missing = missing.remove(id).filter(|_| unseen.is_none()).unwrap_or_default();
+        if &**kind == "power"
+            && let Some(wrong) =
+                misaddressed.iter().find(|one| one.endpoint == *endpoint && *one.machine == **name)
+        {
+            let given: Vec<String> = wrong.given.iter().map(ToString::to_string).collect();
+            missing.push(format!("its static address {}", given.join(", ")));
+        }
         rows.push(Row { endpoint, kind, name, is: describe(sight), missing, unseen });
     }
     rows

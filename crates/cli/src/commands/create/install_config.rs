@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use serde::Serialize;
 use slipway_config::findings::Severity;
+use slipway_config::install_config::load;
 use slipway_lifecycle::install_config::{
     Answers, Composed, Error, KubeVirtAnswers, OvirtAnswers, PasswordAt, PlatformKind, SeveralFlags,
     VSphereAnswers, compose, split_port, vacancy, write,
@@ -69,12 +70,19 @@ fn create(args: InstallConfig, printer: &Printer) -> anyhow::Result<Exit> {
     let mut findings = report;
     findings.findings.retain(|finding| finding.severity == Severity::Warning);
     let name = path.display().to_string();
+    // Files can be made without it, machines cannot.
+    let missing = load(&text).config.map(|config| config.missing_for_machines()).unwrap_or_default();
     if printer.output == Output::Json {
-        printer.json(&Done { file: &name, findings: report::json(&findings) })?;
+        let missing = missing.iter().map(ToString::to_string).collect();
+        printer.json(&Done { file: &name, findings: report::json(&findings), missing })?;
         return Ok(Exit::Ok);
     }
     printer.say(&report::text(&findings, &name));
     printer.data(&format!("{GOOD}written{GOOD:#}: {name}\n"))?;
+    for missing in &missing {
+        printer.warning(&format!("machines need more: {missing}"));
+        printer.hint(missing.hint());
+    }
     printer.say(&format!("{FAINT}next: slipway create manifests --dir {}{FAINT:#}\n", dir.display()));
     Ok(Exit::Ok)
 }
@@ -102,6 +110,7 @@ fn answers(args: InstallConfig) -> anyhow::Result<Result<Answers, Error>> {
         ssh_key_file,
         pull_secret_file,
         release_image,
+        os_image,
         control_plane_replicas,
         compute_replicas,
         machine_network,
@@ -153,6 +162,7 @@ fn answers(args: InstallConfig) -> anyhow::Result<Result<Answers, Error>> {
         ssh_key: read(ssh_key_file.as_deref())?,
         pull_secret: read(pull_secret_file.as_deref())?.map(Into::into),
         release_image,
+        os_image,
         control_plane_replicas,
         compute_replicas,
         machine_networks: machine_network,
@@ -201,4 +211,6 @@ fn refuse(error: Error, file: &str, printer: &Printer) -> anyhow::Result<Exit> {
 struct Done<'a> {
     file: &'a str,
     findings: Vec<report::FindingJson<'a>>,
+    /// What has to be added before machines can be made.
+    missing: Vec<String>,
 }

@@ -81,6 +81,11 @@ pub(super) fn text(status: &Status) -> String {
                 text.push_str(&format!("  {FAINT}{word}: {}{FAINT:#}\n", names.join(", ")));
             }
         }
+        if nodes.ready + nodes.pending == 0 && nodes.skipped > 0 {
+            text.push_str(&format!(
+                "    {GOOD}hint{GOOD:#}: `slipway check` names those that are machines all the same\n"
+            ));
+        }
     }
     if let Some(checks) = &status.checks {
         text.push_str(&format!(

@@ -9,7 +9,7 @@ use crate::decode::{Entries, Field, Located, closest, closest_within};
 use crate::features::Gate;
 use crate::findings::Rule;
 use crate::ids::InfraId;
-use crate::inventory::{Branch, InventoryPath};
+use crate::inventory::{Branch, InventoryPath, network_name};
 use crate::names::{ClusterName, FailureDomainName, TagId};
 use crate::yaml::At;
 
@@ -385,7 +385,7 @@ fn resolve_topology(
     Some(Topology {
         datacenter: datacenter?,
         compute_cluster: compute_cluster?,
-        networks: written.networks.items().map(|network| network.value.clone()).collect(),
+        networks: written.networks.items().map(|network| network_name(&network.value)).collect(),
         datastore: datastore?,
         resource_pool: pool?,
         folder: folder?,

@@ -8,7 +8,7 @@ use super::super::catalog::{Check, Reason};
 use super::super::cluster::{Node, NodeKind};
 use super::super::estate::{Estate, Machine};
 use super::super::facts::{Facts, Tracking};
-use super::super::matching::{Found, swapped};
+use super::super::matching::{Found, Matched, same};
 use super::super::observe::Question;
 use super::super::report::{Action, Finding, NodeResult, NodeState, Outcome, Verdicts};
 use super::server::{AGEING, OLDEST};
@@ -43,16 +43,20 @@ pub(in crate::check) fn judge(
     let mut nodes = Nodes::default();
     let mut lost: BTreeMap<Vec<String>, Vec<String>> = BTreeMap::new();
     for (index, node) in question.nodes.iter().enumerate() {
-        let found = machines.get(&index).map_or(&[][..], Vec::as_slice);
+        let Matched { own: found, claimed } = machines.get(&index).cloned().unwrap_or_default();
         let mut verdicts = Verdicts::default();
-        let state = match (node.kind(), found) {
-            (NodeKind::Other { why }, _) => NodeState::Skipped { why },
+        let state = match (node.kind(), &found[..]) {
+            (NodeKind::Other { why }, []) => NodeState::Skipped { why },
+            (NodeKind::Other { .. }, machines) => {
+                verdicts.add(Check::NodeMachine, Some(unclaimed(node, machines)));
+                NodeState::Skipped { why: "a machine that no cloud provider looked at".to_owned() }
+            }
             (NodeKind::Pending, _) => {
                 verdicts.add(Check::NodeMachine, Some(pending(node, now)));
                 NodeState::Pending
             }
             (NodeKind::VSphere, [found]) => {
-                verdicts = checked(node, *found, question);
+                verdicts = checked(node, *found, &claimed, question);
                 NodeState::Checked {
                     vcenter: found.estate.server.clone(),
                     machine: found.machine.id.to_string(),
@@ -89,8 +93,13 @@ pub(in crate::check) fn judge(
         }
         nodes.verdicts.merge(verdicts);
     }
+    let is_skipped = |node: &NodeResult| matches!(node.state, NodeState::Skipped { .. });
+    if !nodes.results.is_empty() && nodes.results.iter().all(is_skipped) {
+        nodes.verdicts.findings.push(all_skipped(nodes.results.len()));
+    }
     nodes.verdicts.findings.extend(lost.iter().map(|(vcenters, nodes)| out_of_sight(vcenters, nodes)));
-    let found: Vec<Found<'_>> = machines.values().filter_map(|found| found.first()).copied().collect();
+    let found: Vec<Found<'_>> =
+        machines.values().filter_map(|matched| matched.own.first()).copied().collect();
     collect(&found, facts);
     if !found.is_empty() {
         nodes.verdicts.add(Check::NodeChangeTracking, tracking(&found, facts));
@@ -98,11 +107,11 @@ pub(in crate::check) fn judge(
     nodes
 }
 
-fn checked(node: &Node, found: Found<'_>, question: &Question) -> Verdicts {
+fn checked(node: &Node, found: Found<'_>, claimed: &[Found<'_>], question: &Question) -> Verdicts {
     let Found { estate, machine } = found;
     let mut verdicts = Verdicts::default();
     verdicts.add(Check::NodeMachine, None);
-    verdicts.add(Check::NodeProviderId, provider_id(node, machine));
+    verdicts.add(Check::NodeProviderId, provider_id(node, found, claimed));
     verdicts.add(Check::NodeDiskUuid, disk_uuid(machine));
     verdicts.add(Check::NodeHardware, hardware(machine));
     verdicts.add(Check::NodeHost, host(machine, estate));
@@ -127,6 +136,25 @@ fn pending(node: &Node, now: Timestamp) -> Finding {
     Finding::pending(Check::NodeMachine, &node.name, message).remedy(remedy)
 }
 
+/// It has no taint and no provider id, as bare metal has none; but it is a machine.
+fn unclaimed(node: &Node, machines: &[Found<'_>]) -> Finding {
+    let places: Vec<String> = machines.iter().map(place_of).collect();
+    let message =
+        format!("the node is {}, but waits for no cloud provider and has no provider id", listed(&places));
+    let remedy = "start its kubelet with `--cloud-provider=external`, delete the node object and restart the kubelet, so that \
+                  the cloud provider initialises it; without that it gets no volumes";
+    Finding::warning(Check::NodeMachine, &node.name, message).remedy(remedy)
+}
+
+/// Nothing that was looked at is not healthy.
+fn all_skipped(nodes: usize) -> Finding {
+    let message =
+        format!("{}: none is known as a machine of a vCenter, so nothing was checked", count(nodes, "node"));
+    let remedy =
+        "see that a cloud provider initialises the nodes: their provider ids begin with `vsphere://`";
+    Finding::unknown(Check::NodeMachine, "nodes", message).remedy(remedy)
+}
+
 fn missing(node: &Node) -> Finding {
     let id = node.provider_uuid().map_or_else(|| node.system_uuid.clone(), |id| id.to_string());
     let message = format!("no vCenter has a machine with the BIOS id {id}");
@@ -135,11 +163,21 @@ fn missing(node: &Node) -> Finding {
     finding.means(Action::BlockUpgradeOrDegrade, Reason::VcenterApiError)
 }
 
+/// How to find out which machine a node runs on: whatever is done to the wrong one is done to somebody's.
+const WHICH_MACHINE: &str = "compare the addresses of the node (`kubectl get node -o wide`) with those the vCenters show for \
+                             each machine";
+
+fn place_of(found: &Found<'_>) -> String {
+    format!("`{}` on {}", found.machine.path, found.estate.server)
+}
+
 fn ambiguous(node: &Node, found: &[Found<'_>]) -> Finding {
-    let places: Vec<String> =
-        found.iter().map(|found| format!("`{}` on {}", found.machine.path, found.estate.server)).collect();
+    let places: Vec<String> = found.iter().map(place_of).collect();
     let message = format!("{} machines have the BIOS id of the node: {}", found.len(), listed(&places));
-    let remedy = "give the copy an id of its own: power it off and change `uuid.bios`, or remove it";
+    let remedy = format!(
+        "find out which of them is the copy, and change nothing before: {WHICH_MACHINE}. Then give the copy a `uuid.bios` \
+         of its own"
+    );
     let finding = Finding::failure(Check::NodeMachine, &node.name, message).remedy(remedy);
     finding.means(Action::BlockUpgradeOrDegrade, Reason::VcenterApiError)
 }
@@ -161,18 +199,37 @@ fn out_of_sight(vcenters: &[String], nodes: &[String]) -> Finding {
     finding
 }
 
-fn provider_id(node: &Node, machine: &Machine) -> Option<Finding> {
-    let id = node.provider_uuid();
-    if id.is_some_and(|id| id == machine.uuid || swapped(id) == machine.uuid) {
+fn provider_id(node: &Node, found: Found<'_>, claimed: &[Found<'_>]) -> Option<Finding> {
+    let fail = |message: String, remedy: String| {
+        Some(Finding::failure(Check::NodeProviderId, &node.name, message).remedy(remedy))
+    };
+    let again = "delete the node object and restart its kubelet, so that it is initialised again";
+    let (Some(id), Some(written)) = (node.provider_uuid(), &node.provider_id) else {
+        let message = match node.provider_id.as_deref() {
+            None | Some("") => "the node has no provider id".to_owned(),
+            Some(other) => {
+                format!("the provider id `{other}` is not that of its machine, {}", found.machine.uuid)
+            }
+        };
+        return fail(message, format!("see that the cloud controller manager runs; then {again}"));
+    };
+    let own = node.system_id().unwrap_or(found.machine.uuid);
+    if same(id, own) {
         return None;
     }
-    let message = match &node.provider_id {
-        None => "the node has no provider id".to_owned(),
-        Some(other) => format!("the provider id `{other}` is not that of its machine, {}", machine.uuid),
+    let names = match claimed {
+        // Its own id is not there: the machine was found by the provider id.
+        [] if same(id, found.machine.uuid) => format!("names {}", place_of(&found)),
+        [] => format!("is not that of its machine, {}", place_of(&found)),
+        claimed => {
+            let places: Vec<String> = claimed.iter().map(place_of).collect();
+            format!("names {}, and its machine is {}", listed(&places), place_of(&found))
+        }
     };
-    let remedy = "see that the cloud controller manager runs; then delete the node object and restart its kubelet, so \
-                  that it is initialised again";
-    Some(Finding::failure(Check::NodeProviderId, &node.name, message).remedy(remedy))
+    let message = format!("the provider id `{written}` {names}; the node's own BIOS id is {own}");
+    let remedy =
+        format!("find out which machine it is, and change no machine: {WHICH_MACHINE}. Then {again}");
+    fail(message, remedy)
 }
 
 fn disk_uuid(machine: &Machine) -> Option<Finding> {

@@ -5,15 +5,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use rstest::rstest;
 use slipway_assets::Login;
-use slipway_providers::vsphere::Trust;
+use slipway_providers::vsphere::{Reference, Trust};
+use uuid::Uuid;
 
-use super::server;
+use super::{nodes, server};
 use crate::check::catalog::{Check, Reason};
+use crate::check::cluster::{Cluster, Node};
 use crate::check::conditions::{Effect, verdict};
-use crate::check::estate::{Clocks, Estate, Inventory};
+use crate::check::estate::{Clocks, Estate, Inventory, Machine};
 use crate::check::facts::Facts;
+use crate::check::matching::swapped;
+use crate::check::observe::Question;
 use crate::check::report::{Action, Finding, Outcome, Round};
-use crate::check::subject::VCenter;
+use crate::check::subject::{Subject, VCenter};
 
 fn now() -> Timestamp {
     "2026-11-16T00:00:00Z".parse().unwrap()
@@ -159,4 +163,66 @@ fn all_reasons_are_kept() {
     assert_eq!(verdict.degraded.message, "node node-1: older");
     let blocked = verdict.reasons.iter().filter(|because| because.effect == Effect::UpgradeBlocked);
     assert_eq!(blocked.count(), 2);
+}
+
+const ONE: Uuid = Uuid::from_u128(0x67a9_e3e3_1111_4222_8333_4444_5555_6666);
+const OTHER: Uuid = Uuid::from_u128(0x24fc_e0b3_1111_4222_8333_4444_5555_6666);
+const NOBODYS: Uuid = Uuid::from_u128(0x1111_1111_1111_4222_8333_4444_5555_6666);
+
+/// What a node says about itself, the ids of a machine on each of two vCenters, and what is found about it.
+#[rstest]
+#[case::well(ONE, Some(ONE), [ONE, OTHER], &[])]
+#[case::the_other_way_round(swapped(ONE), Some(ONE), [ONE, OTHER], &[])]
+#[case::both_ways_are_two_machines(ONE, Some(ONE), [ONE, swapped(ONE)], &[])]
+#[case::two_machines_named(
+    ONE, Some(OTHER), [OTHER, ONE],
+    &["node-provider-id names `/dc/vm/0` on vc0, and its machine is `/dc/vm/1` on vc1"]
+)]
+#[case::nobodys_named(ONE, Some(NOBODYS), [OTHER, ONE], &["node-provider-id is not that of its machine, `/dc/vm/1` on vc1"])]
+#[case::own_is_not_there(NOBODYS, Some(OTHER), [OTHER, ONE], &["node-provider-id names `/dc/vm/0` on vc0"])]
+#[case::copied(ONE, Some(ONE), [ONE, ONE], &["node-machine `/dc/vm/0` on vc0, `/dc/vm/1` on vc1"])]
+#[case::no_cloud_provider(ONE, None, [OTHER, ONE], &["node-machine the node is `/dc/vm/1` on vc1", "node-machine 1 node: none"])]
+#[case::bare_metal(NOBODYS, None, [OTHER, ONE], &["node-machine 1 node: none"])]
+#[case::neither(NOBODYS, Some(NOBODYS), [ONE, OTHER], &["node-machine no vCenter has"])]
+fn nodes_and_machines(
+    #[case] system: Uuid,
+    #[case] provider: Option<Uuid>,
+    #[case] machines: [Uuid; 2],
+    #[case] expected: &[&str],
+) {
+    let node = Node {
+        name: "node".to_owned(),
+        system_uuid: system.to_string(),
+        provider_id: provider.map(|id| format!("vsphere://{id}")),
+        ..Node::default()
+    };
+    let cluster = Cluster { nodes: vec![node].into(), ..Cluster::default() };
+    let question = Question::of(Subject::default(), Some(&cluster));
+    let machine = |position: usize, uuid: Uuid| Machine {
+        id: Reference::new("VirtualMachine", "vm-1"),
+        path: format!("/dc/vm/{position}"),
+        uuid,
+        hardware: Some(21),
+        disk_uuid: true,
+        change_tracking: false,
+        host: None,
+        pool: None,
+    };
+    let estates: Vec<Estate> = (0..2)
+        .map(|position| Estate {
+            server: format!("vc{position}"),
+            machines: vec![machine(position, machines[position])],
+            ..estate()
+        })
+        .collect();
+    let judged = nodes::judge(&question, &estates, &BTreeSet::new(), now(), &mut Facts::default());
+    let about_ids = [Check::NodeMachine, Check::NodeProviderId];
+    let found: Vec<_> = judged.verdicts.findings.iter().filter(|f| about_ids.contains(&f.check)).collect();
+    assert_eq!(found.len(), expected.len(), "{found:?}");
+    for (finding, expected) in found.iter().zip(expected) {
+        let said = format!("{} {}", finding.check.code(), finding.message);
+        let (code, words) = expected.split_once(' ').unwrap();
+        assert!(said.starts_with(code) && said.contains(words), "{said}");
+        assert!(!finding.remedy.contains("power") && !finding.remedy.contains("remove it"), "{finding:?}");
+    }
 }

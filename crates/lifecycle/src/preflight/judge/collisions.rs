@@ -1,5 +1,6 @@
 //! Names that are taken.
 
+use slipway_config::ids::InfraId;
 use uuid::Uuid;
 
 use crate::preflight::estate::Estate;
@@ -7,11 +8,11 @@ use crate::preflight::report::{Check, Finding};
 use crate::preflight::wanted::{Template, Wanted};
 
 pub(super) fn judge(wanted: &Wanted, estate: &Estate) -> Vec<Finding> {
-    if !wanted.named {
+    let Some(infra_id) = &wanted.infra_id else {
         let message =
             "the names of the cluster are drawn by `slipway create manifests`; nothing has them yet";
         return vec![Finding::pass(Check::Collisions, "names", message)];
-    }
+    };
     let mut findings = Vec::new();
     for (site, machine, name) in wanted.named_machines() {
         let path = format!("{}/{name}", site.folder);
@@ -22,9 +23,12 @@ pub(super) fn judge(wanted: &Wanted, estate: &Estate) -> Vec<Finding> {
         if let Template::Imported { path, mark } = &site.template {
             about.extend(taken(path, Some(*mark), estate));
         }
-        about.extend(folder(&site.folder, site.own_folder, estate));
+        let begun = carries_tag(&site.folder, infra_id, estate);
+        if !begun {
+            about.extend(folder(&site.folder, site.own_folder, estate));
+        }
         let cluster = site.cluster.as_deref().and_then(|path| estate.at(path));
-        if let (Some(group), Some(cluster)) = (&site.vm_group, cluster)
+        if let (Some(group), Some(cluster), false) = (&site.vm_group, cluster, begun)
             && cluster.cluster().is_some_and(|facts| facts.machine_names.contains(group))
         {
             let message = format!("`{}` has a group or rule `{group}` already", cluster.path);
@@ -50,6 +54,13 @@ fn taken(path: &str, mark: Option<Uuid>, estate: &Estate) -> Option<Finding> {
         Finding::failure(Check::Collisions, path, message)
             .remedy("remove or rename it; if another directory has the same names, one of the two is a copy"),
     )
+}
+
+/// Whether an earlier run of this cluster made the folder: it has the cluster's tag, which no other has.
+fn carries_tag(path: &str, infra_id: &InfraId, estate: &Estate) -> bool {
+    let (Some(item), Ok(tags)) = (estate.at(path), &estate.tags) else { return false };
+    let own = (infra_id.tag_category(), infra_id.to_string());
+    tags.attached.get(&item.id).is_some_and(|attached| attached.contains(&own))
 }
 
 /// Folders cannot carry a mark; one with our name that holds something is not from nowhere.

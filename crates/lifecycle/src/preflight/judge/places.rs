@@ -1,6 +1,7 @@
 //! Whether everything the configuration names is there, and fits together.
 
 use slipway_config::install_config::vsphere::ZoneKind;
+use slipway_providers::vsphere::paths::is_name_of;
 
 use super::count;
 use crate::preflight::estate::{Depth, Estate, Facts, Item};
@@ -42,13 +43,7 @@ pub(super) fn find<'a>(site: &Site, estate: &'a Estate) -> Found<'a> {
 pub(super) fn judge(site: &Site, found: &Found<'_>, named: bool, estate: &Estate) -> Vec<Finding> {
     // What is in a datacenter that is not there is not there either; that needs no saying.
     if found.datacenter.is_none() {
-        let candidates = of_kind(estate, "/", &|item| &*item.id.kind == "Datacenter");
-        return vec![missing(
-            &Wanted { check: Check::Datacenter, what: "datacenter", field: "topology.datacenter" },
-            &site.datacenter,
-            estate,
-            &candidates,
-        )];
+        return vec![datacenter(&site.datacenter, estate)];
     }
     let mut findings = vec![there(Check::Datacenter, "datacenter", &site.datacenter)];
     findings.extend(cluster(site, found, estate));
@@ -92,6 +87,26 @@ fn of_kind(estate: &Estate, below: &str, fits: &dyn Fn(&Item) -> bool) -> Vec<St
     let mut paths: Vec<String> = fitting.map(|item| item.path.clone()).collect();
     paths.sort();
     paths
+}
+
+/// One that is in a folder is meant by its path, and so is everything in it.
+fn datacenter(wanted: &str, estate: &Estate) -> Finding {
+    let candidates = of_kind(estate, "/", &|item| &*item.id.kind == "Datacenter");
+    let called = |path: &&String| is_name_of(wanted.trim_start_matches('/'), last(path));
+    let elsewhere: Vec<&String> = candidates.iter().filter(called).collect();
+    let kind = Wanted { check: Check::Datacenter, what: "datacenter", field: "topology.datacenter" };
+    let finding = missing(&kind, wanted, estate, &candidates);
+    match elsewhere[..] {
+        [only] => finding.remedy(format!(
+            "write `{only}` in `topology.datacenter` and in `datacenters` of the vCenter, and begin the paths of the failure \
+             domain with it"
+        )),
+        _ => finding,
+    }
+}
+
+fn last(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or_default()
 }
 
 fn cluster(site: &Site, found: &Found<'_>, estate: &Estate) -> Vec<Finding> {

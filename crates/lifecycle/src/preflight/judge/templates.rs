@@ -14,7 +14,8 @@ pub(super) fn judge(site: &Site, found: &Found<'_>, stream: Option<u32>, estate:
         [only] => one(site, only, stream),
         [] => {
             let message = format!("the template `{name}` is not there, or `{}` may not see it", estate.user);
-            let remedy = "correct `topology.template`, or leave it out to have the image imported";
+            let remedy =
+                "correct `topology.template`, or give `clusterOSImage` instead to have an image imported";
             vec![Finding::failure(Check::Template, name, message).remedy(remedy)]
         }
         several => {
@@ -90,7 +91,7 @@ fn one(site: &Site, item: &Item, stream: Option<u32>) -> Vec<Finding> {
 /// The image may be of the release, or one behind: it is updated when the machine first boots.
 fn release(path: &str, facts: &Machine, stream: Option<u32>) -> Option<Finding> {
     let stream = stream?;
-    let remedy = "use the image of the release, or leave `topology.template` out to have it imported";
+    let remedy = "use the image of the release, or give `clusterOSImage` instead to have it imported";
     let product = facts.product.as_deref().and_then(|version| version.split('.').next()?.parse::<u32>().ok());
     let Some(product) = product else {
         let message = format!("which release the template `{path}` is for is not known: it does not say so");

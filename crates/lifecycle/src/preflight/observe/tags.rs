@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use slipway_config::ids::InfraId;
 use slipway_providers::vsphere::{Client, Error, MoRef};
 
 use super::tagged;
@@ -15,13 +16,18 @@ pub(super) async fn read(client: &Client, wanted: &Wanted, estate: &Estate) -> R
     if wanted.sites.iter().any(|site| !site.tag_ids.is_empty()) {
         tags.ids = client.tag_ids().await?;
     }
-    if !wanted.zoned {
-        return Ok(tags);
-    }
-    let items = wanted.sites.iter().flat_map(|site| tagged(site, estate));
+    let zones = wanted.sites.iter().filter(|_| wanted.zoned).flat_map(|site| tagged(site, estate));
+    // Folders of an earlier run are known by the cluster's own tag.
+    let own = wanted.infra_id.as_ref().map(InfraId::tag_category);
+    let folders = wanted.sites.iter().filter(|_| own.is_some()).filter_map(|site| estate.at(&site.folder));
+    let items = zones.chain(folders);
     let objects: BTreeSet<MoRef> = items.map(|item| client.moref(item.id.clone())).collect();
     let objects: Vec<MoRef> = objects.into_iter().collect();
-    let named = client.named_tags_of(&objects, &[REGION, ZONE]).await?;
+    if objects.is_empty() {
+        return Ok(tags);
+    }
+    let categories: Vec<&str> = [REGION, ZONE].into_iter().chain(own.as_deref()).collect();
+    let named = client.named_tags_of(&objects, &categories).await?;
     tags.attached = named.into_iter().map(|(object, tags)| (object.reference, tags)).collect();
     Ok(tags)
 }

@@ -9,6 +9,7 @@ use slipway_config::ids::{CLUSTER_MARK, OBJECT_MARK};
 use slipway_engine::{Cost, Goal, Id, Seen, Step};
 use uuid::Uuid;
 
+use super::places::network_shown;
 use super::rules::rule_step;
 use super::{Action, KindError, State, VCenter, absent, need, step};
 use crate::vsphere::MoRef;
@@ -139,7 +140,11 @@ impl Machine {
         let sentence = format!(
             "clone the machine `{name}` ({cpus} CPUs, {memory} GiB, {disk_gib} GiB disk) into {folder}, pool {pool}, \
              datastore {datastore}, network {}",
-            networks.join(", ")
+            networks
+                .iter()
+                .map(|path| network_shown(path, &self.compute_cluster))
+                .collect::<Vec<_>>()
+                .join(", ")
         );
         let mut step = step(id, Action::Clone, "clone", sentence);
         let on_folder = |privilege: &str| need(folder, &format!("VirtualMachine.{privilege}"));

@@ -7,7 +7,7 @@ use tokio::sync::{Mutex, OnceCell};
 
 use super::KindError;
 use crate::vsphere::machines::Network;
-use crate::vsphere::paths::unescape;
+use crate::vsphere::paths::{is_name_of, unescape};
 use crate::vsphere::properties::Wanted;
 use crate::vsphere::{Client, MoRef};
 
@@ -65,10 +65,9 @@ impl Places {
         let reached = objects.first().map(|object| object.references("network")).unwrap_or_default();
         let named = [Wanted { kind: "Network", properties: &["name"] }];
         let networks = self.client.retrieve(&reached, &named).await?;
-        let matches = |text: &str| text == name || unescape(text) == unescape(name);
         let found: Vec<MoRef> = networks
             .into_iter()
-            .filter(|network| matches(network.text("name")))
+            .filter(|network| is_name_of(name, network.text("name")))
             .map(|network| network.moref)
             .collect();
         match found.as_slice() {
@@ -81,6 +80,12 @@ impl Places {
             }),
         }
     }
+}
+
+/// A network as people know it: it hangs below the compute cluster only in the files of a cluster.
+pub(super) fn network_shown(path: &str, compute_cluster: &str) -> String {
+    let name = path.strip_prefix(compute_cluster).and_then(|rest| rest.strip_prefix('/'));
+    name.map_or_else(|| path.to_owned(), |name| unescape(name).into_owned())
 }
 
 fn missing_network(path: &str) -> KindError {

@@ -72,7 +72,16 @@ async fn infrastructure(client: &Client) -> Result<Option<Value>, Error> {
     let resource = ApiResource::from_gvk_with_plural(&kind, "infrastructures");
     let api: Api<DynamicObject> = Api::all_with(client.clone(), &resource);
     let found = or_absent(call("reading the Infrastructure", api.get_opt("cluster")).await)?;
-    Ok(found.map(|found| found.data).filter(|data| data.pointer("/spec/platformSpec/vsphere").is_some()))
+    Ok(found.map(|found| found.data).filter(is_on_vsphere))
+}
+
+/// Clusters that are older than the list of vCenters only say what they run on.
+fn is_on_vsphere(infrastructure: &Value) -> bool {
+    let says = |path: &str| infrastructure.pointer(path).and_then(Value::as_str) == Some("VSphere");
+    infrastructure.pointer("/spec/platformSpec/vsphere").is_some()
+        || ["/spec/platformSpec/type", "/status/platformStatus/type", "/status/platform"]
+            .into_iter()
+            .any(says)
 }
 
 async fn secret(client: &Client, namespace: &str, name: &str) -> Result<BTreeMap<String, String>, Error> {
@@ -113,7 +122,9 @@ async fn of_infrastructure(client: &Client, found: &Value, subject: &mut Subject
     let name = at("/spec/cloudConfig/name").unwrap_or(CLOUD_CONFIG.1);
     let key = at("/spec/cloudConfig/key").unwrap_or(CLOUD_CONFIG.2);
     let text = config_map(client, CLOUD_CONFIG.0, name, key).await?;
-    let cloud = text.and_then(|text| cloud::read(&text).config).map(|config| config.effective());
+    let config = text.and_then(|text| cloud::read(&text).config);
+    let workspace = config.as_ref().map(|config| config.legacy.workspace.clone());
+    let cloud = config.map(|config| config.effective());
     let mut logins = BTreeMap::new();
     for (namespace, name) in LOGINS {
         // What the first has, the second does not replace.
@@ -159,7 +170,40 @@ async fn of_infrastructure(client: &Client, found: &Value, subject: &mut Subject
     }
     let domains = platform.get("failureDomains").and_then(Value::as_array).into_iter().flatten();
     subject.domains = domains.map(domain).collect();
+    if subject.domains.is_empty() {
+        subject.domains.extend(workspace.as_ref().and_then(workspace_domain));
+    }
     Ok(())
+}
+
+/// Where the provider inside old Kubernetes put machines and volumes: the only failure domain there was.
+fn workspace_domain(workspace: &cloud::Workspace) -> Option<Domain> {
+    let cloud::Workspace { server, datacenter, folder, default_datastore, resourcepool_path } = workspace;
+    if server.is_empty() || datacenter.is_empty() || default_datastore.is_empty() {
+        return None;
+    }
+    let datacenter = absolute(datacenter);
+    let path = |branch: &str, name: &str| match name {
+        "" => None,
+        name if name.starts_with('/') => Some(name.to_owned()),
+        name => Some(format!("{datacenter}/{branch}/{name}")),
+    };
+    let pool = path("host", resourcepool_path);
+    let cluster = pool.as_deref().and_then(|pool| Some(pool.split_once("/Resources")?.0.to_owned()));
+    Some(Domain {
+        name: "workspace".to_owned(),
+        server: server.clone(),
+        region: String::new(),
+        region_kind: RegionKind::Datacenter,
+        zone: String::new(),
+        zone_kind: Zone::Cluster,
+        datastore: path("datastore", default_datastore)?,
+        folder: path("vm", folder),
+        networks: Vec::new(),
+        cluster,
+        pool,
+        datacenter,
+    })
 }
 
 /// The authority's file is in a pod, and not here: then the system's trust must do.

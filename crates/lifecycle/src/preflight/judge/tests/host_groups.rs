@@ -14,6 +14,9 @@ fn zone_of_hosts() -> (Wanted, Estate) {
     wanted.sites[0].zone_kind = ZoneKind::HostGroup("rack".to_owned());
     wanted.sites[0].region_kind = RegionKind::ComputeCluster;
     wanted.sites[0].vm_group = Some("harbour-bbbbb-one".to_owned());
+    // The group has one host.
+    let second = wanted.sites[0].machines.iter().rposition(|machine| machine.control_plane).unwrap();
+    wanted.sites[0].machines.remove(second);
     estate.tags_on("ClusterComputeResource", "domain-c1")[0] = ("openshift-region".into(), "europe".into());
     estate.tags_on("HostSystem", "host-1").push(("openshift-zone".into(), "north".into()));
     (wanted, estate)
@@ -37,7 +40,15 @@ pub(super) const HOST_GROUPS: &[(&str, Break, &[&str])] = &[
         },
         &["Warning collisions harbour-bbbbb-one"],
     ),
-    ("small", |_, e| e.host("esx-1").memory_mib = 60_000, &["Failure memory /dc1/host/compute"]),
+    (
+        "contradiction",
+        |w, _| {
+            let machines = &mut w.sites[0].machines;
+            machines.extend(machines.iter().find(|machine| machine.control_plane).cloned());
+        },
+        &["Warning anti-affinity rack"],
+    ),
+    ("small", |_, e| e.host("esx-1").memory_mib = 40_000, &["Failure memory /dc1/host/compute"]),
     ("others_are_small", |_, e| e.host("esx-2").memory_mib = 1, &[]),
 ];
 

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rstest::rstest;
+use slipway_config::install_config::load;
 
 use super::{Break, brief, config, estate, host_groups, id, identity, problems, report, wanted};
 use crate::preflight::estate::{Clocks, Depth, Estate, Facts, Machine, Tags};
@@ -15,6 +16,7 @@ fn nothing_is_said_of_what_fits() {
     let passed: BTreeSet<&str> =
         report(&wanted(), &estate()).findings.iter().map(|finding| finding.check.code()).collect();
     let expected = [
+        "anti-affinity",
         "clock",
         "collisions",
         "compute-cluster",
@@ -44,7 +46,7 @@ fn nothing_is_said_of_what_fits() {
     Depth::Inventory,
     &["compute-cluster", "datacenter", "datastore", "folder", "network", "resource-pool", "storage"]
 )]
-#[case::hosts(Depth::Hosts, &["cpu", "hosts", "memory"])]
+#[case::hosts(Depth::Hosts, &["anti-affinity", "cpu", "hosts", "memory"])]
 #[case::machines(Depth::Machines, &["collisions", "template"])]
 #[case::tags(Depth::Tags, &["region-tag", "zone-tag"])]
 #[case::privileges(Depth::Privileges, &["privileges"])]
@@ -147,6 +149,7 @@ const BROKEN: &[(&str, Break, &str)] = &[
         },
         "Failure hosts /dc1/host/compute",
     ),
+    ("too_few", |_, e| e.host("esx-2").maintenance = true, "Warning anti-affinity /dc1/host/compute"),
     ("template", |_, e| e.remove("/dc1/vm/templates/rhcos"), "Failure template /dc1/vm/templates/rhcos"),
     ("no_template", |_, e| e.template().template = false, "Warning template /dc1/vm/templates/rhcos"),
     ("hardware", |_, e| e.template().hardware = Some(14), "Failure template /dc1/vm/templates/rhcos"),
@@ -290,9 +293,48 @@ fn what_we_made_ourselves_is_not_in_the_way() {
     taken(&mut estate, &identity().object_id("harbour-bbbbb-bootstrap").to_string());
     let lines: Vec<String> = problems(&wanted(), &estate).iter().map(brief).collect();
     assert_eq!(lines, ["Warning collisions /dc1/vm/harbour-bbbbb"]);
+    estate.tags_on("Folder", "group-v9").push(("openshift-harbour-bbbbb".into(), "harbour-bbbbb".into()));
+    assert_eq!(problems(&wanted(), &estate), [], "a folder with the cluster's tag is of an earlier run");
     let mut undrawn = Wanted::of(&config(), None, 0).unwrap();
     undrawn.sites[0].folder = "/dc1/vm/harbour-bbbbb".to_owned();
     assert_eq!(problems(&undrawn, &estate), [], "names that are not drawn cannot be taken");
+}
+
+/// A template that was imported, or half imported, by an earlier run.
+#[test]
+fn what_we_imported_is_not_in_the_way() {
+    let imported = super::CONFIG
+        .replace("        template: /dc1/vm/templates/rhcos\n", "")
+        .replace("    apiVIPs", "    clusterOSImage: https://example.com/rhcos.ova\n    apiVIPs");
+    let wanted = Wanted::of(&load(&imported).config.unwrap(), Some(&identity()), 0).unwrap();
+    let (path, mark) = match &wanted.sites[0].template {
+        Template::Imported { path, mark } => (path.clone(), *mark),
+        other => panic!("{other:?}"),
+    };
+    let name = path.rsplit('/').next().unwrap();
+    assert_eq!(mark, identity().template_id(name));
+    for (uuid, expected) in
+        [(mark, None), (identity().object_id(name), Some(format!("Failure collisions {path}")))]
+    {
+        let mut estate = estate();
+        let facts = Machine { instance_uuid: uuid.to_string(), ..Machine::default() };
+        estate.add("VirtualMachine", "vm-9", &path, Facts::Machine(facts));
+        let lines: Vec<String> = problems(&wanted, &estate).iter().map(brief).collect();
+        assert_eq!(lines, expected.into_iter().collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn a_datacenter_in_a_folder_is_told_with_its_path() {
+    let mut estate = estate();
+    for item in &mut estate.items {
+        if item.path.starts_with("/dc1") {
+            item.path = format!("/eu{}", item.path);
+        }
+    }
+    let found = problems(&wanted(), &estate);
+    assert_eq!(found.iter().map(brief).collect::<Vec<_>>(), ["Failure datacenter /dc1"]);
+    assert!(found[0].remedy.as_deref().unwrap().contains("write `/eu/dc1`"), "{found:?}");
 }
 
 /// Tags are inherited, and needed only where there is more than one failure domain.
@@ -310,11 +352,12 @@ fn tags_are_looked_for_further_up() {
 }
 
 /// Checks whose tests are elsewhere: with privileges, certificates, the network and simulated vCenters.
-const ELSEWHERE: [Check; 9] = [
+const ELSEWHERE: [Check; 10] = [
+    Check::ReleaseImage,
+    Check::OsImage,
     Check::Connection,
     Check::Certificate,
     Check::Names,
-    Check::AntiAffinity,
     Check::Dns,
     Check::LoadBalancer,
     Check::VipFree,
