@@ -147,6 +147,13 @@ impl Project {
         }
     }
 
+    /// [`Self::check`], and whether the install-config says everything machines are made from.
+    pub fn check_to_create(request: &Request<'_>) -> Result<(), Error> {
+        Self::check(request)?;
+        let missing = create::read(request)?.missing_for_machines();
+        if missing.is_empty() { Ok(()) } else { Err(Error::Missing(missing)) }
+    }
+
     /// A cluster whose machines are to be made, or looked at: reads `cluster-api/` and the Ignition configurations as
     /// they are on disk. They have to be there.
     pub fn open(request: &Request<'_>, patience: Patience) -> Result<Self, Error> {

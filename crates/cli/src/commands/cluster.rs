@@ -40,6 +40,7 @@ fn patience(reach: &Reach) -> anyhow::Result<Patience> {
 fn refuse(error: Error, printer: &Printer) -> anyhow::Result<Exit> {
     let exit = match error {
         Error::Create(error) => return files::refuse(error, printer),
+        Error::Missing(_) => Exit::InstallConfig,
         Error::VCenter(_) | Error::Kind(_) | Error::Blind { .. } | Error::Strays(_) | Error::Lacking(_) => {
             Exit::Infrastructure
         }

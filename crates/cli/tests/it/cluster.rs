@@ -253,8 +253,16 @@ fn a_cluster_is_made_once() {
     terminal.expect("to remove all of this: ").send(INTERRUPT).expect("error: interrupted");
     assert_eq!(terminal.finish(), 8);
     assert_eq!(vcenters.iter().map(sessions).sum::<u64>(), 0, "all sessions are ended");
-    let mut terminal = remove();
     let name = told["infraID"].as_str().expect("a name");
+    // The question stands there for a while, and a machine is switched off meanwhile.
+    let mut terminal = remove();
+    terminal.expect("to remove all of this: ");
+    let power = format!("/vms/north/vm/{name}/{name}-master-0/power");
+    vcenters[0].control("POST", &power, &json!({"state": "off"})).expect("a machine");
+    terminal.send(name).send("\n").expect("this is not what was asked about any more");
+    assert_eq!(terminal.finish(), 4);
+    assert_eq!(machines(&vcenters).len(), 4);
+    let mut terminal = remove();
     terminal.expect("to remove all of this: ").send(name).send("\n").expect("all is gone");
     assert_eq!(terminal.finish(), 0);
     assert_eq!(machines(&vcenters).len(), 0);
@@ -379,6 +387,31 @@ fn interrupted_it_logs_out_and_goes_on_later() {
     assert_eq!(vcenters.iter().map(sessions).sum::<u64>(), 0, "all sessions are ended");
     finish(path, &CREATE, "after the interruption");
     assert_eq!(machines(&vcenters).len(), 4);
+}
+
+/// What only machines need is asked for before anything is made, on disk or on a vCenter; files can do without.
+#[test]
+fn an_install_config_without_an_image_makes_files_only() {
+    let vcenters = [vcenter(ZONES[0])];
+    let directory = directory(&vcenters);
+    let path = directory.path();
+    let config = path.join("install-config.yaml");
+    let text = std::fs::read_to_string(&config).expect("a configuration");
+    let text: String = text
+        .split_inclusive('\n')
+        .filter(|line| !line.starts_with("payload:") && !line.contains("template:"))
+        .collect();
+    std::fs::write(&config, text).expect("a configuration");
+    let before = snapshot(&vcenters);
+    for arguments in [&["plan"][..], &CREATE] {
+        let output = command(path, arguments).output().expect("the command runs");
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(3), "{arguments:?}: {told}");
+        assert!(told.contains("payload.releaseImage") && told.contains("to make machines from"), "{told}");
+        assert!(!path.join(".slipway").exists(), "{arguments:?}");
+    }
+    assert_eq!(before, snapshot(&vcenters));
+    finish(path, &["create", "manifests"], "files");
 }
 
 /// Where machines cannot be made, that is said before files are written and passwords are asked for.

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
+use slipway_config::install_config::Missing;
 use slipway_engine::Id;
 use slipway_engine::journal::JournalError;
 use slipway_engine::resource::GraphError;
@@ -30,6 +31,8 @@ pub enum Error {
     Files(Vec<BrokenFile>),
     #[error("machines on {0} cannot be made yet")]
     Platform(&'static str),
+    #[error("the install-config does not say everything that machines are made from")]
+    Missing(Vec<Missing>),
     #[error(transparent)]
     Journal(#[from] JournalError),
     #[error(transparent)]
@@ -89,6 +92,9 @@ impl Error {
             Error::Platform(_) => {
                 "`slipway create ignition-configs` writes what the machines boot from; make the machines yourself"
             }
+            Error::Missing(missing) => {
+                return missing.first().map(|missing| format!("nothing was done; {}", missing.hint()));
+            }
             Error::Graph(_) | Error::Kind(_) => return None,
         };
         Some(hint.to_owned())
@@ -99,6 +105,7 @@ impl Error {
         match self {
             Error::Create(error) => error.details(),
             Error::Files(broken) => broken.iter().map(ToString::to_string).collect(),
+            Error::Missing(missing) => missing.iter().map(ToString::to_string).collect(),
             Error::Strays(strays) => strays.iter().map(ToString::to_string).collect(),
             Error::Lacking(reasons) => {
                 let reasons: BTreeSet<&String> = reasons.values().collect();

@@ -33,7 +33,7 @@ pub(crate) fn run(args: &CreateCluster, printer: &Printer) -> anyhow::Result<Exi
     let CreateCluster { reach, plan: saved, skip_preflight, no_wait, timeouts, recreate } = args;
     let patience = patience(reach)?;
     let saved = saved.as_deref().map(read_plan).transpose()?;
-    if let Err(error) = with_request(&reach.dir, false, Project::check) {
+    if let Err(error) = with_request(&reach.dir, false, Project::check_to_create) {
         return refuse(error, printer);
     }
     let new_names = match with_request(&reach.dir, false, create_ignition) {

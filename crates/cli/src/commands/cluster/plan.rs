@@ -13,7 +13,11 @@ use crate::runtime::Runtime;
 pub(crate) fn run(args: &Plan, printer: &Printer) -> anyhow::Result<Exit> {
     let Plan { what, reach, save } = args;
     let patience = patience(reach)?;
-    if let Err(error) = with_request(&reach.dir, false, Project::check) {
+    let check = match what {
+        Planned::Create => Project::check_to_create,
+        Planned::Destroy => Project::check,
+    };
+    if let Err(error) = with_request(&reach.dir, false, check) {
         return refuse(error, printer);
     }
     if *what == Planned::Create {
