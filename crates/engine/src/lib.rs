@@ -26,6 +26,7 @@ pub mod platform;
 pub mod progress;
 pub mod resource;
 pub mod retry;
+mod seconds;
 pub mod step;
 pub mod world;
 

@@ -15,7 +15,7 @@ use crate::world::{Sight, World};
 const MOST_STEPS: usize = 64;
 
 /// The format of saved plans.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// What applying would do, in an order in which each step comes after what it waits for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,9 +40,19 @@ pub struct Planned<A> {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Stop {
     pub resource: Id,
     pub reason: String,
+    /// It only waits for this one, which has a reason of its own.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub waits_for: Option<Id>,
+}
+
+impl Stop {
+    fn new(resource: &Id, reason: String) -> Self {
+        Stop { resource: resource.clone(), reason, waits_for: None }
+    }
 }
 
 /// The world is not as it was when a plan was made.
@@ -87,20 +97,21 @@ pub fn foresee<P: Platform>(
         after.dedup();
         let stuck = |first: &&Id| !last.contains_key(*first);
         if let Some(first) = graph.waits_for(id).iter().find(stuck) {
-            plan.stops.push(Stop { resource: id.clone(), reason: format!("it waits for {first}") });
+            let waits_for = Some(first.clone());
+            plan.stops.push(Stop { waits_for, ..Stop::new(id, format!("it waits for {first}")) });
             continue;
         }
         if let Some(reason) = &resource.hold {
-            plan.stops.push(Stop { resource: id.clone(), reason: reason.clone() });
+            plan.stops.push(Stop::new(id, reason.clone()));
             continue;
         }
         let sight = world.get(id);
         if let Sight::Unknown(reason) = sight {
-            plan.unknown.push(Stop { resource: id.clone(), reason });
+            plan.unknown.push(Stop::new(id, reason));
             continue;
         }
         if let Some(reason) = doubt(resource, &sight) {
-            plan.stops.push(Stop { resource: id.clone(), reason });
+            plan.stops.push(Stop::new(id, reason));
             continue;
         }
         let mut reached = false;
@@ -119,11 +130,11 @@ pub fn foresee<P: Platform>(
                 }
                 Next::Step(step) => {
                     let reason = format!("it would need more than {MOST_STEPS} steps: {}", step.sentence);
-                    plan.stops.push(Stop { resource: id.clone(), reason });
+                    plan.stops.push(Stop::new(id, reason));
                     break;
                 }
                 Next::Stop(reason) => {
-                    plan.stops.push(Stop { resource: id.clone(), reason });
+                    plan.stops.push(Stop::new(id, reason));
                     break;
                 }
             }

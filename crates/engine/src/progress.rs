@@ -12,21 +12,13 @@ use crate::resource::{Endpoint, Id};
 #[serde(tag = "event", rename_all = "camelCase")]
 pub enum Event<'a> {
     /// A step was started, for the first time or again.
-    Started {
-        resource: &'a Id,
-        verb: &'a str,
-        sentence: &'a str,
-        attempt: u32,
-    },
+    Started { resource: &'a Id, verb: &'a str, sentence: &'a str, attempt: u32 },
     /// A step that takes long has come so far.
-    Progress {
-        resource: &'a Id,
-        verb: &'a str,
-        percent: u8,
-    },
+    Progress { resource: &'a Id, verb: &'a str, percent: u8 },
     Finished {
         resource: &'a Id,
         verb: &'a str,
+        #[serde(with = "crate::seconds")]
         took: Duration,
     },
     /// A step failed; it is looked at again after a pause.
@@ -34,28 +26,22 @@ pub enum Event<'a> {
         resource: &'a Id,
         verb: &'a str,
         error: &'a str,
+        #[serde(with = "crate::seconds")]
         pause: Duration,
     },
     /// A resource could move but for this.
-    Waiting {
-        resource: &'a Id,
-        why: &'a str,
-    },
+    Waiting { resource: &'a Id, why: &'a str },
     /// Nothing more will happen to a resource.
-    Settled {
-        resource: &'a Id,
-        end: &'a str,
-    },
+    Settled { resource: &'a Id, end: &'a str },
     /// An endpoint does not answer and is left alone for a while.
     Silent {
         endpoint: &'a Endpoint,
         error: &'a str,
+        #[serde(with = "crate::seconds")]
         pause: Duration,
     },
     /// It answers again.
-    Back {
-        endpoint: &'a Endpoint,
-    },
+    Back { endpoint: &'a Endpoint },
 }
 
 /// Somebody who shows progress.

@@ -43,6 +43,7 @@ pub struct Step<A> {
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub mark: Option<Uuid>,
     /// How long it may take. Then its outcome is looked at.
+    #[serde(with = "crate::seconds")]
     pub limit: Duration,
 }
 

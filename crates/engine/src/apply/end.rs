@@ -55,7 +55,9 @@ pub struct Performed {
     pub verb: Box<str>,
     pub sentence: String,
     /// Since the run began.
+    #[serde(with = "crate::seconds")]
     pub started: Duration,
+    #[serde(with = "crate::seconds")]
     pub took: Duration,
 }
 

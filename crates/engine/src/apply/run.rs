@@ -256,7 +256,7 @@ impl<'a, P: Platform, J: Journal, L: Listener> Run<'a, P, J, L> {
             match reserved {
                 Ok(reservation) => chosen.push((key, reservation)),
                 Err(budget) => {
-                    let why = format!("as many {budget} as {endpoint} should have are under way");
+                    let why = format!("for its turn: enough is under way ({budget})");
                     tell_waiting(self.listener, &mut self.waiting, &step.resource, why);
                     exhausted.insert((endpoint.clone(), budget));
                 }
