@@ -25,6 +25,7 @@ use crate::features::Gate;
 use crate::findings::Rule;
 use crate::names::ClusterName;
 use crate::net::Cidr;
+use crate::private_url::PrivateUrl;
 
 /// A cluster on vSphere.
 #[derive(Debug, Clone)]
@@ -45,7 +46,7 @@ pub struct Platform {
 /// The image machines are made from, to be imported.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OsImage {
-    pub url: String,
+    pub url: PrivateUrl,
     /// Hexadecimal, from the URL's `?sha256=`.
     pub sha256: Option<String>,
 }
@@ -214,7 +215,7 @@ fn os_image(field: &Field<String>, check: &mut Check<'_>) -> Option<Option<OsIma
             .hint("copy it from the output of sha256sum");
         return None;
     }
-    Some(Some(OsImage { url: image.value.clone(), sha256: sha256.map(str::to_lowercase) }))
+    Some(Some(OsImage { url: image.value.as_str().into(), sha256: sha256.map(str::to_lowercase) }))
 }
 
 fn node_networking(written: &WrittenPlatform, check: &mut Check<'_>) -> Option<NodeNetworking> {
