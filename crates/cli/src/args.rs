@@ -44,6 +44,10 @@ pub struct Args {
     #[arg(short, long, global = true, value_enum, default_value_t = Output::Text)]
     pub output: Output,
 
+    /// Say nothing but results, questions, warnings and errors
+    #[arg(short, long, global = true)]
+    pub quiet: bool,
+
     /// What is logged on standard error
     #[arg(long, global = true, value_enum, default_value_t = LogLevel::Warn, value_name = "LEVEL")]
     pub log_level: LogLevel,
@@ -100,10 +104,10 @@ pub enum Command {
         strict: bool,
     },
 
-    /// Write the files of a cluster, step by step
+    /// Make a cluster: write its files, step by step, and make its machines
     ///
-    /// First the install-config, then the manifests, then the Ignition configurations machines boot with. Each step
-    /// can be looked at and edited before the next one; a later step makes what is missing of the earlier ones.
+    /// First the install-config, then the manifests, then the Ignition configurations machines boot with, then the
+    /// machines themselves. Each step can be looked at and edited before the next one; a later step makes what is missing of the earlier ones.
     #[command(subcommand)]
     Create(Create),
 

@@ -311,7 +311,7 @@ fn interrupted_it_logs_out_and_goes_on_later() {
     let directory = directory(&vcenters);
     let path = directory.path();
     let mut child =
-        command(path, &CREATE).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it runs");
+        command(path, &CREATE).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("it runs");
     let end = Instant::now() + Duration::from_mins(1);
     while journal(path) < 9 {
         assert!(Instant::now() < end && child.try_wait().expect("its state").is_none());
@@ -326,7 +326,11 @@ fn interrupted_it_logs_out_and_goes_on_later() {
     for vcenter in &vcenters {
         vcenter.control("POST", "/thaw", &Value::Null).expect("a vCenter that answers");
     }
-    assert_eq!(child.wait().expect("it ends").code(), Some(8));
+    let output = child.wait_with_output().expect("it ends");
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(8), "{told}");
+    let answer = "interrupted: finishing the steps that are under way; Ctrl-C again leaves at once\n";
+    assert!(told.contains(answer) && told.ends_with("\nerror: interrupted\n"), "{told}");
     assert_eq!(vcenters.iter().map(sessions).sum::<u64>(), 0, "all sessions are ended");
     finish(path, &CREATE, "after the interruption");
     assert_eq!(machines(&vcenters).len(), 4);
