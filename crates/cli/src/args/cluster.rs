@@ -80,7 +80,7 @@ pub struct DestroyCluster {
     pub infra_id: Option<String>,
 
     /// Do not ask
-    #[arg(long)]
+    #[arg(short, long)]
     pub yes: bool,
 }
 
@@ -90,7 +90,7 @@ pub struct DestroyBootstrap {
     pub reach: Reach,
 
     /// Do not ask
-    #[arg(long)]
+    #[arg(short, long)]
     pub yes: bool,
 }
 

@@ -116,7 +116,7 @@ pub struct CreateUsers {
     pub plan: bool,
 
     /// Do not ask
-    #[arg(long)]
+    #[arg(short, long)]
     pub yes: bool,
 }
 
@@ -328,7 +328,7 @@ pub struct RemoveDrivers {
     pub access: Access,
 
     /// Do not ask
-    #[arg(long)]
+    #[arg(short, long)]
     pub yes: bool,
 
     /// Even while volumes are attached: pods that use them cannot be moved or ended cleanly

@@ -77,7 +77,7 @@ pub struct Add {
     pub timeout: SignedDuration,
 
     /// Do not ask
-    #[arg(long)]
+    #[arg(short, long)]
     pub yes: bool,
 }
 
@@ -94,7 +94,7 @@ pub struct Approve {
     pub known: Known,
 
     /// Do not ask
-    #[arg(long)]
+    #[arg(short, long)]
     pub yes: bool,
 }
 

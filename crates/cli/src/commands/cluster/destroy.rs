@@ -39,7 +39,11 @@ pub(crate) fn run(args: Destroy, printer: &Printer) -> anyhow::Result<Exit> {
             tally(plan),
             plan_text(plan)
         );
-        printer.say(&text);
+        if yes {
+            printer.say(&text)
+        } else {
+            printer.insist(&text)
+        }
         let question = Question {
             word: &infra_id,
             deed: "remove all of this",
