@@ -1,6 +1,7 @@
 //! `slipway create cluster` and `slipway destroy cluster`: killed in the middle, and run again.
 
 use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -224,6 +225,11 @@ fn a_cluster_is_made_once() {
     let reasons = told.lines().filter(|line| line.contains("not seen: ") && line.contains("refused"));
     assert_eq!(reasons.count(), count, "{told}");
     assert!(!told.contains("needs"), "{told}");
+    let unseen =
+        command(path, &[&CREATE[..], &["--plan", plan]].concat()).output().expect("the command runs");
+    let told = String::from_utf8_lossy(&unseen.stderr);
+    assert_eq!(unseen.status.code(), Some(4), "{told}");
+    assert!(told.contains("error: no answer from ") && !told.contains("not as it was"), "{told}");
 }
 
 /// How far the bar of a vCenter was drawn: steps that are done, of how many.
@@ -293,6 +299,13 @@ fn logs_hold_no_secret() {
         told.push_str(&shown);
     }
     told.push_str(&std::fs::read_to_string(path.join(".slipway/journal.jsonl")).expect("a journal"));
+    let log = path.join(".slipway/slipway.log");
+    let kept = std::fs::read_to_string(&log).expect("a log");
+    for call in ["method=\"CloneVM_Task\"", "method=\"GET /rest/", "called"] {
+        assert!(kept.contains(call), "no {call}: {kept}");
+    }
+    assert_eq!(std::fs::metadata(&log).expect("a log").permissions().mode() & 0o777, 0o600);
+    told.push_str(&kept);
     assert!(told.contains("logged in") && told.contains("TRACE") | told.contains("DEBUG"), "it does log");
     let pull_secret = "dXNlcjpwYXNzd29yZA==";
     for secret in

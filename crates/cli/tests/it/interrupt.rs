@@ -50,7 +50,9 @@ fn whoever_waits_for_a_file_ends_at_once() {
     for name in ["-INT", "-TERM", "-HUP"] {
         let mut command = with_hangup("default", &slipway(&["validate", "-o", "json", "-"]));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let child = command.spawn().expect("it runs");
+        let mut child = command.spawn().expect("it runs");
+        // The file has no end as long as this is there.
+        let _input = child.stdin.take();
         // The last of the three that is listened for.
         eventually("a listener", PATIENCE, || Ok(has_signal(&child, "SigCgt", 1).then_some(()))).expect(name);
         signal(&child, name);
