@@ -7,6 +7,8 @@ use anyhow::{Context, bail};
 use crate::command::{exists, root, run};
 
 const FILE: &str = "deploy/operator/Containerfile";
+/// All there are.
+const FILES: [&str; 2] = [FILE, "deploy/payload/Containerfile"];
 const TAG: &str = "slipway-operator:check";
 
 pub(crate) fn build() -> anyhow::Result<()> {
@@ -61,15 +63,32 @@ fn bases(described: &str) -> impl Iterator<Item = &str> {
     described.lines().filter_map(|line| line.strip_prefix("FROM ")?.split_whitespace().next())
 }
 
+/// All images build on what a digest names: a tag is whatever its registry says today.
+pub(crate) fn check_bases() -> anyhow::Result<()> {
+    for file in FILES {
+        let described = fs_err::read_to_string(root().join(file))?;
+        if let Some(base) = bases(&described).find(|base| !has_digest(base)) {
+            bail!("{file} builds on `{base}`, which has no digest: write `{base}@sha256:…`");
+        }
+    }
+    Ok(())
+}
+
+fn has_digest(base: &str) -> bool {
+    let digest = base.split_once("@sha256:").map(|(_, digest)| digest);
+    digest.is_some_and(|digest| digest.len() == 64 && digest.bytes().all(|byte| byte.is_ascii_hexdigit()))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::bases;
+    use super::{bases, check_bases, has_digest};
 
     #[test]
-    fn finds_what_an_image_builds_on() {
+    fn images_build_on_digests() {
+        check_bases().unwrap();
         let described = include_str!("../../deploy/operator/Containerfile");
         let found: Vec<&str> = bases(described).collect();
         assert_eq!(found.len(), 2, "{found:?}");
-        assert!(found.iter().all(|base| base.contains('/') && base.contains(':')), "{found:?}");
+        assert!(!has_digest("docker.io/library/rust:1.95-bookworm") && !has_digest("a@sha256:12"));
     }
 }

@@ -3,6 +3,7 @@
 mod bench;
 mod command;
 mod demo;
+mod deny;
 mod faults;
 mod fuzz;
 mod image;
@@ -103,8 +104,12 @@ enum Task {
         #[arg(long)]
         if_possible: bool,
     },
-    /// Check licences, sources and duplicates of the dependencies
-    Deny,
+    /// Check advisories, licences, sources and duplicates of the dependencies, and that images build on digests
+    Deny {
+        /// Leave the advisories out, whose database is fetched
+        #[arg(long)]
+        offline: bool,
+    },
 }
 
 #[derive(Debug, Subcommand)]
@@ -165,6 +170,6 @@ fn main() -> anyhow::Result<()> {
         Task::Fuzz { target, seconds } => fuzz::run(&target, seconds),
         Task::Image { if_possible: true } => image::build_if_possible(),
         Task::Image { .. } => image::build(),
-        Task::Deny => test::deny(),
+        Task::Deny { offline } => deny::run(offline),
     }
 }

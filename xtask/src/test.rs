@@ -10,7 +10,7 @@ use anyhow::{Context, bail};
 
 use slipway_testkit::python;
 
-use crate::command::{self, cargo, exists, root};
+use crate::command::{self, cargo, root};
 use crate::{packages, peers};
 
 /// What has been run so far.
@@ -88,19 +88,4 @@ pub(crate) fn generated(which: &str, check: bool) -> anyhow::Result<()> {
         command.env("SLIPWAY_GENERATED", "update");
     }
     command::run(&mut command)
-}
-
-/// `cargo xtask deny`.
-pub(crate) fn deny() -> anyhow::Result<()> {
-    if !exists("cargo-deny") {
-        println!("installing cargo-deny (a few minutes, once)");
-        command::run(&mut cargo(&["install", "--locked", "--quiet", "cargo-deny"]))?;
-    }
-    command::run(Command::new("cargo-deny").current_dir(root()).args([
-        "--all-features",
-        "check",
-        "bans",
-        "licenses",
-        "sources",
-    ]))
 }

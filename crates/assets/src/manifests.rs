@@ -11,7 +11,7 @@ mod trust;
 use slipway_config::install_config::{Payload, Platform};
 
 pub(crate) use self::credentials::{add_login, add_user_data};
-pub(crate) use self::proxy::{has_password, no_proxy};
+pub(crate) use self::proxy::no_proxy;
 pub(crate) use self::trust::trust_bundle;
 
 use crate::{Access, Cluster, Error, Tree, cluster_api, kubernetes, machines};
@@ -24,8 +24,7 @@ pub fn manifests(cluster: &Cluster) -> Result<Tree, Error> {
     }
     let mut tree = Tree::default();
     let put = &mut tree;
-    let shows_proxy = proxy::access(&cluster.config);
-    put.yaml("manifests/cluster-config.yaml", &cluster_config::cluster_config(cluster)?, shows_proxy)?;
+    put.yaml("manifests/cluster-config.yaml", &cluster_config::cluster_config(cluster)?, Access::Group)?;
     put.yaml(
         "manifests/cluster-infrastructure-02-config.yml",
         &infrastructure::infrastructure(cluster),
@@ -33,7 +32,11 @@ pub fn manifests(cluster: &Cluster) -> Result<Tree, Error> {
     )?;
     cluster_wide::add(cluster, put)?;
     trust::add(cluster, put)?;
-    put.yaml("manifests/cluster-proxy-01-config.yaml", &proxy::proxy(cluster), shows_proxy)?;
+    put.yaml(
+        "manifests/cluster-proxy-01-config.yaml",
+        &proxy::proxy(cluster),
+        proxy::access(&cluster.config),
+    )?;
     credentials::add(cluster, put)?;
     machine_configs::add(cluster, put)?;
     if cluster.makes_machines() {

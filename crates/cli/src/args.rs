@@ -45,6 +45,10 @@ pub struct Args {
     #[arg(short, long, global = true, value_enum, default_value_t = Output::Text)]
     pub output: Output,
 
+    /// Say nothing but results, questions, warnings and errors
+    #[arg(short, long, global = true)]
+    pub quiet: bool,
+
     /// What is logged on standard error
     #[arg(long, global = true, value_enum, default_value_t = LogLevel::Warn, value_name = "LEVEL")]
     pub log_level: LogLevel,

@@ -29,7 +29,9 @@ pub(crate) async fn refused(question: &Question<'_>, printer: &Printer) -> anyho
         printer.hint(&format!("{otherwise}; {look}, then add `--yes`"));
         return Ok(Some(Exit::Other));
     }
-    printer.say(&format!("Type {NAME}{word}{NAME:#} to {deed}: "));
+    // Before the question: whoever sees it may press Ctrl-C.
+    interrupt::hold(None);
+    printer.insist(&format!("Type {NAME}{word}{NAME:#} to {deed}: "));
     let (tell, told) = oneshot::channel();
     // A thread of its own, since reading a line cannot be given up.
     std::thread::spawn(move || {
@@ -41,6 +43,7 @@ pub(crate) async fn refused(question: &Question<'_>, printer: &Printer) -> anyho
         printer.say("\n");
         return interrupt::tell(otherwise, printer).map(Some);
     };
+    interrupt::hold(Some(interrupt::CALLS));
     if matches!(answer, Ok(Ok(answer)) if answer.trim() == *word) {
         return Ok(None);
     }

@@ -29,6 +29,8 @@ mod survey;
 
 use std::process::ExitCode;
 
+use anyhow::Context;
+
 pub use args::Args;
 pub use exit::Exit;
 
@@ -36,13 +38,19 @@ use crate::output::Printer;
 
 /// Runs a command and reports what became of it.
 pub fn run(args: Args) -> ExitCode {
-    let Args { command, color, output, log_level } = args;
+    let Args { command, color, output, quiet, log_level } = args;
     logging::start(log_level);
-    let printer = Printer::new(color, output);
-    let exit = commands::run(command, &printer).unwrap_or_else(|error| {
+    tracing::debug!(version = env!("CARGO_PKG_VERSION"), process = std::process::id(), "started");
+    let printer = Printer::new(color, output, quiet);
+    let listening = interrupt::listen(&printer).context("listening for signals");
+    let exit = listening.and_then(|()| commands::run(command, &printer)).unwrap_or_else(|error| {
         printer.error(&error);
         Exit::Other
     });
+    if exit == Exit::Interrupted {
+        printer.interrupted();
+    }
+    tracing::debug!(code = exit as u8, "ended");
     printer.finish();
     exit.into()
 }

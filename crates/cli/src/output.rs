@@ -1,10 +1,14 @@
 //! The one place that writes: data to stdout, conversation to stderr.
 
-use std::io::{self, Write};
-use std::sync::{Mutex, PoisonError};
+mod fold;
+
+use std::borrow::Cow;
+use std::io::{self, IsTerminal, Write};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
+use indicatif::{MultiProgress, ProgressDrawTarget};
 use slipway_lifecycle::text::words;
 
 use crate::args::{Color, Output};
@@ -20,11 +24,15 @@ pub(crate) const WARNING: Style = AnsiColor::Yellow.on_default().bold();
 pub(crate) const GOOD: Style = AnsiColor::Green.on_default().bold();
 
 /// Writes what commands have to say.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Printer {
     color: ColorChoice,
     pub(crate) output: Output,
-    told: Mutex<Told>,
+    /// Only what has to be known is said.
+    quiet: bool,
+    told: Arc<Mutex<Told>>,
+    /// What is on the screen below everything that is said.
+    bars: Arc<Mutex<Option<MultiProgress>>>,
 }
 
 /// What has been said so far, for programs that read only the data.
@@ -34,16 +42,23 @@ struct Told {
     /// The first error with its causes, and what to do about it.
     error: Vec<String>,
     hint: Option<String>,
+    /// It was said that it ended before it was done.
+    cut_short: bool,
 }
 
 impl Printer {
-    pub(crate) fn new(color: Color, output: Output) -> Self {
+    pub(crate) fn new(color: Color, output: Output, quiet: bool) -> Self {
         let color = match color {
             Color::Auto => ColorChoice::Auto,
             Color::Always => ColorChoice::AlwaysAnsi,
             Color::Never => ColorChoice::Never,
         };
-        Printer { color, output, told: Mutex::default() }
+        Printer { color, output, quiet, told: Arc::default(), bars: Arc::default() }
+    }
+
+    /// Whether bars are wanted.
+    pub(crate) fn shows_progress(&self) -> bool {
+        self.output == Output::Text && !self.quiet
     }
 
     /// Nobody wants colours, whatever the terminal could show.
@@ -55,6 +70,7 @@ impl Printer {
     /// Writes data. A reader that has gone away is no failure of ours.
     pub(crate) fn data(&self, text: &str) -> io::Result<()> {
         self.told().data = true;
+        let text = fold(text, io::stdout().is_terminal());
         let mut stdout = AutoStream::new(io::stdout().lock(), self.color);
         match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -68,7 +84,7 @@ impl Printer {
 
     /// A program that reads JSON gets some, also where a command had nothing but an error.
     pub(crate) fn finish(&self) {
-        let Told { data, error, hint } = std::mem::take(&mut *self.told());
+        let Told { data, error, hint, .. } = std::mem::take(&mut *self.told());
         if let (Output::Json, false, Some((message, causes))) = (self.output, data, error.split_first()) {
             // Who cannot be told has gone.
             let _ = self.json(&serde_json::json!({
@@ -84,21 +100,84 @@ impl Printer {
         Ok(self.data(&text)?)
     }
 
-    /// Talks to the user, on stderr.
+    /// Talks to the user, on stderr, if that is wanted.
     pub(crate) fn say(&self, text: &str) {
-        let mut stderr = AutoStream::new(io::stderr().lock(), self.color);
-        // When stderr is gone there is nobody left to tell.
-        let _ = stderr.write_all(text.as_bytes());
+        if !self.quiet {
+            self.insist(text);
+        }
+    }
+
+    /// Says what has to be known or answered, on stderr.
+    pub(crate) fn insist(&self, text: &str) {
+        let text = fold(text, io::stderr().is_terminal());
+        let write = || {
+            let mut stderr = AutoStream::new(io::stderr().lock(), self.color);
+            // When stderr is gone there is nobody left to tell.
+            let _ = stderr.write_all(text.as_bytes());
+        };
+        let bars = self.bars.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        match bars {
+            Some(bars) => bars.suspend(write),
+            None => write(),
+        }
+    }
+
+    /// Keeps bars below what is said.
+    pub(crate) fn show_bars(&self, bars: MultiProgress) {
+        *self.bars.lock().unwrap_or_else(PoisonError::into_inner) = Some(bars);
+    }
+
+    /// Takes them off the screen, for good.
+    pub(crate) fn clear_bars(&self) {
+        if let Some(bars) = self.bars.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            // A terminal that is gone needs no tidying.
+            let _ = bars.clear();
+            bars.set_draw_target(ProgressDrawTarget::hidden());
+        }
+    }
+
+    /// A terminal has shown the key, and is still in that line.
+    pub(crate) fn below_the_key(&self) {
+        if io::stderr().is_terminal() {
+            self.insist("\n");
+        }
+    }
+
+    /// Answers a wish to end, while something has to be finished first.
+    pub(crate) fn finishing(&self, what: &str) {
+        self.clear_bars();
+        if self.output == Output::Json {
+            let event = serde_json::json!({"event": "interrupted", "finishing": what});
+            self.insist(&format!("{event}\n"));
+        } else {
+            self.below_the_key();
+            self.insist(&format!(
+                "{WARNING}interrupted{WARNING:#}: finishing {what}; Ctrl-C again leaves at once\n"
+            ));
+        }
+    }
+
+    /// Whatever else was said, it ended because somebody wanted it to.
+    pub(crate) fn interrupted(&self) {
+        if !self.told().cut_short {
+            self.error(&anyhow::anyhow!("interrupted"));
+        }
+    }
+
+    /// Says that somebody did not want to go on.
+    pub(crate) fn stopped(&self, outcome: &str) {
+        self.insist(&format!("stopped; {outcome}\n"));
+        self.told().cut_short = true;
     }
 
     /// Says what should be known, on stderr.
     pub(crate) fn warning(&self, text: &str) {
-        self.say(&format!("{WARNING}warning{WARNING:#}: {text}\n"));
+        self.insist(&format!("{WARNING}warning{WARNING:#}: {text}\n"));
     }
 
     /// Says what can be done, on stderr.
     pub(crate) fn hint(&self, text: &str) {
-        self.say(&format!("{GOOD}hint{GOOD:#}: {text}\n"));
+        self.insist(&format!("{GOOD}hint{GOOD:#}: {text}\n"));
         let mut told = self.told();
         if !told.error.is_empty() {
             told.hint.get_or_insert_with(|| text.to_owned());
@@ -112,8 +191,10 @@ impl Printer {
         for cause in words.iter().skip(1) {
             text.push_str(&format!("  Caused by: {cause}\n"));
         }
-        self.say(&text);
+        tracing::debug!(error = words.join(": "), "said");
+        self.insist(&text);
         let mut told = self.told();
+        told.cut_short |= words.first().is_some_and(|word| word.contains("interrupted"));
         if told.error.is_empty() {
             told.error = words;
         }
@@ -123,10 +204,18 @@ impl Printer {
     pub(crate) fn refusal(&self, error: &anyhow::Error, details: &[String], hint: Option<&str>) {
         self.error(error);
         for detail in details {
-            self.say(&format!("  {detail}\n"));
+            self.insist(&format!("  {detail}\n"));
         }
         if let Some(hint) = hint {
             self.hint(hint);
         }
+    }
+}
+
+/// Long lines are broken where people read them; programs and files get them whole.
+fn fold(text: &str, on_terminal: bool) -> Cow<'_, str> {
+    match crossterm::terminal::size() {
+        Ok((width, _)) if on_terminal && width > 0 => fold::fold(text, usize::from(width)),
+        _ => Cow::Borrowed(text),
     }
 }

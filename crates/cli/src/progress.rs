@@ -10,6 +10,7 @@ use slipway_engine::progress::{Event, Listener};
 use slipway_engine::{Endpoint, Id};
 
 use crate::args::Output;
+use crate::interrupt;
 use crate::output::{ERROR, FAINT, GOOD, NAME, Printer, WARNING};
 
 /// In lines, an upload is worth three of them.
@@ -42,16 +43,16 @@ enum Running {
 impl<'a> Progress<'a> {
     /// `steps` says how many there are, by endpoint.
     pub(crate) fn new(printer: &'a Printer, steps: &BTreeMap<Endpoint, u64>) -> Self {
-        let bars =
-            (printer.output == Output::Text && std::io::stderr().is_terminal()).then(|| Bars::new(steps));
+        let bars = (printer.shows_progress() && std::io::stderr().is_terminal()).then(|| Bars::new(steps));
+        if let Some(bars) = &bars {
+            printer.show_bars(bars.all.clone());
+        }
+        interrupt::hold(Some("the steps that are under way"));
         Progress { printer, began: Instant::now(), bars, told: Mutex::default() }
     }
 
     pub(crate) fn finish(self) {
-        if let Some(bars) = self.bars {
-            // A terminal that is gone needs no tidying.
-            let _ = bars.all.clear();
-        }
+        self.printer.clear_bars();
     }
 
     /// Whether a step has come a quarter further than the last line said.
@@ -67,11 +68,7 @@ impl<'a> Progress<'a> {
 
     fn line(&self, text: &str) {
         let seconds = self.began.elapsed().as_secs_f32();
-        let line = format!("{FAINT}{seconds:>6.1} s{FAINT:#}  {text}\n");
-        match &self.bars {
-            Some(bars) => bars.all.suspend(|| self.printer.say(&line)),
-            None => self.printer.say(&line),
-        }
+        self.printer.say(&format!("{FAINT}{seconds:>6.1} s{FAINT:#}  {text}\n"));
     }
 }
 
@@ -110,6 +107,7 @@ impl Bars {
 
 impl Listener for Progress<'_> {
     fn tell(&self, event: &Event<'_>) {
+        tracing::debug!(event = serde_json::to_string(event).unwrap_or_default(), "step");
         if self.printer.output == Output::Json {
             if let Ok(text) = serde_json::to_string(event) {
                 self.printer.say(&format!("{text}\n"));

@@ -21,11 +21,6 @@ impl Runtime {
     pub(crate) fn block_on<T>(&self, work: impl Future<Output = T>) -> T {
         self.handle.block_on(work)
     }
-
-    /// For what goes on beside: it has threads of its own.
-    pub(crate) fn handle(&self) -> &Handle {
-        &self.handle
-    }
 }
 
 impl Drop for Runtime {

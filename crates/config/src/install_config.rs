@@ -43,8 +43,9 @@ use self::vips::WrittenLoadBalancer;
 use self::vsphere::{ByRule, Password, PathLookup};
 use crate::decode::{Decode, Decoder, Entries, Field, Ignored, Located, choice, object};
 use crate::features::{self, FeatureSet, Features, Gate};
-use crate::findings::{Findings, Report, Rule, redact};
+use crate::findings::{Findings, Report, Rule};
 use crate::names::{ClusterName, DomainName, subdomain};
+use crate::private_url::PrivateUrl;
 use crate::shape::Shape;
 use crate::yaml::{self, At, Document, Limits};
 
@@ -207,17 +208,16 @@ impl InstallConfig {
 
     /// Something in the file is for its owner's eyes only.
     pub fn has_inline_secrets(&self) -> bool {
-        let has_login = |url: &String| redact(url, &[]) != *url;
         let passwords = match &self.platform {
             Platform::VSphere(platform) => {
                 let inline = |vcenter: &vsphere::VCenter| matches!(vcenter.password, Password::Inline(_));
                 platform.vcenters.iter().any(inline)
-                    || platform.os_image.as_ref().is_some_and(|image| has_login(&image.url))
+                    || platform.os_image.as_ref().is_some_and(|image| image.url.is_private())
             }
             _ => false,
         };
         let mut proxies = self.proxy.iter().flat_map(|proxy| [&proxy.http, &proxy.https]).flatten();
-        passwords || self.pull_secret.is_some() || proxies.any(has_login)
+        passwords || self.pull_secret.is_some() || proxies.any(PrivateUrl::is_private)
     }
 
     /// The form of an install-config, for `explain` and the JSON Schema.

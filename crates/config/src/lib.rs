@@ -7,6 +7,7 @@
 //! | [`matrix`] | which versions of the drivers go with which Kubernetes and vCenters |
 //! | [`placement`] | which machine goes to which failure domain |
 //! | [`gcfg`] | the INI dialect of the vSphere drivers |
+//! | [`private_url`], [`secret`] | what is not shown |
 //! | [`logins`] | logins for registries, as podman and docker keep them |
 //! | [`features`] | feature sets and gates |
 //! | [`findings`] | problems with place and cure, and the rules they come from |
@@ -28,6 +29,7 @@ pub mod matrix;
 pub mod names;
 pub mod net;
 pub mod placement;
+pub mod private_url;
 pub mod quantity;
 pub mod secret;
 pub mod shape;

@@ -1,12 +1,14 @@
 //! What was intended, and what became of it: written before it happens.
 
 use std::collections::BTreeMap;
+use std::fs::TryLockError;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use fs_err::os::unix::fs::OpenOptionsExt;
 use fs_err::{File, OpenOptions};
 use jiff::Timestamp;
+use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use thiserror::Error;
@@ -51,6 +53,8 @@ pub enum Event {
 pub enum JournalError {
     #[error("the journal")]
     Io(#[from] io::Error),
+    #[error("the journal {} is in use by another process", path.display())]
+    InUse { path: PathBuf },
     #[error("line {line} of the journal {} cannot be read", path.display())]
     Line { path: PathBuf, line: usize, source: serde_json::Error },
 }
@@ -135,22 +139,36 @@ pub struct FileJournal {
 
 impl FileJournal {
     /// Opens or makes it. A last line without its end was cut off by a crash: nothing was done on its strength, and
-    /// it is dropped.
+    /// it is dropped. A symbolic link is not followed.
     pub fn open(path: &Path) -> Result<Self, JournalError> {
-        let mut file = OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(path)?;
-        let mut text = String::new();
-        io::Read::read_to_string(&mut file, &mut text)?;
-        let whole = text.rfind('\n').map_or(0, |end| end + 1);
-        if whole < text.len() {
+        Self::read(open(path)?, path)
+    }
+
+    /// The same for one that no other lock guards: [`JournalError::InUse`] if another process has it.
+    pub fn open_alone(path: &Path) -> Result<Self, JournalError> {
+        let file = open(path)?;
+        match file.file().try_lock() {
+            Ok(()) => Self::read(file, path),
+            Err(TryLockError::WouldBlock) => Err(JournalError::InUse { path: path.to_owned() }),
+            Err(TryLockError::Error(error)) => Err(error.into()),
+        }
+    }
+
+    fn read(mut file: File, path: &Path) -> Result<Self, JournalError> {
+        let mut bytes = Vec::new();
+        io::Read::read_to_end(&mut file, &mut bytes)?;
+        // A crash cuts anywhere, within a character too: nothing is decoded before.
+        let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+        if whole < bytes.len() {
             file.set_len(whole as u64)?;
         }
         let mut memory = MemoryJournal::default();
-        let entries: Result<Vec<Entry>, JournalError> = text[..whole]
-            .lines()
+        let lines = bytes[..whole].split_inclusive(|byte| *byte == b'\n');
+        let entries: Result<Vec<Entry>, JournalError> = lines
             .enumerate()
             .map(|(index, line)| {
                 let broken = |source| JournalError::Line { path: path.to_owned(), line: index + 1, source };
-                serde_json::from_str(line).map_err(broken)
+                serde_json::from_slice(line).map_err(broken)
             })
             .collect();
         memory.take(entries?);
@@ -192,6 +210,20 @@ impl FileJournal {
         }
         self.append(entries).await
     }
+}
+
+/// A new one is in its folder for good when this returns.
+fn open(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).append(true).mode(0o600).custom_flags(OFlags::NOFOLLOW.bits().cast_signed());
+    match options.open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        opened => return opened,
+    }
+    let file = options.create(true).open(path)?;
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    File::open(folder.unwrap_or(Path::new(".")))?.sync_all()?;
+    Ok(file)
 }
 
 impl Journal for FileJournal {
@@ -317,7 +349,25 @@ mod tests {
         assert_eq!(journal.entries(), std::slice::from_ref(&first));
         journal.append(vec![first.clone()]).await.unwrap();
         assert_eq!(FileJournal::open(&path).unwrap().entries().len(), 2, "the rest of the cut line is gone");
+        fs_err::OpenOptions::new().append(true).open(&path).unwrap().write_all(b"{\"at\":\"\xc3").unwrap();
+        let within_a_character = FileJournal::open(&path).unwrap();
+        assert_eq!(within_a_character.entries().len(), 2, "a character that was cut is no obstacle");
         add("nonsense\n");
         assert!(matches!(FileJournal::open(&path), Err(JournalError::Line { line: 3, .. })));
+    }
+
+    #[test]
+    fn one_in_the_users_folder_is_ours_alone_and_no_link() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("journal");
+        let alone = FileJournal::open_alone(&path).unwrap();
+        assert!(matches!(FileJournal::open_alone(&path), Err(JournalError::InUse { .. })));
+        drop(alone);
+        FileJournal::open_alone(&path).unwrap();
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        for opened in [FileJournal::open(&link), FileJournal::open_alone(&link)] {
+            assert!(matches!(opened, Err(JournalError::Io(_))), "{opened:?}");
+        }
     }
 }

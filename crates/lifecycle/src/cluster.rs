@@ -27,7 +27,7 @@ mod surplus;
 mod wanted;
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -49,7 +49,7 @@ pub use self::addresses::{Misaddressed, StaticAddresses};
 pub use self::blueprint::BrokenFile;
 use self::blueprint::{Blueprint, Files, Planned};
 pub use self::error::Error;
-pub use self::image::ImageError;
+pub use self::image::{ImageError, NeededImage};
 use self::remembered::Remembered;
 pub use self::remembered::Unseen;
 use self::residence::Homes;
@@ -160,7 +160,7 @@ impl Project {
         Self::check(request)?;
         let Loaded { config, credentials, .. } = create::load(request)?;
         let store = Store::open(request.directory, request.command, request.now)?;
-        let journal = store.own_file(JOURNAL);
+        let journal = FileJournal::open(&store.own_file(JOURNAL))?;
         let state =
             store.state()?.ok_or_else(|| Error::NoFiles { directory: request.directory.to_owned() })?;
         let blueprint =
@@ -171,7 +171,7 @@ impl Project {
             blueprint,
             image,
             bootstrapped: state.bootstrapped,
-            ..Self::by_id(config, credentials, state.identity.infra_id, &journal, patience)?
+            ..Self::by_id(config, credentials, state.identity.infra_id, journal, patience)?
         })
     }
 
@@ -185,11 +185,12 @@ impl Project {
         let Loaded { config, credentials, .. } = create::load(request)?;
         if let Some(infra_id) = infra_id {
             let journal = request.directory.join(format!(".slipway-{infra_id}-{JOURNAL}"));
-            let project = Self::by_id(config, credentials, infra_id, &journal, patience)?;
+            let opened = FileJournal::open_alone(&journal)?;
+            let project = Self::by_id(config, credentials, infra_id, opened, patience)?;
             return Ok(Project { passing: Some(journal), ..project });
         }
         let store = Store::open(request.directory, request.command, request.now)?;
-        let journal = store.own_file(JOURNAL);
+        let journal = FileJournal::open(&store.own_file(JOURNAL))?;
         let state =
             store.state()?.ok_or_else(|| Error::Unknown { directory: request.directory.to_owned() })?;
         // What is on disk may be broken or gone: what is on the vCenters counts.
@@ -198,7 +199,7 @@ impl Project {
         Ok(Project {
             store: Some(store),
             blueprint,
-            ..Self::by_id(config, credentials, state.identity.infra_id, &journal, patience)?
+            ..Self::by_id(config, credentials, state.identity.infra_id, journal, patience)?
         })
     }
 
@@ -207,7 +208,7 @@ impl Project {
         config: InstallConfig,
         credentials: Credentials,
         infra_id: InfraId,
-        journal: &Path,
+        journal: FileJournal,
         patience: Patience,
     ) -> Result<Self, Error> {
         let (AnyPlatform::VSphere(platform), Credentials::VSphere(logins)) = (&config.platform, credentials)
@@ -227,7 +228,7 @@ impl Project {
             store: None,
             blueprint: Blueprint::default(),
             platform: Arc::new(vsphere),
-            journal: FileJournal::open(journal)?,
+            journal,
             image: None,
             passing: None,
             bootstrapped: false,
@@ -356,17 +357,14 @@ impl Project {
         StaticAddresses::of(&self.blueprint)
     }
 
-    /// The image that a plan needs and that is not on this machine yet, by its URL.
-    pub fn missing_image(&self, prospect: &Prospect) -> Option<&str> {
+    /// The image that a plan needs, whether it is on this machine already or not.
+    pub fn needed_image(&self, prospect: &Prospect) -> Option<NeededImage<'_>> {
         let imports = prospect.plan.steps.iter().any(|planned| planned.step.action == Action::Import);
-        let missing = self.image.as_ref().is_some_and(|image| !image.path.exists());
-        if !imports || !missing {
-            return None;
-        }
-        image::url(&self.config)
+        let image = self.image.as_ref().filter(|_| imports)?;
+        Some(NeededImage { url: image::url(&self.config)?, cached: image.path.exists() })
     }
 
-    /// Downloads the image, and verifies it.
+    /// Downloads the image, or makes sure that the one that is there is what it should be.
     pub async fn fetch_image(&self) -> Result<(), Error> {
         match &self.image {
             Some(image) => Ok(image::fetch(&self.config, &image.path).await?),

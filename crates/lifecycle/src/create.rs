@@ -308,6 +308,11 @@ fn draw(config: &InstallConfig, request: &Request<'_>, generators: &Generators<'
     Ok(state)
 }
 
+/// How a hint names a directory that is not the one commands take anyway.
+pub fn directory_flag(directory: &Path) -> String {
+    if directory == Path::new(".") { String::new() } else { format!(" --dir {}", directory.display()) }
+}
+
 pub(crate) fn read_install_config(directory: &Path) -> Result<String, Error> {
     let path = directory.join(INSTALL_CONFIG);
     let file = match regular::open(&path) {

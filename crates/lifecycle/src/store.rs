@@ -83,7 +83,8 @@ impl Error {
             Error::Newer { .. } => "use that version, or a new directory",
             Error::Damaged { .. } => {
                 "nothing was changed; restore the file from a backup. Without it the cluster's keys and names are lost: \
-                 then use a new directory"
+                 `slipway destroy cluster --infra-id ID` removes its machines (the id is in metadata.json and the name of its \
+                 folder and tag), and a new cluster needs a new directory"
             }
             Error::SymbolicLink { .. } => "replace it by what it points to",
             Error::NotAFile { .. } | Error::NotAFolder { .. } => "move it away",

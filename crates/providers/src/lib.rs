@@ -4,7 +4,9 @@
 //! |---|---|
 //! | [`vsphere`] | vCenter, by SOAP and REST; needs the feature `client` |
 //! | [`vim`] | its messages alone |
+//! | [`transport`] | failures of connections, in plain words |
 
+pub mod transport;
 #[cfg_attr(not(feature = "client"), expect(dead_code, reason = "only the client needs all of it"))]
 pub mod vim;
 #[cfg(feature = "client")]

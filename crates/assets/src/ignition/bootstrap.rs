@@ -7,7 +7,6 @@ use super::config::{Builder, PRIVATE, PUBLIC};
 use super::kubeconfig::{Access, kubeconfig};
 use super::overrides::CLUSTER_VERSION;
 use super::{channel, env, overrides, proxy, registries, scripts};
-use crate::manifests::has_password;
 use crate::names::vips;
 use crate::{Cluster, Error, Tree};
 
@@ -107,8 +106,7 @@ fn add_network(builder: &mut Builder, cluster: &Cluster, manifests: &Tree) -> Re
     if !variables.is_empty() {
         let dropin = "/etc/systemd/system.conf.d/10-default-env.conf";
         builder.file(dropin, PRIVATE, proxy::systemd(&variables));
-        let secret = variables.iter().any(|(_, value)| has_password(value));
-        let mode = if secret { PRIVATE } else { PUBLIC };
+        let mode = if proxy::are_private(&variables) { PRIVATE } else { PUBLIC };
         builder.file("/etc/profile.d/proxy.sh", mode, proxy::profile(&variables));
     }
     // The platforms on which the release runs a DNS server on this machine, and only where there are virtual

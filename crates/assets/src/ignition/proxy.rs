@@ -1,5 +1,7 @@
 //! How the bootstrap machine reaches the outside.
 
+use slipway_config::private_url::PrivateUrl;
+
 use crate::{Cluster, Error, Tree};
 
 use super::env::quoted;
@@ -16,13 +18,19 @@ pub(crate) fn variables(cluster: &Cluster, manifests: &Tree) -> Result<Vec<(&'st
         let text = object.as_ref()?.get("status")?.get(key)?.as_str()?;
         Some(text.to_owned())
     };
+    let given = |url: &Option<PrivateUrl>| url.as_ref().map(|url| url.expose().to_owned());
     let own = (!proxy.no_proxy.is_empty()).then(|| proxy.no_proxy.join(","));
     let variables = [
-        ("HTTP_PROXY", status("httpProxy").or_else(|| proxy.http.clone())),
-        ("HTTPS_PROXY", status("httpsProxy").or_else(|| proxy.https.clone())),
+        ("HTTP_PROXY", status("httpProxy").or_else(|| given(&proxy.http))),
+        ("HTTPS_PROXY", status("httpsProxy").or_else(|| given(&proxy.https))),
         ("NO_PROXY", status("noProxy").or(own)),
     ];
     Ok(variables.into_iter().filter_map(|(name, value)| Some((name, value?))).collect())
+}
+
+/// Whether they hold a login, which only root may read then.
+pub(crate) fn are_private(variables: &[(&str, String)]) -> bool {
+    variables.iter().any(|(_, value)| PrivateUrl::from(value.as_str()).is_private())
 }
 
 /// For all services.

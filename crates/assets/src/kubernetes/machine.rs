@@ -7,7 +7,7 @@ use slipway_config::net::Family;
 use super::{FACTS_FILE, FOLDER, Facts, kubeadm, payload};
 use crate::ignition::config::{Builder, PRIVATE, PROGRAM, PUBLIC};
 use crate::ignition::proxy;
-use crate::manifests::{has_password, no_proxy, trust_bundle};
+use crate::manifests::{no_proxy, trust_bundle};
 use crate::names::vips;
 use crate::onprem::{self, Part};
 use crate::{Cluster, Error, Tree};
@@ -68,16 +68,15 @@ fn families(cluster: &Cluster) -> Vec<Family> {
 fn add_network(builder: &mut Builder, cluster: &Cluster) {
     if let Some(settings) = &cluster.config.proxy {
         let entries = [
-            ("HTTP_PROXY", settings.http.clone()),
-            ("HTTPS_PROXY", settings.https.clone()),
+            ("HTTP_PROXY", settings.http.as_ref().map(|url| url.expose().to_owned())),
+            ("HTTPS_PROXY", settings.https.as_ref().map(|url| url.expose().to_owned())),
             ("NO_PROXY", no_proxy(cluster)),
         ];
         let variables: Vec<(&str, String)> =
             entries.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
         let dropin = "/etc/systemd/system.conf.d/10-default-env.conf";
         builder.file(dropin, PRIVATE, proxy::systemd(&variables));
-        let secret = variables.iter().any(|(_, value)| has_password(value));
-        let mode = if secret { PRIVATE } else { PUBLIC };
+        let mode = if proxy::are_private(&variables) { PRIVATE } else { PUBLIC };
         builder.file("/etc/profile.d/proxy.sh", mode, proxy::profile(&variables));
     }
     // Elsewhere the platform writes /etc/hostname through Ignition.

@@ -10,6 +10,7 @@ use slipway_config::features::FeatureSet;
 use slipway_config::install_config::{
     self, InstallConfig, OsImageStream, Platform, SignerKey, kubevirt, ovirt, vsphere,
 };
+use slipway_config::private_url::PrivateUrl;
 use slipway_config::yaml::to_yaml;
 
 use self::published::{
@@ -46,8 +47,8 @@ fn published(config: &InstallConfig) -> Published<'_> {
         additional_trust_bundle: config.additional_trust_bundle.as_deref(),
         additional_trust_bundle_policy: config.trust_bundle_policy.to_string(),
         proxy: config.proxy.as_ref().map(|proxy| Proxy {
-            http_proxy: proxy.http.as_deref(),
-            https_proxy: proxy.https.as_deref(),
+            http_proxy: proxy.http.as_ref().map(PrivateUrl::public),
+            https_proxy: proxy.https.as_ref().map(PrivateUrl::public),
             no_proxy: (!proxy.no_proxy.is_empty()).then(|| proxy.no_proxy.join(",")),
         }),
         image_digest_sources: config.mirrors.iter().map(mirror).collect(),
@@ -235,7 +236,7 @@ fn vsphere_platform(platform: &vsphere::Platform) -> VSphere {
         api_vips: texts(&platform.vips.api),
         ingress_vips: texts(&platform.vips.ingress),
         disk_type: platform.disk_type.map(|kind| kind.to_string()),
-        cluster_os_image: platform.os_image.as_ref().map(|image| image.url.clone()),
+        cluster_os_image: platform.os_image.as_ref().map(|image| image.url.public()),
         load_balancer: LoadBalancer { kind: platform.load_balancer.to_string() },
         dns_records_type: (platform.dns_records != vsphere::DnsRecords::Internal)
             .then(|| platform.dns_records.to_string()),

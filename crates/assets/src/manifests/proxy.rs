@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use slipway_api::LocalReference;
 use slipway_api::openshift::{Proxy, ProxySpec, ProxyStatus};
 use slipway_config::install_config::InstallConfig;
+use slipway_config::private_url::PrivateUrl;
 
 use super::trust::trusted_everywhere;
 use crate::cluster::Credentials;
@@ -18,33 +19,28 @@ pub(super) fn proxy(cluster: &Cluster) -> Proxy {
         let spec = ProxySpec { http_proxy: None, https_proxy: None, no_proxy: None, trusted_ca };
         return Proxy { metadata: named("cluster"), spec, status: Some(ProxyStatus::default()) };
     };
+    let exposed = |url: &Option<PrivateUrl>| url.as_ref().map(|url| url.expose().to_owned());
     let user = (!proxy.no_proxy.is_empty()).then(|| proxy.no_proxy.join(","));
     Proxy {
         metadata: named("cluster"),
         spec: ProxySpec {
-            http_proxy: proxy.http.clone(),
-            https_proxy: proxy.https.clone(),
+            http_proxy: exposed(&proxy.http),
+            https_proxy: exposed(&proxy.https),
             no_proxy: user,
             trusted_ca,
         },
         status: Some(ProxyStatus {
-            http_proxy: proxy.http.clone(),
-            https_proxy: proxy.https.clone(),
+            http_proxy: exposed(&proxy.http),
+            https_proxy: exposed(&proxy.https),
             no_proxy: no_proxy(cluster),
         }),
     }
 }
 
-/// Files that show the proxy's address are private when a password is part of it.
+/// The Proxy object is private when a password is part of it: the cluster has no other place for one.
 pub(super) fn access(config: &InstallConfig) -> Access {
-    let urls = config.proxy.iter().flat_map(|proxy| proxy.http.iter().chain(&proxy.https));
-    if urls.into_iter().any(|url| has_password(url)) { Access::Owner } else { Access::Group }
-}
-
-/// Whether somebody logs in by a URL.
-pub(crate) fn has_password(url: &str) -> bool {
-    let authority = url.split_once("://").map_or(url, |(_, rest)| rest);
-    authority.split(['/', '?', '#']).next().is_some_and(|authority| authority.contains('@'))
+    let mut urls = config.proxy.iter().flat_map(|proxy| proxy.http.iter().chain(&proxy.https));
+    if urls.any(PrivateUrl::is_private) { Access::Owner } else { Access::Group }
 }
 
 /// Everything that is reached directly: the cluster itself, what the user says, and the servers the platform

@@ -2,6 +2,7 @@
 
 use rstest::rstest;
 use serde_json::json;
+use slipway_assets::Access;
 use slipway_assets::kubevirt::infra_objects;
 use slipway_assets::ovirt::affinity_groups;
 use slipway_config::install_config::Platform;
@@ -93,6 +94,29 @@ fn no_proxy_covers_the_platform(#[case] config: &str, #[case] expected: &[&str])
         assert!(entries.contains(wanted), "{wanted} is not in {entries:?}");
     }
     assert!(entries.is_sorted());
+}
+
+/// The cluster gets the proxy's login in the one object that needs it, which is private; its copy of the install-config
+/// has none, nor the signature of the image's address.
+#[test]
+fn the_published_install_config_has_no_logins() {
+    let proxy = "proxy: {httpProxy: 'http://pxuser:pr0xy@proxy:3128', httpsProxy: 'http://pxuser:pr0xy@proxy:3128'}\n";
+    let image =
+        "  vsphere:\n    clusterOSImage: 'https://osuser:0simg@h/x.ova?X-Amz-Signature=s1gned&sha256=SUM'\n";
+    let image = image.replace("SUM", &"a".repeat(64));
+    let config = format!("{}{proxy}", VSPHERE.replacen("\n  vsphere:\n", &format!("\n{image}"), 1));
+    let tree = manifests(&config);
+    let published = value(&tree, "manifests/cluster-config.yaml")["data"]["install-config"].to_string();
+    for secret in ["pxuser", "pr0xy@", "osuser", "0simg", "s1gned"] {
+        assert!(!published.contains(secret), "{secret}: {published}");
+    }
+    assert!(published.contains("httpProxy: http://proxy:3128"), "{published}");
+    let checksum = format!("https://h/x.ova?sha256={}", "a".repeat(64));
+    assert!(published.contains(&checksum), "{published}");
+    let path = "manifests/cluster-proxy-01-config.yaml";
+    let object = value(&tree, path);
+    assert_eq!(object["spec"]["httpProxy"], "http://pxuser:pr0xy@proxy:3128");
+    assert_eq!(tree.get(path).unwrap().access, Access::Owner);
 }
 
 /// A template's name that vSphere would refuse is made from the failure domain's instead.

@@ -87,7 +87,7 @@ pub struct DestroyCluster {
     pub forget: Vec<String>,
 
     /// Do not ask
-    #[arg(long)]
+    #[arg(short, long)]
     pub yes: bool,
 }
 
@@ -97,7 +97,7 @@ pub struct DestroyBootstrap {
     pub reach: Reach,
 
     /// Do not ask
-    #[arg(long)]
+    #[arg(short, long)]
     pub yes: bool,
 }
 

@@ -118,7 +118,7 @@ pub struct CreateUsers {
     pub plan: bool,
 
     /// Do not ask
-    #[arg(long)]
+    #[arg(short, long)]
     pub yes: bool,
 }
 
@@ -330,7 +330,7 @@ pub struct RemoveDrivers {
     pub access: Access,
 
     /// Do not ask
-    #[arg(long)]
+    #[arg(short, long)]
     pub yes: bool,
 
     /// Even while volumes are attached: pods that use them cannot be moved or ended cleanly

@@ -79,7 +79,7 @@ pub struct Add {
     pub timeout: SignedDuration,
 
     /// Do not ask
-    #[arg(long)]
+    #[arg(short, long)]
     pub yes: bool,
 }
 
@@ -96,7 +96,7 @@ pub struct Approve {
     pub known: Known,
 
     /// Do not ask
-    #[arg(long)]
+    #[arg(short, long)]
     pub yes: bool,
 }
 

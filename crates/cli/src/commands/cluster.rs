@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use serde::Serialize;
+use slipway_engine::plan::Stop;
 use slipway_engine::{End, Endpoint, Id, Outcome, Plan};
 use slipway_lifecycle::cluster::{Error, Patience, Project, Prospect, Purpose, Unseen};
 use slipway_providers::vsphere::kinds::{Action, State};
@@ -72,14 +73,33 @@ fn plan_text(plan: &Plan<Action>) -> String {
     }
     // What could not be seen is why others stop.
     for (stops, style, word) in [(&plan.unknown, WARNING, "unknown"), (&plan.stops, ERROR, "stop")] {
-        if !stops.is_empty() {
+        let causes = causes(stops);
+        if !causes.is_empty() {
             text.push('\n');
         }
-        for stop in stops {
-            text.push_str(&format!("{style}{word}{style:#}: {}: {}\n", stop.resource, stop.reason));
+        for ((endpoint, reason), resources) in causes {
+            let what = match &resources[..] {
+                [one] => format!("{} `{}`", one.kind, one.name),
+                [first, rest @ ..] => format!("{} `{}` and {} more", first.kind, first.name, rest.len()),
+                [] => continue,
+            };
+            text.push_str(&format!("{style}{word}{style:#}: {what} on {endpoint}: {reason}\n"));
         }
     }
+    let waiting = plan.stops.iter().filter(|stop| stop.waits_for.is_some()).count();
+    if waiting > 0 {
+        text.push_str(&format!("{FAINT}{waiting} more wait for these{FAINT:#}\n"));
+    }
     text
+}
+
+/// Each cause once, with the resources it is the cause for.
+fn causes(stops: &[Stop]) -> BTreeMap<(&Endpoint, &str), Vec<&Id>> {
+    let mut causes: BTreeMap<_, Vec<&Id>> = BTreeMap::new();
+    for Stop { resource, reason, .. } in stops.iter().filter(|stop| stop.waits_for.is_none()) {
+        causes.entry((&resource.endpoint, reason.as_str())).or_default().push(resource);
+    }
+    causes
 }
 
 /// What was made and cannot be said to be gone.

@@ -50,7 +50,7 @@ impl Stop {
     pub(crate) fn tell(self, outcome: &str, printer: &Printer) -> Exit {
         match self {
             Stop::Back | Stop::Abort | Stop::Refused(_) => {
-                printer.say(&format!("stopped; {outcome}\n"));
+                printer.stopped(outcome);
                 Exit::Interrupted
             }
             Stop::Failed { error, hint } => {

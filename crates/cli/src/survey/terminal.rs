@@ -1,12 +1,17 @@
 //! Prompts on a terminal.
 
-use inquire::autocompletion::{Autocomplete, Replacement};
-use inquire::error::{CustomUserError, InquireError};
+mod line;
+mod typed;
+
+use std::io;
+
+use inquire::error::InquireError;
 use inquire::ui::RenderConfig;
-use inquire::validator::Validation;
-use inquire::{Confirm, Password, PasswordDisplayMode, Select, Text};
+use inquire::{Confirm, Select};
 use secrecy::SecretString;
 
+use self::line::Pressed;
+use self::typed::{Shown, Typed};
 use super::prompt::{Ask, Check, Echo, Prompter, Stop, Tone, plain};
 use crate::output::{ERROR, FAINT, GOOD, Printer, WARNING};
 
@@ -33,32 +38,32 @@ impl Prompter for Terminal<'_> {
     fn text(&mut self, ask: &Ask, default: Option<&str>, check: Check) -> Result<String, Stop> {
         let (message, help) = worded(ask);
         let default = default.map(plain);
-        let mut prompt = Text::new(&message)
-            .with_help_message(&help)
-            .with_render_config(self.look)
-            .with_autocomplete(Problem { check: check.clone() })
-            .with_validator(move |text: &str| Ok(validation(judged(text, &check))));
-        if let Some(default) = &default {
-            prompt = prompt.with_default(default);
-        }
-        prompt.prompt().map(|text| text.trim().to_owned()).map_err(stopped)
+        let typed = Typed {
+            message: &message,
+            default: default.as_deref(),
+            help: &help,
+            shown: Shown::All,
+            colourless: self.printer.is_colourless(),
+        };
+        let wrong = |text: &str| {
+            // Who has not begun has made no mistake.
+            let text = Some(text.trim()).filter(|text| !text.is_empty())?;
+            check(text).err().map(|reason| plain(&reason))
+        };
+        let judge = |text: &str| check(text.trim()).map_err(|reason| plain(&reason));
+        answered(typed.ask(judge, wrong)).map(|text| text.trim().to_owned())
     }
 
     fn secret(&mut self, ask: &Ask, echo: Echo, check: Check) -> Result<SecretString, Stop> {
         let (message, help) = worded(ask);
-        let mode = match echo {
-            Echo::Stars => PasswordDisplayMode::Masked,
-            Echo::Nothing => PasswordDisplayMode::Hidden,
+        let shown = match echo {
+            Echo::Stars => Shown::Stars,
+            Echo::Nothing => Shown::Nothing,
         };
-        Password::new(&message)
-            .with_help_message(&help)
-            .with_render_config(self.look)
-            .with_display_mode(mode)
-            .without_confirmation()
-            .with_validator(move |text: &str| Ok(validation(check(text))))
-            .prompt()
-            .map(SecretString::from)
-            .map_err(stopped)
+        let colourless = self.printer.is_colourless();
+        let typed = Typed { message: &message, default: None, help: &help, shown, colourless };
+        let judge = |text: &str| check(text).map_err(|reason| plain(&reason));
+        answered(typed.ask(judge, |_| None)).map(SecretString::from)
     }
 
     fn select(&mut self, ask: &Ask, options: &[String], start: usize) -> Result<usize, Stop> {
@@ -95,47 +100,8 @@ impl Prompter for Terminal<'_> {
             Tone::Error => format!("{ERROR}error{ERROR:#}: {line}\n"),
             Tone::Hint => format!("{GOOD}hint{GOOD:#}: {line}\n"),
         };
-        self.printer.say(&text);
+        self.printer.insist(&text);
     }
-}
-
-/// What is wrong with what is being typed, below the line. The library has no place for it but that of completions, so
-/// nothing of it may become an answer.
-#[derive(Clone)]
-struct Problem {
-    check: Check,
-}
-
-/// How a problem begins, and no answer.
-const SIGN: &str = "✗ ";
-
-impl Autocomplete for Problem {
-    fn get_suggestions(&mut self, typed: &str) -> Result<Vec<String>, CustomUserError> {
-        let typed = typed.trim();
-        // Who has not begun has made no mistake.
-        if typed.is_empty() {
-            return Ok(Vec::new());
-        }
-        let problem = (self.check)(typed).err();
-        Ok(problem.into_iter().map(|reason| format!("{SIGN}{}", plain(&reason))).collect())
-    }
-
-    fn get_completion(
-        &mut self,
-        _typed: &str,
-        _chosen: Option<String>,
-    ) -> Result<Replacement, CustomUserError> {
-        Ok(None)
-    }
-}
-
-/// Judges an answer on Enter.
-fn judged(text: &str, check: &Check) -> Result<(), String> {
-    let text = text.trim();
-    if text.starts_with(SIGN.trim()) {
-        return Err("that is what is wrong, and not an answer".to_owned());
-    }
-    check(text)
 }
 
 fn worded(ask: &Ask) -> (String, String) {
@@ -143,10 +109,12 @@ fn worded(ask: &Ask) -> (String, String) {
     (plain(&ask.message), help)
 }
 
-fn validation(judgement: Result<(), String>) -> Validation {
-    match judgement {
-        Ok(()) => Validation::Valid,
-        Err(reason) => Validation::Invalid(plain(&reason).into()),
+fn answered(asked: io::Result<Result<String, Pressed>>) -> Result<String, Stop> {
+    match asked {
+        Ok(Ok(text)) => Ok(text),
+        Ok(Err(Pressed::Back)) => Err(Stop::Back),
+        Ok(Err(_)) => Err(Stop::Abort),
+        Err(error) => Err(anyhow::Error::from(error).context("asking on the terminal").into()),
     }
 }
 

@@ -1,6 +1,7 @@
 //! `slipway create cluster` and `slipway destroy cluster`: killed in the middle, and run again.
 
 use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -281,6 +282,11 @@ fn a_cluster_is_made_once() {
     let reasons = told.lines().filter(|line| line.contains("not seen: ") && line.contains("refused"));
     assert_eq!(reasons.count(), count, "{told}");
     assert!(!told.contains("needs"), "{told}");
+    let unseen =
+        command(path, &[&CREATE[..], &["--plan", plan]].concat()).output().expect("the command runs");
+    let told = String::from_utf8_lossy(&unseen.stderr);
+    assert_eq!(unseen.status.code(), Some(4), "{told}");
+    assert!(told.contains("error: no answer from ") && !told.contains("not as it was"), "{told}");
 }
 
 /// How far the bar of a vCenter was drawn: steps that are done, of how many.
@@ -350,6 +356,13 @@ fn logs_hold_no_secret() {
         told.push_str(&shown);
     }
     told.push_str(&std::fs::read_to_string(path.join(".slipway/journal.jsonl")).expect("a journal"));
+    let log = path.join(".slipway/slipway.log");
+    let kept = std::fs::read_to_string(&log).expect("a log");
+    for call in ["method=\"CloneVM_Task\"", "method=\"GET /rest/", "called"] {
+        assert!(kept.contains(call), "no {call}: {kept}");
+    }
+    assert_eq!(std::fs::metadata(&log).expect("a log").permissions().mode() & 0o777, 0o600);
+    told.push_str(&kept);
     assert!(told.contains("logged in") && told.contains("TRACE") | told.contains("DEBUG"), "it does log");
     let pull_secret = "dXNlcjpwYXNzd29yZA==";
     for secret in
@@ -368,7 +381,7 @@ fn interrupted_it_logs_out_and_goes_on_later() {
     let directory = directory(&vcenters);
     let path = directory.path();
     let mut child =
-        command(path, &CREATE).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it runs");
+        command(path, &CREATE).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("it runs");
     let end = Instant::now() + Duration::from_mins(1);
     while journal(path) < 9 {
         assert!(Instant::now() < end && child.try_wait().expect("its state").is_none());
@@ -383,7 +396,11 @@ fn interrupted_it_logs_out_and_goes_on_later() {
     for vcenter in &vcenters {
         vcenter.control("POST", "/thaw", &Value::Null).expect("a vCenter that answers");
     }
-    assert_eq!(child.wait().expect("it ends").code(), Some(8));
+    let output = child.wait_with_output().expect("it ends");
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(8), "{told}");
+    let answer = "interrupted: finishing the steps that are under way; Ctrl-C again leaves at once\n";
+    assert!(told.contains(answer) && told.ends_with("\nerror: interrupted\n"), "{told}");
     assert_eq!(vcenters.iter().map(sessions).sum::<u64>(), 0, "all sessions are ended");
     finish(path, &CREATE, "after the interruption");
     assert_eq!(machines(&vcenters).len(), 4);

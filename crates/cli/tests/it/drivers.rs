@@ -137,6 +137,8 @@ fn signs_a_matrix() {
 #[case(&["configure", "--server", "vc.example.com"], "add `--user NAME@DOMAIN`, and `--password-env` or", 1)]
 #[case(&["configure", "--file", "-", "--pull-secret", "mirror"], "cannot be used with '--pull-secret", 2)]
 #[case(&["deploy", "--matrix", "https://a.example/m", "--matrix-key", KEY, "--matrix-proxy", "http://me:hunter2@proxy:8080"], "has a login", 1)]
+#[case(&["deploy", "--matrix", "https://me:hunter2@a.example/m", "--matrix-key", KEY], "has a login", 1)]
+#[case(&["deploy", "--matrix", "https://a.example/m?sig=hunter2", "--matrix-key", KEY], "or a signature", 1)]
 #[case(&["bundle", "--registry", "https://mirror.example.com"], "leave out the scheme", 2)]
 #[case(&["bundle", "--registry", "mirror; true"], "write name and path", 2)]
 #[case(&["bundle", "--matrix", "install-config.yaml", "--matrix-key", KEY], "`iamges`", 1)]
@@ -166,5 +168,10 @@ fn removing_can_be_interrupted() {
     terminal.expect("to remove the drivers; ").send("yes\n");
     let _asked = silent.accept().expect("a question that nobody answers");
     terminal.send(INTERRUPT).expect("interrupted").expect("run it again to remove the rest");
+    assert_eq!(terminal.finish(), 8);
+    // In the moment the question is there, too.
+    let mut terminal =
+        Terminal::run(&slipway(&["drivers", "remove", "--kubeconfig", path.to_str().expect("UTF-8")]));
+    terminal.expect("to remove the drivers; ").send(INTERRUPT).expect("error: interrupted");
     assert_eq!(terminal.finish(), 8);
 }

@@ -11,7 +11,7 @@ use slipway_testkit::vcenter::{ADMINISTRATOR, VCenter};
 use tempfile::TempDir;
 
 use crate::run::slipway;
-use crate::terminal::{BACKSPACE, DOWN, ENTER, ESCAPE, INTERRUPT, Terminal};
+use crate::terminal::{BACKSPACE, CLEAR, DOWN, ENTER, ESCAPE, INTERRUPT, Terminal};
 
 const LOCALHOST: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 const PULL_SECRET: &str = r#"{"auths":{"registry.example.com":{"auth":"dXNlcjpwYXNzd29yZA=="}}}"#;
@@ -89,10 +89,12 @@ fn config(home: &TempDir) -> PathBuf {
     home.path().join("install-config.yaml")
 }
 
-/// Past platform, vCenter and user name.
+/// Past platform, vCenter and user name. Mistakes are cleared as in a shell.
 fn log_in(terminal: &mut Terminal, vcenter: &VCenter) {
+    let after_a_mistake = |text: &str| format!("oops{CLEAR}{text}");
     terminal.answer("Platform", "").answer("vCenter", &vcenter.address());
-    terminal.answer("User name on", ADMINISTRATOR.0).answer("Password of", ADMINISTRATOR.1);
+    terminal.answer("User name on", &after_a_mistake(ADMINISTRATOR.0));
+    terminal.answer("Password of", &after_a_mistake(ADMINISTRATOR.1));
 }
 
 /// How often a method was called.

@@ -19,6 +19,8 @@ const PATIENCE: Duration = Duration::from_secs(40);
 pub(crate) const ENTER: &str = "\r";
 pub(crate) const ESCAPE: &str = "\u{1b}";
 pub(crate) const INTERRUPT: &str = "\u{3}";
+/// Ctrl-U.
+pub(crate) const CLEAR: &str = "\u{15}";
 pub(crate) const DOWN: &str = "\u{1b}[B";
 pub(crate) const BACKSPACE: &str = "\u{7f}";
 

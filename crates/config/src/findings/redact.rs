@@ -1,5 +1,6 @@
 //! Source text that can be shown: the same text with every secret blanked out.
 
+use crate::private_url::secrets_in;
 use crate::yaml::Span;
 
 /// Words in a key that make its value a secret, whatever the field is called in the end: a misspelt
@@ -56,8 +57,8 @@ pub fn redact(text: &str, secrets: &[Span]) -> String {
             let quote = quote.filter(|quote| !closes(&text[1..], *quote));
             hidden = Some(Hidden { indent, quote });
         }
-        for (start, end) in url_credentials(line) {
-            blank(&mut shown[offset + start..offset + end]);
+        for part in secrets_in(line) {
+            blank(&mut shown[offset + part.start..offset + part.end]);
         }
         offset += line.len();
     }
@@ -124,26 +125,10 @@ fn is_secret_key(key: &str) -> bool {
 /// The same for a text that is not YAML.
 pub(super) fn redact_urls(text: &str) -> String {
     let mut shown = text.as_bytes().to_vec();
-    for (start, end) in url_credentials(text) {
-        blank(&mut shown[start..end]);
+    for part in secrets_in(text) {
+        blank(&mut shown[part]);
     }
     String::from_utf8_lossy(&shown).into_owned()
-}
-
-/// The `user:password` parts before an `@`, whether a scheme stands before them or not.
-fn url_credentials(line: &str) -> Vec<(usize, usize)> {
-    let mut found = Vec::new();
-    let mut offset = 0;
-    for word in line.split_inclusive([' ', '\t', '"', '\'', ',', '`']) {
-        if let Some(at) = word.rfind('@') {
-            let start = word.find("://").map_or(0, |scheme| scheme + 3).min(at);
-            if word[start..at].contains(':') {
-                found.push((offset + start, offset + at));
-            }
-        }
-        offset += word.len();
-    }
-    found
 }
 
 #[cfg(test)]
@@ -166,6 +151,7 @@ mod tests {
     #[case::proxy("httpProxy: http://me:pw@proxy:3128/\n", "httpProxy: http://*****@proxy:3128/\n")]
     #[case::odd_proxy("httpProxy: http://me:p/w#x@proxy:3128/\n", "httpProxy: http://********@proxy:3128/\n")]
     #[case::no_scheme("httpProxy: me:pw@proxy:3128\n", "httpProxy: *****@proxy:3128\n")]
+    #[case::signed("image: http://h/x?sha256=1&sig=ab\n", "image: http://h/x?sha256=1&sig=**\n")]
     #[case::user("user: me@vsphere.local\n", "user: me@vsphere.local\n")]
     #[case::next_line("password:\n  hunter2 @foo: %\nnext: 1\n", "password:\n  ******* ***** *\nnext: 1\n")]
     #[case::no_sign("[Global]\npassword hunter2\nuser=a\n", "[Global]\npassword *******\nuser=a\n")]

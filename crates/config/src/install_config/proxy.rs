@@ -6,6 +6,7 @@ use super::{Check, Networking};
 use crate::decode::{Field, Located, object};
 use crate::findings::Rule;
 use crate::names::subdomain;
+use crate::private_url::PrivateUrl;
 use crate::yaml::printable;
 
 object! {
@@ -20,23 +21,12 @@ object! {
     }
 }
 
-/// The proxies of a cluster. URLs may carry credentials.
-#[derive(Clone)]
+/// The proxies of a cluster.
+#[derive(Debug, Clone)]
 pub struct Proxy {
-    pub http: Option<String>,
-    pub https: Option<String>,
+    pub http: Option<PrivateUrl>,
+    pub https: Option<PrivateUrl>,
     pub no_proxy: Vec<String>,
-}
-
-impl std::fmt::Debug for Proxy {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let shown = |url: &Option<String>| url.as_ref().map(|url| crate::findings::redact(url, &[]));
-        f.debug_struct("Proxy")
-            .field("http", &shown(&self.http))
-            .field("https", &shown(&self.https))
-            .field("no_proxy", &self.no_proxy)
-            .finish()
-    }
 }
 
 #[expect(clippy::option_option, reason = "absent and unusable are different things")]
@@ -68,8 +58,8 @@ pub(super) fn resolve(
         return None;
     }
     Some(Some(Proxy {
-        http: http.get().cloned(),
-        https: https.get().cloned(),
+        http: http.get().map(|url| url.as_str().into()),
+        https: https.get().map(|url| url.as_str().into()),
         no_proxy: no_proxy.unwrap_or(Some(Vec::new()))?,
     }))
 }

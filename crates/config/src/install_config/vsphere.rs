@@ -25,6 +25,7 @@ use crate::features::Gate;
 use crate::findings::Rule;
 use crate::names::ClusterName;
 use crate::net::{Cidr, HostCidr};
+use crate::private_url::PrivateUrl;
 
 /// A cluster on vSphere.
 #[derive(Debug, Clone)]
@@ -45,7 +46,7 @@ pub struct Platform {
 /// The image machines are made from, to be imported.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OsImage {
-    pub url: String,
+    pub url: PrivateUrl,
     /// Hexadecimal, from the URL's `?sha256=`.
     pub sha256: Option<String>,
 }
@@ -222,7 +223,7 @@ fn os_image(field: &Field<String>, check: &mut Check<'_>) -> Option<Option<OsIma
     if sha256.is_none() {
         unverified(image, check);
     }
-    Some(Some(OsImage { url: image.value.clone(), sha256: sha256.map(str::to_lowercase) }))
+    Some(Some(OsImage { url: image.value.as_str().into(), sha256: sha256.map(str::to_lowercase) }))
 }
 
 /// An image nobody can vouch for would have every machine run what somebody on the way put there.

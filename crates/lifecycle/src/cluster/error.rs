@@ -61,7 +61,12 @@ impl Error {
         let hint = match self {
             Error::Create(error) => return error.hint(),
             Error::Store(error) => return error.hint(),
-            Error::NoFiles { .. } => "make them first: slipway create ignition-configs",
+            Error::NoFiles { directory } => {
+                return Some(format!(
+                    "make them first: slipway create ignition-configs{}",
+                    create::directory_flag(directory)
+                ));
+            }
             Error::Unknown { .. } => {
                 "give the id of its infrastructure: --infra-id NAME-xxxxx; it is the name of its folder and of its tag in \
                  vCenter"
@@ -70,10 +75,13 @@ impl Error {
                 "mend the files, or delete cluster-api/ and run `slipway create manifests --force`"
             }
             Error::VCenter(error) => return error.hint().map(str::to_owned),
+            Error::Journal(JournalError::InUse { .. }) => "wait for the other slipway to end",
             Error::Journal(_) => {
                 "nothing was done; restore the journal from a backup, or move it away to start without"
             }
-            Error::Blind { .. } => "try again when it answers",
+            Error::Blind { .. } => {
+                "check login, certificate and network of what is named, then run the same command again"
+            }
             Error::Strays(strays) => {
                 let server = strays.first().map_or("", |stray| stray.resource.endpoint.as_str());
                 return Some(format!(

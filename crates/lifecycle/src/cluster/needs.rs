@@ -27,7 +27,8 @@ pub(crate) fn of(config: &InstallConfig, identity: Identity, exists: &dyn Fn(&st
     let Ok(tree) = slipway_assets::manifests(&cluster) else { return Vec::new() };
     let Ok(blueprint) = Blueprint::read(Files::Made(&tree), &cluster) else { return Vec::new() };
     let image = vsphere.os_image.as_ref().map(|image| {
-        let name = image.url.split('?').next().unwrap_or_default().rsplit('/').next().unwrap_or_default();
+        let url = image.url.public();
+        let name = url.split('?').next().unwrap_or_default().rsplit('/').next().unwrap_or_default();
         Arc::new(Image { path: PathBuf::from(name), provisioning: Provisioning::Thin })
     });
     let infra_id = &cluster.identity.infra_id;

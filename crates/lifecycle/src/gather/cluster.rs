@@ -1,12 +1,13 @@
 //! What the cluster and the bootstrap machine say.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use kube::api::{ApiResource, DynamicObject, GroupVersionKind, ListParams, LogParams};
 use kube::{Api, Client, ResourceExt};
 use serde_json::Value;
+use slipway_assets::drivers::{cloud, operator, storage};
 use slipway_assets::kubernetes::{COMPLETION_NAME, RECORD_KEY, RECORD_NAME};
 
 use super::Bundle;
@@ -26,6 +27,20 @@ const KINDS: [(&str, &str, &str, &str); 11] = [
     ("config.openshift.io", "v1", "ClusterVersion", "clusterversions"),
     ("config.openshift.io", "v1", "ClusterOperator", "clusteroperators"),
 ];
+/// Namespaces of the system. What users run is theirs, and stays out.
+const NAMESPACES: [&str; 7] = [
+    "kube-node-lease",
+    "kube-public",
+    "kube-system",
+    "vmware-system-vdo",
+    cloud::NAMESPACE,
+    storage::NAMESPACE,
+    operator::NAMESPACE,
+];
+/// So are those that begin like this.
+const PREFIX: &str = "openshift-";
+/// The whole object once more, in one text in which fields have no names.
+const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
 /// Of each container's log.
 const LINES: i64 = 2000;
 /// How many pods' logs there are at most.
@@ -111,13 +126,9 @@ async fn objects(
     let api: Api<DynamicObject> = Api::all_with(client.clone(), &resource);
     match subject.call(async { api.list(&ListParams::default()).await }).await {
         Ok(list) => {
-            let mut items = serde_json::to_value(list.items).unwrap_or_default();
-            for item in items.as_array_mut().into_iter().flatten() {
-                if let Some(metadata) = item.pointer_mut("/metadata").and_then(Value::as_object_mut) {
-                    metadata.remove("managedFields");
-                }
-            }
-            bundle.json(&format!("cluster/{plural}.json"), items);
+            let items = list.items.into_iter().filter_map(|item| serde_json::to_value(item).ok());
+            let items = items.filter(is_of_the_system).map(without_copies);
+            bundle.json(&format!("cluster/{plural}.json"), items.collect());
         }
         // A cluster of the other payload does not have it.
         Err(why) if why.contains("404") || why.contains("NotFound") || why.contains("not found") => {}
@@ -125,9 +136,29 @@ async fn objects(
     }
 }
 
+/// Whether an object has no namespace, or one of the system. Events of nodes are in `default`.
+fn is_of_the_system(object: &Value) -> bool {
+    let Some(namespace) = object["metadata"]["namespace"].as_str() else { return true };
+    let of_a_node = object["involvedObject"]["kind"] == "Node";
+    of_a_node || NAMESPACES.contains(&namespace) || namespace.starts_with(PREFIX)
+}
+
+/// An object without what only repeats it.
+fn without_copies(mut object: Value) -> Value {
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.remove("managedFields");
+        if let Some(annotations) = metadata.get_mut("annotations").and_then(Value::as_object_mut) {
+            annotations.remove(LAST_APPLIED);
+        }
+    }
+    object
+}
+
 /// The last lines of every container of the system.
 async fn logs(subject: &Subject, client: &Client, bundle: &mut Bundle) {
-    for namespace in ["kube-system", slipway_assets::kubernetes::NAMESPACE] {
+    for namespace in
+        BTreeSet::from(["kube-system", cloud::NAMESPACE, storage::NAMESPACE, operator::NAMESPACE])
+    {
         let api: Api<Pod> = Api::namespaced(client.clone(), namespace);
         let Ok(pods) = subject.call(api.list(&ListParams::default())).await else { continue };
         for pod in pods.items.iter().take(PODS) {
@@ -146,5 +177,33 @@ async fn logs(subject: &Subject, client: &Client, bundle: &mut Bundle) {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+    use serde_json::{Value, json};
+
+    use super::{LAST_APPLIED, is_of_the_system, without_copies};
+
+    #[rstest]
+    #[case(json!({"metadata": {"name": "n"}}), true)]
+    #[case(json!({"metadata": {"namespace": "kube-system"}}), true)]
+    #[case(json!({"metadata": {"namespace": "slipway-system"}}), true)]
+    #[case(json!({"metadata": {"namespace": "openshift-machine-api"}}), true)]
+    #[case(json!({"metadata": {"namespace": "openshift"}}), false)]
+    #[case(json!({"metadata": {"namespace": "shop"}}), false)]
+    #[case(json!({"metadata": {"namespace": "default"}, "involvedObject": {"kind": "Pod"}}), false)]
+    #[case(json!({"metadata": {"namespace": "default"}, "involvedObject": {"kind": "Node"}}), true)]
+    fn users_objects_stay_out(#[case] object: Value, #[case] gathered: bool) {
+        assert_eq!(is_of_the_system(&object), gathered);
+    }
+
+    #[test]
+    fn copies_stay_out() {
+        let object =
+            json!({"metadata": {"managedFields": [], "annotations": {LAST_APPLIED: "{}", "a": "b"}}});
+        assert_eq!(without_copies(object), json!({"metadata": {"annotations": {"a": "b"}}}));
     }
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use secrecy::ExposeSecret;
 use slipway_assets::Credentials;
+use slipway_config::install_config::{InstallConfig, Platform};
 
 use super::Bundle;
 use crate::create::{self, Loaded, Request};
@@ -52,6 +53,7 @@ pub fn of_directory(request: &Request<'_>, bundle: &mut Bundle) {
             if let Some(secret) = &config.pull_secret {
                 bundle.redactor().add(secret.expose_secret());
             }
+            add_urls(&config, bundle);
             match create::read_install_config(directory) {
                 Ok(text) => add_install_config(&text, bundle),
                 Err(error) => bundle.missing(store::INSTALL_CONFIG, &error.to_string()),
@@ -70,6 +72,12 @@ pub fn of_directory(request: &Request<'_>, bundle: &mut Bundle) {
             bundle.text("directory/journal.jsonl", &String::from_utf8_lossy(&bytes[start..]));
         }
         Err(error) => bundle.missing("the journal", &error.to_string()),
+    }
+    // There is none before a command has done anything.
+    for name in ["slipway.log", "slipway.log.1"] {
+        if let Ok(bytes) = fs_err::read(directory.join(".slipway").join(name)) {
+            bundle.text(&format!("directory/{name}"), &String::from_utf8_lossy(&bytes));
+        }
     }
     match fs_err::read_to_string(directory.join("metadata.json")) {
         Ok(text) => bundle.text("directory/metadata.json", &text),
@@ -98,6 +106,15 @@ fn add_credentials(credentials: &Credentials, bundle: &mut Bundle) {
         }
         Credentials::None => {}
     }
+}
+
+fn add_urls(config: &InstallConfig, bundle: &mut Bundle) {
+    let proxies = config.proxy.iter().flat_map(|proxy| proxy.http.iter().chain(&proxy.https));
+    let image = match &config.platform {
+        Platform::VSphere(platform) => platform.os_image.as_ref().map(|image| &image.url),
+        _ => None,
+    };
+    proxies.chain(image).for_each(|url| bundle.redactor().add_url(url));
 }
 
 /// As JSON, where fields have names.

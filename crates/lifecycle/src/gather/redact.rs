@@ -1,59 +1,112 @@
 //! What must not be in the archive.
 //!
-//! Three nets: every secret that is known is looked for, as it is and as base64; what looks like a secret is taken out by its
-//! form; and in objects, by the name of its field.
+//! Three nets: every secret that is known is looked for, as it is, escaped and as base64; what looks like a secret is taken out
+//! by its form; and in objects, by the name of its field. Values of variables are only kept if they are known to be harmless.
+
+mod known;
+#[cfg(test)]
+mod tests;
+mod view;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
+use slipway_config::private_url::{PrivateUrl, mask_urls};
+
+use self::known::Known;
+use self::view::View;
 
 const REMOVED: &str = "<removed>";
-/// Shorter ones would hit innocent words.
-const SHORTEST: usize = 6;
 /// Fields with these in their names have secrets.
-const NAMES: [&str; 11] = [
-    "clientkey",
-    "password",
-    "passwd",
-    "token",
-    "secret",
-    "credential",
+const NAMES: [&str; 13] = [
+    "accesskey",
     "apikey",
-    "privatekey",
     "certificatekey",
-    "userdata",
+    "clientkey",
+    "credential",
+    "passphrase",
+    "passwd",
+    "password",
+    "privatekey",
     "pullsecret",
+    "secret",
+    "token",
+    "userdata",
 ];
+/// So have these.
+const WHOLE_NAMES: [&str; 4] = ["auth", "authorization", "pass", "pwd"];
 /// Fields that only sound like it.
-const HARMLESS: [&str; 8] = [
-    "secretname",
-    "secretref",
+const HARMLESS: [&str; 5] = [
     "secretkeyref",
-    "secretnamespace",
     "imagepullsecrets",
     "automountserviceaccounttoken",
     "serviceaccounttoken",
     "bootstraptokenid",
 ];
+/// What is not the secret, but says where it is, or how long it is good for.
+const HARMLESS_ENDINGS: [&str; 7] = ["dir", "file", "name", "namespace", "path", "ref", "ttl"];
+/// Variables whose values are shown: those of the drivers and of the control plane. Users' variables hold anything.
+const VARIABLES: [&str; 36] = [
+    "ADDRESS",
+    "CLUSTER_FLAVOR",
+    "CSI_ENDPOINT",
+    "CSI_NAMESPACE",
+    "DRIVER_REG_SOCK_PATH",
+    "ENABLE_ALPHA_FEATURES",
+    "FULL_SYNC_INTERVAL_MINUTES",
+    "GODEBUG",
+    "GOGC",
+    "GOMAXPROCS",
+    "GOMEMLIMIT",
+    "HTTPS_PROXY",
+    "HTTP_PROXY",
+    "INCLUSTER_CLIENT_BURST",
+    "INCLUSTER_CLIENT_QPS",
+    "KUBERNETES_SERVICE_HOST",
+    "KUBERNETES_SERVICE_PORT",
+    "LANG",
+    "LOGGER_LEVEL",
+    "LOG_LEVEL",
+    "MAX_VOLUMES_PER_NODE",
+    "NODEGETINFO_WATCH_TIMEOUT_MINUTES",
+    "NODE_NAME",
+    "NO_PROXY",
+    "OPERATOR_IMAGE_VERSION",
+    "POD_NAME",
+    "POD_NAMESPACE",
+    "RELEASE_VERSION",
+    "SKIP_NODE_DELETION",
+    "TZ",
+    "VSPHERE_CSI_CONFIG",
+    "WEBHOOK_CONFIG_PATH",
+    "X_CSI_MODE",
+    "X_CSI_SERIAL_VOL_ACCESS_TIMEOUT",
+    "X_CSI_SPEC_DISABLE_LEN_CHECK",
+    "X_CSI_SPEC_REQ_VALIDATION",
+];
+/// What words of a line end with.
+const WORD_ENDS: [char; 8] = [' ', '\t', '"', '\'', ',', ';', '&', '?'];
 
 /// Takes secrets out.
 #[derive(Debug, Default)]
 pub struct Redactor {
-    known: Vec<SecretString>,
+    known: Known,
 }
 
 impl Redactor {
     /// Adds a secret. One of several lines is looked for line by line.
     pub fn add(&mut self, secret: &str) {
-        for line in secret.lines().map(str::trim).filter(|line| line.len() >= SHORTEST) {
-            if !line.starts_with("-----") {
-                self.known.push(line.into());
-            }
-        }
-        if secret.trim().len() >= SHORTEST {
-            for whole in [secret, secret.trim()] {
-                self.known.push(STANDARD.encode(whole).into());
+        self.known.add(secret);
+    }
+
+    /// Adds the login and the signature of a URL, as they are written there and as they are meant.
+    pub fn add_url(&mut self, url: &PrivateUrl) {
+        for secret in url.secrets() {
+            let password = secret.split_once(':').map(|(_, password)| password);
+            for part in [Some(secret), password].into_iter().flatten() {
+                for view in View::all(part) {
+                    self.add(&String::from_utf8_lossy(view.bytes()));
+                }
             }
         }
     }
@@ -74,17 +127,13 @@ impl Redactor {
         }
     }
 
-    /// A text without secrets.
+    /// A text without secrets. One that is a JSON document is looked at field by field, and so is each line that is one.
     pub fn text(&self, text: &str) -> String {
-        let mut text = text.to_owned();
-        for secret in &self.known {
-            let secret = secret.expose_secret();
-            if text.contains(secret) {
-                text = text.replace(secret, REMOVED);
-            }
+        if let Some(document) = self.document(text) {
+            return document;
         }
-        let text = without_keys(&text);
-        let lines: Vec<String> = text.lines().map(without_words).collect();
+        let text = without_keys(text);
+        let lines: Vec<String> = text.lines().map(|line| self.line(line)).collect();
         let mut joined = lines.join("\n");
         if text.ends_with('\n') {
             joined.push('\n');
@@ -92,30 +141,117 @@ impl Redactor {
         joined
     }
 
+    fn line(&self, line: &str) -> String {
+        if let Some(document) = self.document(line) {
+            return document;
+        }
+        let mut kept = String::new();
+        let mut from = 0;
+        for known in self.known.find(line) {
+            kept.push_str(&line[from..known.start]);
+            kept.push_str(REMOVED);
+            from = known.end;
+        }
+        kept.push_str(&line[from..]);
+        without_words(&mask_urls(&kept))
+    }
+
+    /// A JSON document without secrets, as it was if it has none.
+    fn document(&self, text: &str) -> Option<String> {
+        if !text.trim_start().starts_with(['{', '[']) {
+            return None;
+        }
+        let value: Value = serde_json::from_str(text).ok()?;
+        let mut shown = value.clone();
+        self.value(&mut shown);
+        if shown == value {
+            return Some(text.to_owned());
+        }
+        let one_line = !text.trim().contains('\n');
+        let written =
+            if one_line { serde_json::to_string(&shown) } else { serde_json::to_string_pretty(&shown) };
+        let end = if text.ends_with('\n') { "\n" } else { "" };
+        Some(format!("{}{end}", written.ok()?))
+    }
+
     /// An object without secrets.
     pub fn value(&self, value: &mut Value) {
         match value {
             Value::String(text) => *text = self.text(text),
-            Value::Array(items) => items.iter_mut().for_each(|item| self.value(item)),
+            Value::Number(number) if !self.known.find(&number.to_string()).is_empty() => {
+                *value = REMOVED.into();
+            }
+            Value::Array(items) => self.items(items),
             Value::Object(members) => {
-                // A variable of a container says by its name what it holds.
+                // What is listed says by its name what it holds.
                 let named = members.get("name").and_then(Value::as_str).is_some_and(is_secret_name);
                 for (name, member) in members.iter_mut() {
-                    let secret = is_secret_name(name) || (named && name == "value");
                     match member {
-                        Value::String(text) if secret && !text.is_empty() => REMOVED.clone_into(text),
+                        Value::Array(variables) if name == "env" => self.variables(variables),
+                        member if is_secret_name(name) || (named && name == "value") => self.secret(member),
                         member => self.value(member),
                     }
                 }
+                self.keys(members);
             }
             _ => {}
+        }
+    }
+
+    /// What a field holds that is said to be secret. Of an object, its own names decide.
+    fn secret(&self, value: &mut Value) {
+        match value {
+            Value::String(text) if text.is_empty() => {}
+            Value::String(_) | Value::Number(_) => *value = REMOVED.into(),
+            Value::Array(items) => items.iter_mut().for_each(|item| self.secret(item)),
+            other => self.value(other),
+        }
+    }
+
+    /// Items of a list. What follows `--password` is one.
+    fn items(&self, items: &mut [Value]) {
+        let mut expected = false;
+        for item in items {
+            let flag = item.as_str().is_some_and(is_secret_flag);
+            let is_value = item.as_str().is_some_and(|text| !text.starts_with('-'));
+            if expected && is_value {
+                self.secret(item);
+            } else {
+                self.value(item);
+            }
+            expected = flag;
+        }
+    }
+
+    fn variables(&self, variables: &mut [Value]) {
+        for variable in variables {
+            let harmless = variable["name"].as_str().is_some_and(|name| VARIABLES.contains(&name));
+            match variable.get_mut("value") {
+                Some(value) if !harmless => self.secret(value),
+                _ => self.value(variable),
+            }
+        }
+    }
+
+    /// A secret may be a key as well.
+    fn keys(&self, members: &mut serde_json::Map<String, Value>) {
+        if members.keys().any(|name| !self.known.find(name).is_empty()) {
+            let renamed = std::mem::take(members).into_iter();
+            members.extend(renamed.map(|(name, member)| (self.line(&name), member)));
         }
     }
 }
 
 fn is_secret_name(name: &str) -> bool {
     let plain: String = name.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_lowercase();
-    !HARMLESS.contains(&plain.as_str()) && NAMES.iter().any(|word| plain.contains(word))
+    let plain = plain.as_str();
+    let harmless = HARMLESS.contains(&plain) || HARMLESS_ENDINGS.iter().any(|ending| plain.ends_with(ending));
+    !harmless && (WHOLE_NAMES.contains(&plain) || NAMES.iter().any(|word| plain.contains(word)))
+}
+
+/// Whether the next argument is a secret.
+fn is_secret_flag(argument: &str) -> bool {
+    argument.starts_with('-') && !argument.contains('=') && is_secret_name(argument)
 }
 
 /// Takes out whole private keys.
@@ -140,17 +276,32 @@ fn without_keys(text: &str) -> String {
     kept
 }
 
-/// Takes out what follows `Bearer` and `password=`, and tokens of kubeadm's form.
+/// What a word says about the next one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Next {
+    Anything,
+    /// After `Bearer`, or `--password`.
+    Secret,
+    /// After `Basic`, which is a word of everyday, too.
+    Login,
+}
+
+/// Takes out what follows `Bearer`, `Basic`, `password=` and `--password`, and tokens of kubeadm's form.
 fn without_words(line: &str) -> String {
     let mut kept = String::new();
-    let mut after_bearer = false;
-    for word in line.split_inclusive([' ', '\t', '"', '\'', ',', ';', '&', '?']) {
-        let bare = word.trim_end_matches([' ', '\t', '"', '\'', ',', ';', '&', '?']);
+    let mut next = Next::Anything;
+    for word in line.split_inclusive(WORD_ENDS) {
+        let bare = word.trim_end_matches(WORD_ENDS);
         let end = &word[bare.len()..];
         let named = bare.split_once(['=', ':']).filter(|(name, value)| {
             is_secret_name(name.rsplit(['&', '?', '/', '-']).next().unwrap_or(name)) && !value.is_empty()
         });
-        if is_bootstrap_token(bare) || (after_bearer && !bare.is_empty()) {
+        let announced = match next {
+            Next::Anything => false,
+            Next::Secret => !bare.is_empty() && !bare.starts_with('-'),
+            Next::Login => is_login(bare),
+        };
+        if is_bootstrap_token(bare) || announced {
             kept.push_str(REMOVED);
         } else if let Some((name, _)) = named {
             kept.push_str(&format!("{name}={REMOVED}"));
@@ -158,9 +309,19 @@ fn without_words(line: &str) -> String {
             kept.push_str(bare);
         }
         kept.push_str(end);
-        after_bearer = bare.eq_ignore_ascii_case("bearer") || (after_bearer && bare.is_empty());
+        next = match bare {
+            "" => next,
+            word if word.eq_ignore_ascii_case("bearer") || is_secret_flag(word) => Next::Secret,
+            word if word.eq_ignore_ascii_case("basic") => Next::Login,
+            _ => Next::Anything,
+        };
     }
     kept
+}
+
+/// Whether this is `user:password` in base64.
+fn is_login(word: &str) -> bool {
+    STANDARD.decode(word).is_ok_and(|bytes| bytes.contains(&b':'))
 }
 
 /// Six characters, a dot, and sixteen.
@@ -168,56 +329,4 @@ fn is_bootstrap_token(word: &str) -> bool {
     let plain = |part: &str| part.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
     word.split_once('.')
         .is_some_and(|(id, secret)| id.len() == 6 && secret.len() == 16 && plain(id) && plain(secret))
-}
-
-#[cfg(test)]
-mod tests {
-    use rstest::rstest;
-    use serde_json::json;
-
-    use super::Redactor;
-
-    #[rstest]
-    #[case("login as admin with hunter22 failed", "login as admin with <removed> failed")]
-    #[case("data: aHVudGVyMjI=", "data: <removed>")]
-    #[case("Authorization: Bearer abc.def-123", "Authorization: Bearer <removed>")]
-    #[case("kubeadm join --token abcdef.0123456789abcdef x", "kubeadm join --token <removed> x")]
-    #[case("url?user=a&password=swordfish, next", "url?user=a&password=<removed>, next")]
-    #[case("a\n-----BEGIN EC PRIVATE KEY-----\nMHc\n-----END EC PRIVATE KEY-----\nb\n", "a\n<removed>\nb\n")]
-    #[case("-----BEGIN RSA PRIVATE KEY-----\ncut off", "<removed>")]
-    #[case(
-        "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n",
-        "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"
-    )]
-    #[case(
-        "time=12:00 stage=control-plane node a.b.c 10.0.0.1:6443",
-        "time=12:00 stage=control-plane node a.b.c 10.0.0.1:6443"
-    )]
-    fn texts(#[case] text: &str, #[case] expected: &str) {
-        let mut redactor = Redactor::default();
-        redactor.add("hunter22");
-        assert_eq!(redactor.text(text), expected);
-    }
-
-    #[test]
-    fn objects() {
-        let mut value = json!({
-            "data": {"password": "a", "user": "b"},
-            "spec": {
-                "env": [{"name": "DB_PASSWORD", "value": "c"}, {"name": "MODE", "value": "d"}],
-                "secretName": "kept", "userData": "e", "volumes": [{"secret": {"secretName": "kept"}}],
-            },
-        });
-        Redactor::default().value(&mut value);
-        assert_eq!(
-            value,
-            json!({
-                "data": {"password": "<removed>", "user": "b"},
-                "spec": {
-                    "env": [{"name": "DB_PASSWORD", "value": "<removed>"}, {"name": "MODE", "value": "d"}],
-                    "secretName": "kept", "userData": "<removed>", "volumes": [{"secret": {"secretName": "kept"}}],
-                },
-            })
-        );
-    }
 }

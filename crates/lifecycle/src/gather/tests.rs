@@ -18,9 +18,11 @@ const CONFIG: &str = r#"apiVersion: v1
 baseDomain: example.com
 metadata: {name: harbour}
 pullSecret: '{"auths":{"registry.example.com":{"auth":"dXNlcjpzd29yZGZpc2g="}}}'
+proxy: {httpProxy: "http://pxuser:pr0xy%40Pw@127.0.0.1:3128"}
 payload: {releaseImage: "quay.io/openshift-release-dev/ocp-release:4.20.3-x86_64"}
 platform:
   vsphere:
+    clusterOSImage: "https://osuser:0simgPw@h.example.com/x.ova?X-Amz-Signature=s1gnedUrl"
     apiVIPs: [10.0.0.10]
     ingressVIPs: [10.0.0.11]
     vcenters:
@@ -58,7 +60,9 @@ async fn secrets_stay_and_a_dead_cluster_is_said_to_be_dead() {
     write("install-config.yaml", CONFIG);
     write(
         ".slipway/journal.jsonl",
-        &format!("{{\"failed\": \"login with {PASSWORD}, Bearer abc123, abcdef.0123456789abcdef\"}}\n"),
+        &format!(
+            "{{\"failed\": \"login with {PASSWORD}, pr0xy@Pw, 0simgPw, Bearer abc123, abcdef.0123456789abcdef\"}}\n"
+        ),
     );
     write("auth/kubeconfig", "client-key-data: c2VjcmV0\n");
     write(
@@ -103,7 +107,19 @@ async fn secrets_stay_and_a_dead_cluster_is_said_to_be_dead() {
     assert!(all.contains("vc.example.com"), "what is no secret is there: {all}");
     assert!(all.contains("What could not be had:\n"), "{all}");
     assert!(all.contains("<removed>"));
-    for secret in [PASSWORD, "swordfish", "dXNlcjpzd29yZGZpc2g", "abc123", "0123456789abcdef", "c2VjcmV0"] {
+    for secret in [
+        PASSWORD,
+        "swordfish",
+        "dXNlcjpzd29yZGZpc2g",
+        "abc123",
+        "0123456789abcdef",
+        "c2VjcmV0",
+        "pr0xy",
+        "0simg",
+        "s1gned",
+        "pxuser",
+        "osuser",
+    ] {
         assert!(!all.contains(secret), "{secret} got out: {all}");
     }
 }

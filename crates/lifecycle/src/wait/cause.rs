@@ -3,7 +3,7 @@
 /// What an error of a connection to a server means.
 pub fn of_connection(server: &str, error: &str) -> String {
     let has = |words: &[&str]| words.iter().any(|word| error.contains(word));
-    if has(&["dns error", "failed to lookup address", "Name or service not known"]) {
+    if has(&["dns error", "failed to lookup address", "cannot be resolved", "Name or service not known"]) {
         format!("`{server}` cannot be resolved from here: check DNS")
     } else if has(&["NotValidYet", "not valid yet"]) {
         format!(
@@ -24,7 +24,13 @@ pub fn of_connection(server: &str, error: &str) -> String {
         format!("the certificate of {server} is for another name: another server answers there")
     } else if has(&["Connection refused", "connection refused"]) {
         format!("nothing listens at {server} yet")
-    } else if has(&["No route to host", "Network is unreachable", "Host is unreachable"]) {
+    } else if has(&[
+        "No route to host",
+        "no route to host",
+        "etwork unreachable",
+        "Network is unreachable",
+        "Host is unreachable",
+    ]) {
         format!(
             "there is no way to {server} from here: check the network, and whether a machine has the address"
         )

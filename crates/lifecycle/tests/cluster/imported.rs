@@ -82,9 +82,11 @@ fn an_image_is_uploaded_once_and_copied() {
     process(async {
         let mut project = bench.open(Purpose::Create).unwrap();
         let prospect = project.survey(Purpose::Create, &[]).await.unwrap();
-        assert!(project.missing_image(&prospect).unwrap().contains("/rhcos.ova"));
+        let needed = || project.needed_image(&prospect).unwrap();
+        assert!(needed().url.expose().contains("/rhcos.ova"));
+        assert!(!needed().cached);
         project.fetch_image().await.unwrap();
-        assert_eq!(project.missing_image(&prospect), None);
+        assert!(needed().cached, "one that is there is still verified");
         project.fetch_image().await.unwrap();
         project.close().await;
     });

@@ -14,6 +14,7 @@ use slipway_api::slipway::vdo_status::MatrixStatus;
 use slipway_assets::drivers::signature::{PublicKey, verify};
 use slipway_config::findings::Severity;
 use slipway_config::matrix::{EMBEDDED, LIMITS, Matrix, read};
+use slipway_config::private_url::PrivateUrl;
 use slipway_lifecycle::text::chain;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
@@ -38,7 +39,7 @@ pub enum Place {
     /// In the operator's namespace.
     ConfigMap(String),
     /// Its signature is at the same address with `.sig` at the end.
-    Url(String),
+    Url(PrivateUrl),
 }
 
 impl FromStr for Place {
@@ -48,7 +49,7 @@ impl FromStr for Place {
         match text.split_once(':') {
             _ if text == "embedded" => Ok(Place::Embedded),
             Some(("configmap", name)) if !name.is_empty() => Ok(Place::ConfigMap(name.to_owned())),
-            Some(("https", _)) => Ok(Place::Url(text.to_owned())),
+            Some(("https", _)) => Ok(Place::Url(text.into())),
             Some(("http", _)) => Err("a matrix is fetched by https only".to_owned()),
             _ => Ok(Place::File(text.into())),
         }
@@ -61,7 +62,7 @@ impl std::fmt::Display for Place {
             Place::Embedded => f.write_str("embedded"),
             Place::File(path) => write!(f, "{}", path.display()),
             Place::ConfigMap(name) => write!(f, "configmap:{name}"),
-            Place::Url(url) => f.write_str(url),
+            Place::Url(url) => write!(f, "{url}"),
         }
     }
 }
@@ -151,7 +152,7 @@ impl Library {
             Place::Embedded => return,
             Place::File(path) => file(&path).await,
             Place::ConfigMap(name) => config_map(client, namespace, &name).await,
-            Place::Url(url) => match self.downloaded(client, namespace, &url).await {
+            Place::Url(url) => match self.downloaded(client, namespace, url.expose()).await {
                 None | Some(Ok(None)) => return,
                 Some(Ok(Some((found, etag)))) => {
                     self.etag = etag;

@@ -17,7 +17,7 @@ use super::moref::{MoRef, Reference};
 use super::soap::{Body, Element, Malformed};
 use super::tasks::Tracker;
 use super::tls;
-pub(super) use exchange::{Call, Service, VIM, cause, read_reply};
+pub(super) use exchange::{Call, Service, VIM, cause, log_call, read_reply};
 
 /// How often a call that changes nothing is repeated, and how long the first pause is.
 const ATTEMPTS: u32 = 4;

@@ -1,7 +1,7 @@
 //! The REST side of a vCenter: a session of its own, made when it is first needed.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use reqwest::Method;
@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tracing::debug;
 
-use super::client::{Client, Session, cause, read_reply};
+use super::client::{Client, Session, cause, log_call, read_reply};
 use super::error::{Cause, Error, Retry};
 use super::fault::Fault;
 use super::soap::Malformed;
@@ -109,9 +109,14 @@ impl Client {
             let after = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
             let after = after.and_then(|after| pause(after, Timestamp::now()));
             let reply = read_reply(response, deadline).await?;
-            understand(status, after, &reply)
+            Ok((status, understand(status, after, &reply)?))
         };
-        send.await.map_err(|source| self.error(path.split('?').next().unwrap_or(path), source))
+        let name = path.split('?').next().unwrap_or(path);
+        let began = Instant::now();
+        let ended: Result<(u16, Value), Cause> = send.await;
+        let method = format!("{method} {name}");
+        log_call(self.server(), &method, began, ended.as_ref().map(|(status, _)| *status));
+        ended.map(|(_, value)| value).map_err(|source| self.error(name, source))
     }
 }
 

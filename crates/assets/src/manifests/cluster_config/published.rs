@@ -24,7 +24,7 @@ pub(super) struct Published<'a> {
     pub(super) ssh_key: Option<String>,
     pub(super) additional_trust_bundle: Option<&'a str>,
     pub(super) additional_trust_bundle_policy: String,
-    pub(super) proxy: Option<Proxy<'a>>,
+    pub(super) proxy: Option<Proxy>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) image_digest_sources: Vec<Mirror<'a>>,
     pub(super) fips: Option<bool>,
@@ -120,9 +120,9 @@ pub(super) struct MachineNetwork {
 #[skip_serializing_none]
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Proxy<'a> {
-    pub(super) http_proxy: Option<&'a str>,
-    pub(super) https_proxy: Option<&'a str>,
+pub(super) struct Proxy {
+    pub(super) http_proxy: Option<String>,
+    pub(super) https_proxy: Option<String>,
     pub(super) no_proxy: Option<String>,
 }
 

@@ -150,7 +150,7 @@ fn options_bring_their_files() {
         source_policy: None,
     }];
     config.proxy = Some(Proxy {
-        http: Some("http://proxy.example.com:3128".to_owned()),
+        http: Some("http://proxy.example.com:3128".into()),
         https: None,
         no_proxy: vec!["example.org".to_owned()],
     });

@@ -1,6 +1,6 @@
 //! `slipway create cluster`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::path::Path;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use anyhow::Context;
 use serde::Serialize;
 use slipway_engine::apply::Performed;
 use slipway_engine::{Endpoint, Outcome, Plan};
-use slipway_lifecycle::cluster::{Patience, Project, Purpose};
+use slipway_lifecycle::cluster::{NeededImage, Patience, Project, Purpose};
 use slipway_lifecycle::create::create_ignition;
 use slipway_lifecycle::environment::Environment;
 use slipway_lifecycle::preflight;
@@ -51,6 +51,24 @@ pub(crate) fn run(args: &CreateCluster, printer: &Printer) -> anyhow::Result<Exi
         Ok(found) => found,
         Err(end) => return end,
     };
+    if let Some(saved) = &saved
+        && saved.unknown.is_empty()
+        && !prospect.plan.unknown.is_empty()
+    {
+        runtime.block_on(project.close());
+        let reasons: BTreeSet<String> =
+            prospect.plan.unknown.iter().map(|stop| stop.reason.clone()).collect();
+        let endpoints: BTreeSet<&str> =
+            prospect.plan.unknown.iter().map(|stop| stop.resource.endpoint.as_str()).collect();
+        let endpoints = endpoints.into_iter().collect::<Vec<_>>().join(", ");
+        let error = anyhow::anyhow!("no answer from {endpoints}, so the saved plan cannot be compared");
+        printer.refusal(
+            &error,
+            &reasons.into_iter().collect::<Vec<_>>(),
+            Some("nothing was done; try again when it answers"),
+        );
+        return Ok(Exit::Infrastructure);
+    }
     if let Some(saved) = saved
         && let Err(moved) = prospect.plan.same_as(&saved)
     {
@@ -90,8 +108,9 @@ pub(crate) fn run(args: &CreateCluster, printer: &Printer) -> anyhow::Result<Exi
         printer.hint("nothing was done. Mend what is named, and run the same command again");
         return Ok(Exit::Infrastructure);
     }
-    if let Some(url) = project.missing_image(&prospect) {
-        printer.say(&format!("{FAINT}downloading {url}{FAINT:#}\n"));
+    if let Some(NeededImage { url, cached }) = project.needed_image(&prospect) {
+        let doing = if cached { "verifying the image of" } else { "downloading" };
+        printer.say(&format!("{FAINT}{doing} {url}{FAINT:#}\n"));
         let fetched = runtime.block_on(unless_interrupted(project.fetch_image()));
         if !matches!(fetched, Some(Ok(()))) {
             runtime.block_on(project.close());

@@ -43,7 +43,7 @@ pub(crate) fn run(args: Destroy, printer: &Printer) -> anyhow::Result<Exit> {
     let (project, prospect) = if prospect.plan.is_empty() {
         (project, prospect)
     } else {
-        show(&project, &prospect, printer);
+        show(&project, &prospect, yes, printer);
         if yes {
             (project, prospect)
         } else {
@@ -56,15 +56,27 @@ pub(crate) fn run(args: Destroy, printer: &Printer) -> anyhow::Result<Exit> {
     remove(project, prospect, purpose, patience, &runtime, printer)
 }
 
-/// What will go, and what people should know first.
-fn show(project: &Project, prospect: &Prospect, printer: &Printer) {
+/// What will go, and what people should know first. It is said whatever they want to hear, if they are asked about it.
+fn show(project: &Project, prospect: &Prospect, yes: bool, printer: &Printer) {
     let (plan, cluster, infra_id) = (&prospect.plan, &project.cluster, &project.infra_id);
-    printer.say(&format!(
+    if printer.output == Output::Json {
+        printer.say(&format!(
+            "{}\n",
+            serde_json::json!({"event": "planned", "plan": plan, "notes": prospect.notes})
+        ));
+        return;
+    }
+    let text = format!(
         "{HEADING}to destroy{HEADING:#} {NAME}{cluster}{NAME:#}, infrastructure {infra_id}: {}\n{}\n",
         tally(plan),
         plan_text(plan)
-    ));
-    printer.say(&unseen_text(&prospect.unseen));
+    );
+    let text = text + &unseen_text(&prospect.unseen);
+    if yes {
+        printer.say(&text)
+    } else {
+        printer.insist(&text)
+    }
     prospect.notes.iter().for_each(|note| printer.warning(note));
 }
 

@@ -54,6 +54,9 @@ pub(crate) fn run(reach: &Reach, printer: &Printer) -> anyhow::Result<Exit> {
     Ok(if as_wanted { Exit::Ok } else { Exit::Infrastructure })
 }
 
+/// Longer names push the rest of their row aside.
+const MAX_NAME_WIDTH: usize = 44;
+
 /// A resource: how it is, and what would be done about it.
 #[derive(Debug, Serialize)]
 struct Row<'a> {
@@ -73,7 +76,8 @@ fn rows<'a>(prospect: &'a Prospect, misaddressed: &[Misaddressed]) -> Vec<Row<'a
     for planned in &prospect.plan.steps {
         missing.entry(&planned.step.resource).or_default().push(planned.step.verb.to_string());
     }
-    for stop in &prospect.plan.stops {
+    // What waits for another one has no reason of its own.
+    for stop in prospect.plan.stops.iter().filter(|stop| stop.waits_for.is_none()) {
         missing.entry(&stop.resource).or_default().push(stop.reason.clone());
     }
     let mut rows = Vec::new();
@@ -93,6 +97,26 @@ fn rows<'a>(prospect: &'a Prospect, misaddressed: &[Misaddressed]) -> Vec<Row<'a
             missing.push(format!("its static address {}", given.join(", ")));
         }
         rows.push(Row { endpoint, kind, name, is: describe(sight), missing, unseen });
+    }
+    merged(rows)
+}
+
+/// A machine and whether it runs are one row: people see one machine.
+fn merged(rows: Vec<Row<'_>>) -> Vec<Row<'_>> {
+    let (powers, mut rows): (Vec<Row<'_>>, Vec<Row<'_>>) =
+        rows.into_iter().partition(|row| row.kind == "power");
+    for power in powers {
+        let same = |row: &&mut Row<'_>| {
+            row.kind == "machine" && (row.endpoint, row.name) == (power.endpoint, power.name)
+        };
+        let Some(machine) = rows.iter_mut().find(same) else { continue };
+        if machine.is == "there" {
+            machine.is = power.is;
+        }
+        // Of one that is not there it need not be said that it does not run.
+        if machine.missing.is_empty() {
+            machine.missing = power.missing;
+        }
     }
     rows
 }
@@ -135,6 +159,8 @@ fn describe(sight: &Sight<State>) -> String {
 }
 
 fn table(rows: &[Row<'_>]) -> String {
+    let kinds = rows.iter().map(|row| row.kind.len()).max().unwrap_or_default();
+    let names = rows.iter().map(|row| row.name.len()).max().unwrap_or_default().min(MAX_NAME_WIDTH);
     let mut text = String::new();
     let mut endpoint = None;
     for row in rows {
@@ -152,7 +178,10 @@ fn table(rows: &[Row<'_>]) -> String {
             [] => String::new(),
             steps => format!("  {WARNING}needs{WARNING:#}: {}", steps.join(", ")),
         };
-        text.push_str(&format!("  {FAINT}{:<9}{FAINT:#} {:<44} {}{missing}\n", row.kind, row.name, row.is));
+        text.push_str(&format!(
+            "  {FAINT}{:<kinds$}{FAINT:#}  {:<names$}  {}{missing}\n",
+            row.kind, row.name, row.is
+        ));
     }
     text
 }

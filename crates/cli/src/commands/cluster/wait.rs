@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use anyhow::Context;
 use serde::Serialize;
 use slipway_lifecycle::cluster::{self, Project, Purpose};
+use slipway_lifecycle::create::directory_flag;
 use slipway_lifecycle::wait::{self, Error, Goal, Listener, Subject, View, for_bootstrap, for_install};
 
 use super::{carry_out, exit_of, refuse, survey, troubles};
@@ -27,7 +28,7 @@ pub(crate) fn run(args: &WaitFor, printer: &Printer) -> anyhow::Result<Exit> {
     let patience = patience(timeouts)?;
     let subject = match with_request(dir, false, Subject::open) {
         Ok(subject) => subject,
-        Err(error) => return give_up(error, printer),
+        Err(error) => return give_up(error, dir, printer),
     };
     let runtime = Runtime::new()?;
     let watch = Watch::new(printer);
@@ -40,7 +41,7 @@ pub(crate) fn run(args: &WaitFor, printer: &Printer) -> anyhow::Result<Exit> {
     });
     let view = match result {
         Ok(view) => view,
-        Err(error) => return give_up(error, printer),
+        Err(error) => return give_up(error, dir, printer),
     };
     for note in &view.notes {
         printer.warning(note);
@@ -78,12 +79,13 @@ fn patience(timeouts: &Timeouts) -> anyhow::Result<wait::Patience> {
 }
 
 /// Says why it was given up, with the first real cause.
-fn give_up(error: Error, printer: &Printer) -> anyhow::Result<Exit> {
+fn give_up(error: Error, dir: &Path, printer: &Printer) -> anyhow::Result<Exit> {
     let (exit, cause, hint) = match error {
         Error::Create(error) => return files::refuse(error, printer),
         Error::Store(error) => return refuse(cluster::Error::Store(error), printer),
         Error::Directory(_) => {
-            (Exit::Other, None, Some("make them first: slipway create cluster".to_owned()))
+            let hint = format!("make them first: slipway create cluster{}", directory_flag(dir));
+            (Exit::Other, None, Some(hint))
         }
         Error::Interrupted => {
             (Exit::Interrupted, None, Some("run the same command again to go on".to_owned()))
@@ -102,8 +104,9 @@ fn give_up(error: Error, printer: &Printer) -> anyhow::Result<Exit> {
             "error": {"message": error.to_string(), "cause": cause, "hint": hint},
         }))?;
     }
+    let message = error.to_string();
     printer.error(&error.into());
-    if let Some(cause) = cause {
+    if let Some(cause) = cause.filter(|cause| !message.contains(cause.as_str())) {
         printer.say(&format!("  Caused by: {cause}\n"));
     }
     if let Some(hint) = hint {
@@ -171,7 +174,7 @@ pub(super) fn complete(
     let subject = match with_request(dir, false, Subject::open) {
         Ok(subject) => subject,
         Err(error) => {
-            waited.exit = give_up(error, printer)?;
+            waited.exit = give_up(error, dir, printer)?;
             return Ok(waited);
         }
     };
@@ -179,7 +182,7 @@ pub(super) fn complete(
     let began = Instant::now();
     if let Err(error) = runtime.block_on(for_bootstrap(&subject, patience, addresses, &watch, interrupted()))
     {
-        waited.exit = give_up(error, printer)?;
+        waited.exit = give_up(error, dir, printer)?;
         return Ok(waited);
     }
     waited.took("bootstrap", began);
@@ -193,7 +196,7 @@ pub(super) fn complete(
     match runtime.block_on(for_install(&subject, patience, &watch, interrupted())) {
         Ok(view) => view.notes.iter().for_each(|note| printer.warning(note)),
         Err(error) => {
-            waited.exit = give_up(error, printer)?;
+            waited.exit = give_up(error, dir, printer)?;
             return Ok(waited);
         }
     }

@@ -16,6 +16,7 @@ use super::Refusal;
 use crate::args::{Assets, Output};
 use crate::commands::validate;
 use crate::exit::Exit;
+use crate::logging;
 use crate::output::{FAINT, GOOD, NAME, Printer};
 use crate::report;
 
@@ -43,6 +44,7 @@ pub(crate) fn run(
 
 /// Asks for something in a directory, in the name of this command.
 pub(crate) fn with_request<T>(dir: &Path, force: bool, ask: impl FnOnce(&Request<'_>) -> T) -> T {
+    logging::keep_in(dir);
     let command: String =
         std::env::args().skip(1).fold("slipway".to_owned(), |line, word| line + " " + &word);
     ask(&Request {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use kube::Client;
 use slipway_assets::drivers::operator::Placed;
+use slipway_config::private_url::PrivateUrl;
 use slipway_lifecycle::drivers::bundle::Bundle;
 use slipway_lifecycle::drivers::deploy::{self, DeployError};
 use slipway_lifecycle::drivers::status::{Status, Verdict, status};
@@ -42,6 +43,12 @@ pub(crate) fn run(args: &DeployDrivers, printer: &Printer) -> anyhow::Result<Exi
         if matrix_proxy.as_ref().is_some_and(|proxy| proxy.contains('@')) {
             bail!(
                 "`--matrix-proxy` has a login: whoever sees the operator's pods would read it; give a proxy without one"
+            );
+        }
+        if matrix.as_deref().is_some_and(|place| PrivateUrl::from(place).is_private()) {
+            bail!(
+                "`--matrix` has a login or a signature: whoever sees the operator's pods would read it; give a URL without, \
+                 or a ConfigMap"
             );
         }
         let mut arguments: Vec<String> = matrix.iter().map(|place| format!("--matrix={place}")).collect();

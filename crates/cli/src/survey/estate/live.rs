@@ -3,12 +3,11 @@
 use std::error::Error as StdError;
 use std::time::Duration;
 
-use anyhow::Context;
 use secrecy::SecretString;
 use slipway_providers::vsphere::error::{Cause, Error};
 use slipway_providers::vsphere::{Client, Endpoint, FaultKind, Login, certificate};
 
-use super::hush::{Hush, Signals};
+use super::hush::Hush;
 use super::read;
 use super::{Estate, Failure, Greeting, Inventory, Target};
 use crate::output::Printer;
@@ -27,23 +26,20 @@ const GOODBYE: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub(crate) struct Live<'a> {
     runtime: Runtime,
-    signals: Signals,
     printer: &'a Printer,
 }
 
 impl<'a> Live<'a> {
     pub(crate) fn new(printer: &'a Printer) -> anyhow::Result<Self> {
-        let runtime = Runtime::new()?;
-        let signals = Signals::listen(runtime.handle()).context("listening for Ctrl-C")?;
-        Ok(Live { runtime, signals, printer })
+        Ok(Live { runtime: Runtime::new()?, printer })
     }
 
-    /// Waits for an answer, for so long, unless the user has wanted to stop so many times.
+    /// Waits for an answer, for so long, unless the user wants to stop.
     fn wait<T>(
         &self,
-        (hush, wishes): (&Hush, u32),
         deadline: Duration,
         answer: impl Future<Output = Result<T, Failure>>,
+        wished: impl Future<Output = ()>,
     ) -> Result<T, Failure> {
         self.runtime.block_on(async {
             tokio::select! {
@@ -51,7 +47,7 @@ impl<'a> Live<'a> {
                     message: format!("no answer within {} seconds", deadline.as_secs()),
                     hint: Some("the server is busy or a firewall drops packets; try again later".to_owned()),
                 })),
-                () = hush.wished(wishes) => Err(Failure::Interrupted),
+                () = wished => Err(Failure::Interrupted),
             }
         })
     }
@@ -59,8 +55,8 @@ impl<'a> Live<'a> {
 
 impl Estate for Live<'_> {
     fn greet(&mut self, target: &Target) -> Result<Greeting, Failure> {
-        let hush = Hush::new(&self.signals);
-        let greeting = self.wait((&hush, 1), GREETING, async {
+        let hush = Hush::new();
+        let greet = async {
             // Nobody logs in on the first contact.
             let content = async { client(target, "", &SecretString::default())?.content().await.cloned() };
             let error = match content.await {
@@ -78,29 +74,28 @@ impl Estate for Live<'_> {
             let certificate = certificate::fetch(&endpoint(target), CALL).await;
             let certificate = certificate.map_err(|message| Failure::Other { message, hint: None })?;
             Ok(Greeting::Untrusted { reason, certificate: Box::new(certificate) })
-        });
+        };
+        let greeting = self.wait(GREETING, greet, hush.wished());
         if hush.end() { Err(Failure::Interrupted) } else { greeting }
     }
 
     fn read(&mut self, target: &Target, user: &str, password: &SecretString) -> Result<Inventory, Failure> {
         let client = client(target, user, password).map_err(|error| failure(&error))?;
-        let hush = Hush::new(&self.signals);
-        let inventory = self.wait((&hush, 1), READING, async {
-            read::inventory(&client).await.map_err(|error| failure(&error))
-        });
+        let hush = Hush::new();
+        let read = async { read::inventory(&client).await.map_err(|error| failure(&error)) };
+        let inventory = self.wait(READING, read, hush.wished());
         let announce = async {
-            hush.wished(1).await;
+            hush.wished().await;
             // The cursor of a hushed terminal does not go back by itself.
-            self.printer.say(&format!("ending the session on {} …\r\n", target.label()));
-            std::future::pending().await
+            self.printer.say(&format!(
+                "ending the session on {} … (Ctrl-C again leaves at once)\r\n",
+                target.label()
+            ));
+            hush.watched().await;
         };
+        let leave = async { client.logout().await.map_err(|error| failure(&error)) };
         // A session that cannot be ended now ends by itself.
-        let _ = self.wait((&hush, 2), GOODBYE, async {
-            tokio::select! {
-                left = client.logout() => left.map_err(|error| failure(&error)),
-                never = announce => never,
-            }
-        });
+        let _ = self.wait(GOODBYE, leave, announce);
         if hush.end() { Err(Failure::Interrupted) } else { inventory }
     }
 }

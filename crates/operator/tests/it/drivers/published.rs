@@ -88,7 +88,7 @@ pub(super) fn a_server_changes_nothing_by_its_troubles(estate: &mut Estate) {
     });
     estate.plane.kubectl().apply_value(&map).unwrap();
     let source = Source {
-        place: Place::Url(url.clone()),
+        place: Place::Url(url.as_str().into()),
         authorities: Some("matrix-ca".to_owned()),
         proxy: Some(format!("http://127.0.0.1:{}", proxy.port())),
         ask: Duration::from_millis(200),

@@ -1,13 +1,14 @@
 //! One request and its reply.
 
 use std::borrow::Cow;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use reqwest::header::{CONTENT_TYPE, COOKIE, HeaderMap, RETRY_AFTER, SET_COOKIE};
 use secrecy::{ExposeSecret, SecretString};
-use tracing::{Instrument, debug_span};
+use tracing::{Instrument, debug, debug_span};
 
 use super::Client;
+use crate::transport::in_plain_words;
 use crate::vsphere::distrust::Distrust;
 use crate::vsphere::error::{Cause, Error};
 use crate::vsphere::fault::Fault;
@@ -88,7 +89,11 @@ impl Client {
         let message = body.envelope(method, this, service.namespace, header.unwrap_or_default());
         let (status, headers, reply) =
             self.send(method, &service.path, &action, message, cookie, deadline).await?;
-        understand(method, status, &headers, &reply).map_err(|source| self.error(method, source))
+        let understood = understand(method, status, &headers, &reply);
+        if let Err(cause) = &understood {
+            debug!(server = %self.server(), method, %cause, "refused");
+        }
+        understood.map_err(|source| self.error(method, source))
     }
 
     /// Sends a message and takes what comes back.
@@ -119,7 +124,19 @@ impl Client {
             Ok((status, headers, read_reply(response, deadline).await?))
         };
         let span = debug_span!("call", server = %endpoint.server, method);
-        exchange.instrument(span).await.map_err(|source: Cause| self.error(method, source))
+        let began = Instant::now();
+        let ended: Result<(u16, HeaderMap, Vec<u8>), Cause> = exchange.instrument(span).await;
+        log_call(&endpoint.server, method, began, ended.as_ref().map(|(status, ..)| *status));
+        ended.map_err(|source| self.error(method, source))
+    }
+}
+
+/// What every call leaves in the log: never what was said in it.
+pub(in crate::vsphere) fn log_call(server: &str, method: &str, began: Instant, ended: Result<u16, &Cause>) {
+    let took = began.elapsed();
+    match ended {
+        Ok(status) => debug!(server, method, status, ?took, "called"),
+        Err(cause) => debug!(server, method, %cause, ?took, "called in vain"),
     }
 }
 
@@ -180,7 +197,11 @@ pub(in crate::vsphere) fn cause(error: reqwest::Error, deadline: Duration) -> Ca
     if let Some(reason) = Distrust::find(&error) {
         return Cause::Untrusted(reason);
     }
-    if error.is_connect() { Cause::Connect(error.into()) } else { Cause::Broken(error.into()) }
+    if error.is_connect() {
+        Cause::Connect(in_plain_words(error))
+    } else {
+        Cause::Broken(in_plain_words(error))
+    }
 }
 
 impl From<Fault> for Cause {
