@@ -86,27 +86,12 @@ struct Judgement<'a> {
     findings: &'a [Finding],
 }
 
-/// The verdict first, then what to do something about, vCenter by vCenter; what passed is only counted.
-pub(crate) fn text(report: &Report, verbose: bool) -> String {
-    let Report { cluster, findings } = report;
-    let verdict = match report.verdict() {
-        Verdict::Ready => format!("{GOOD}ready{GOOD:#}"),
-        Verdict::Incomplete | Verdict::NotReady => format!("{ERROR}not ready{ERROR:#}"),
-        Verdict::NotChecked => format!("{WARNING}not checked{WARNING:#}"),
-    };
-    let mut text = format!("{verdict}: {NAME}{cluster}{NAME:#} ({})\n", tally(report));
-    let mut place = None;
-    for finding in findings.iter().filter(|finding| verbose || finding.outcome != Outcome::Pass) {
-        if place != Some(finding.place()) {
-            let name = finding.place();
-            text.push_str(&format!("\n{HEADING}{name}{HEADING:#}\n"));
-            place = Some(name);
-        }
-        text.push_str(&lines(finding));
-    }
+/// The verdict first, then what to do something about, vCenter by vCenter; of what passed, how often.
+fn text(report: &Report, verbose: bool) -> String {
+    let mut text = findings(report, verbose);
     if !verbose && report.count(Outcome::Pass) > 0 {
         let mut counts: BTreeMap<_, usize> = BTreeMap::new();
-        for finding in findings.iter().filter(|finding| finding.outcome == Outcome::Pass) {
+        for finding in report.findings.iter().filter(|finding| finding.outcome == Outcome::Pass) {
             *counts.entry(finding.check).or_default() += 1;
         }
         let counts: Vec<String> =
@@ -115,6 +100,27 @@ pub(crate) fn text(report: &Report, verbose: bool) -> String {
             "\n{FAINT}passed (`slipway preflight --verbose` shows them): {}{FAINT:#}\n",
             counts.join(", ")
         ));
+    }
+    text
+}
+
+/// The verdict, and what to do something about; with `passed`, everything that was looked at.
+pub(crate) fn findings(report: &Report, passed: bool) -> String {
+    let Report { cluster, findings } = report;
+    let verdict = match report.verdict() {
+        Verdict::Ready => format!("{GOOD}ready{GOOD:#}"),
+        Verdict::Incomplete | Verdict::NotReady => format!("{ERROR}not ready{ERROR:#}"),
+        Verdict::NotChecked => format!("{WARNING}not checked{WARNING:#}"),
+    };
+    let mut text = format!("{verdict}: {NAME}{cluster}{NAME:#} ({})\n", tally(report));
+    let mut place = None;
+    for finding in findings.iter().filter(|finding| passed || finding.outcome != Outcome::Pass) {
+        if place != Some(finding.place()) {
+            let name = finding.place();
+            text.push_str(&format!("\n{HEADING}{name}{HEADING:#}\n"));
+            place = Some(name);
+        }
+        text.push_str(&lines(finding));
     }
     text
 }

@@ -173,7 +173,7 @@ fn preflight(
         return interrupt::tell("nothing was done", printer).map(Some);
     };
     if printer.output == Output::Text {
-        printer.say(&checks::text(&report, false));
+        printer.say(&checks::findings(&report, false));
     }
     if report.is_clear() {
         return Ok(None);
