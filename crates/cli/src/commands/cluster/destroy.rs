@@ -40,9 +40,9 @@ pub(crate) fn run(args: Destroy, printer: &Printer) -> anyhow::Result<Exit> {
             plan_text(plan)
         );
         if yes {
-            printer.say(&text)
+            printer.say(&text);
         } else {
-            printer.insist(&text)
+            printer.insist(&text);
         }
         let question = Question {
             word: &infra_id,
