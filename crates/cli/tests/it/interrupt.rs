@@ -54,7 +54,8 @@ fn whoever_waits_for_a_file_ends_at_once() {
         // The file has no end as long as this is there.
         let _input = child.stdin.take();
         // The last of the three that is listened for.
-        eventually("a listener", PATIENCE, || Ok(has_signal(&child, "SigCgt", 1).then_some(()))).expect(name);
+        eventually("a listener", PATIENCE, || Ok(has_signal(&child, "SigCgt", 15).then_some(())))
+            .expect(name);
         signal(&child, name);
         let output = child.wait_with_output().expect("it ends");
         let told = String::from_utf8_lossy(&output.stderr).into_owned();
