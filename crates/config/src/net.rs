@@ -113,6 +113,24 @@ impl FromText for HostCidr {
     }
 }
 
+/// A network that may have bits set behind its prefix length, as Go's tools read them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LooseCidr(IpNet);
+
+impl LooseCidr {
+    pub fn net(self) -> IpNet {
+        self.0
+    }
+}
+
+impl FromText for LooseCidr {
+    const TEXT: Text = Cidr::TEXT;
+
+    fn from_text(text: &str) -> Result<Self, BadText> {
+        parse_net(text).map(LooseCidr)
+    }
+}
+
 fn parse_net(text: &str) -> Result<IpNet, BadText> {
     text.parse().map_err(|_| {
         let error = BadText::new("not an address with a prefix length").rule(Rule::Cidr);
@@ -139,4 +157,4 @@ impl FromText for IpAddr {
     }
 }
 
-text!(Cidr, HostCidr, IpAddr);
+text!(Cidr, HostCidr, LooseCidr, IpAddr);

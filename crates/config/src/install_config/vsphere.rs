@@ -24,7 +24,7 @@ use crate::decode::{Entries, Field, Located};
 use crate::features::Gate;
 use crate::findings::Rule;
 use crate::names::ClusterName;
-use crate::net::{Cidr, HostCidr};
+use crate::net::{Cidr, LooseCidr};
 use crate::private_url::PrivateUrl;
 
 /// A cluster on vSphere.
@@ -283,7 +283,7 @@ fn node_network(
 }
 
 /// The networks of a list. Bits behind the prefix length have no effect on which addresses are in them.
-fn cidrs(list: &Field<Entries<HostCidr>>, check: &mut Check<'_>) -> Option<Vec<Cidr>> {
+fn cidrs(list: &Field<Entries<LooseCidr>>, check: &mut Check<'_>) -> Option<Vec<Cidr>> {
     for written in list.items() {
         let net = written.value.net();
         if net != net.trunc() {

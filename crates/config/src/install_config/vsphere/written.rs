@@ -6,7 +6,7 @@ use secrecy::SecretString;
 
 use crate::decode::{Entries, Port, choice, object};
 use crate::names::{EnvName, FailureDomainName, ServerName, TagId};
-use crate::net::HostCidr;
+use crate::net::{HostCidr, LooseCidr};
 
 object! {
     /// A cluster on vSphere, across one to three vCenters.
@@ -152,9 +152,9 @@ object! {
         /// Name of the vSphere network whose adapter is used.
         network: String as "network";
         /// Networks the address is in.
-        subnets: Entries<HostCidr> as "networkSubnetCidr";
+        subnets: Entries<LooseCidr> as "networkSubnetCidr";
         /// Networks the address is not in.
-        excluded: Entries<HostCidr> as "excludeNetworkSubnetCidr";
+        excluded: Entries<LooseCidr> as "excludeNetworkSubnetCidr";
     }
 }
 
