@@ -141,6 +141,11 @@ async fn a_clone_gets_what_was_asked_for() {
     let units: Vec<i32> = made.disks.iter().map(|disk| disk.unit).collect();
     assert_eq!(units, [0, 1, 2, 3, 4, 5, 6, 8, 9], "the seventh is the controller's own");
 
+    let marks =
+        client.marks(&[machine.clone(), template.clone()], &["stealclock.enable", "none"]).await.unwrap();
+    assert_eq!(marks[&machine], BTreeMap::from([("stealclock.enable", "TRUE".to_owned())]));
+    assert_eq!(marks[&template], BTreeMap::new());
+
     // Its disks are its own: they lie beside it, and go with it alone.
     let home = crate::machines::read(&client, &machine, &["config.files.vmPathName"]).await;
     let (folder, _) = home.text("config.files.vmPathName").rsplit_once('/').unwrap();
