@@ -35,7 +35,9 @@ const machine = `<obj type="VirtualMachine">vm-1</obj><propSet><name>config.hard
 	`<backing xsi:type="VirtualDiskFlatVer2BackingInfo"><fileName>[fast] rhcos/rhcos.vmdk</fileName><datastore type="Datastore">datastore-11</datastore><diskMode>persistent</diskMode>` +
 	`<split>false</split><writeThrough>false</writeThrough><thinProvisioned>true</thinProvisioned><uuid>6000C298</uuid><sharing>sharingNone</sharing></backing>` +
 	`<controllerKey>1000</controllerKey><unitNumber>0</unitNumber><capacityInKB>16777216</capacityInKB><capacityInBytes>17179869184</capacityInBytes>` +
-	`<shares><shares>1000</shares><level>normal</level></shares><nativeUnmanagedLinkedClone>false</nativeUnmanagedLinkedClone></VirtualDevice></val></propSet>`
+	`<shares><shares>1000</shares><level>normal</level></shares><nativeUnmanagedLinkedClone>false</nativeUnmanagedLinkedClone></VirtualDevice></val></propSet>` +
+	`<propSet><name>config.files.vmPathName</name><val xsi:type="xsd:string">[fast] rhcos/rhcos.vmtx</val></propSet>` +
+	`<propSet><name>config.instanceUuid</name><val xsi:type="xsd:string">5012</val></propSet>`
 
 const importSpec = `<importSpec xsi:type="VirtualMachineImportSpec"><configSpec><name>template</name><version>vmx-15</version><guestId>rhel9_64Guest</guestId>` +
 	`<files><vmPathName>[fast]</vmPathName></files><numCPUs>2</numCPUs><memoryMB>4096</memoryMB><deviceChange xsi:type="VirtualDeviceConfigSpec"><operation>add</operation><fileOperation>create</fileOperation>` +

@@ -185,7 +185,10 @@ func machines(ctx context.Context, c *vim25.Client) error {
 	if _, err := vm.Rename(ctx, "x<y"); err != nil {
 		return err
 	}
-	_, err = vm.Destroy(ctx)
+	if _, err := vm.Destroy(ctx); err != nil {
+		return err
+	}
+	_, err = vim.UnregisterAndDestroy_Task(ctx, c, &types.UnregisterAndDestroy_Task{This: folder})
 	return err
 }
 

@@ -21,11 +21,42 @@ func (d *taskDesk) emptyFolder(ctx *simulator.Context, folder ref) types.BaseMet
 			}
 		}
 		m := &simulator.Method{Name: "Destroy_Task", This: r, Body: &types.Destroy_Task{This: r}}
-		if _, fault := d.perform(ctx, m); fault != nil {
+		if _, fault := d.execute(ctx, m); fault != nil {
 			return fault
 		}
 	}
 	return nil
+}
+
+// unregisterFolder takes the machines out of a VM folder and all below it, and
+// destroys the folders. Files stay. The simulator does not know the method.
+func (d *taskDesk) unregisterFolder(ctx *simulator.Context, folder ref) (types.AnyType, types.BaseMethodFault) {
+	if folder.Type != "Folder" {
+		return nil, new(types.NotSupported)
+	}
+	for _, r := range d.childrenOf(folder) {
+		if r.Type == "Folder" {
+			if _, fault := d.unregisterFolder(ctx, r); fault != nil {
+				return nil, fault
+			}
+			continue
+		}
+		vm, ok := d.reg.Get(r).(*simulator.VirtualMachine)
+		if !ok {
+			return nil, new(types.NotSupported)
+		}
+		var fault types.BaseMethodFault
+		d.reg.WithLock(ctx, vm, func() {
+			if f := vm.UnregisterVM(ctx, &types.UnregisterVM{This: r}).Fault(); f != nil {
+				fault, _ = f.VimFault().(types.BaseMethodFault)
+			}
+		})
+		if fault != nil {
+			return nil, fault
+		}
+	}
+	m := &simulator.Method{Name: "Destroy_Task", This: folder, Body: &types.Destroy_Task{This: folder}}
+	return d.perform(ctx, m)
 }
 
 // leaveGroups takes a VM out of the DRS groups and rules of all clusters.

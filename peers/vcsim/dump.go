@@ -101,7 +101,7 @@ func (e *estate) props(obj mo.Entity) map[string]any {
 		return map[string]any{
 			"type": x.Summary.Type, "capacity": x.Summary.Capacity, "freeSpace": x.Summary.FreeSpace,
 			"url": url, "accessible": x.Summary.Accessible, "maintenanceMode": x.Summary.MaintenanceMode,
-			"host": hosts, "vm": morefs(x.Vm),
+			"host": hosts, "vm": morefs(x.Vm), "files": files(x),
 		}
 	case *mo.Network:
 		return map[string]any{"host": morefs(x.Host), "accessible": x.Summary.GetNetworkSummary().Accessible}
@@ -128,11 +128,13 @@ func vmProps(x *simulator.VirtualMachine) map[string]any {
 		extra[v.GetOptionValue().Key] = v.GetOptionValue().Value
 	}
 	var disks []int64
+	var diskFiles []string
 	var nics []map[string]any
 	for _, d := range x.Config.Hardware.Device {
 		switch d := d.(type) {
 		case *types.VirtualDisk:
 			disks = append(disks, d.CapacityInKB)
+			diskFiles = append(diskFiles, fileOf(d))
 		case types.BaseVirtualEthernetCard:
 			c := d.GetVirtualEthernetCard()
 			nics = append(nics, map[string]any{"mac": c.MacAddress, "key": c.Key})
@@ -143,7 +145,7 @@ func vmProps(x *simulator.VirtualMachine) map[string]any {
 		"resourcePool": moref(x.ResourcePool), "uuid": x.Config.Uuid, "instanceUuid": x.Config.InstanceUuid,
 		"version": x.Config.Version, "guestId": x.Config.GuestId, "firmware": x.Config.Firmware,
 		"numCPU": x.Config.Hardware.NumCPU, "memoryMB": x.Config.Hardware.MemoryMB,
-		"annotation": x.Config.Annotation, "extraConfig": extra, "disksKB": disks, "nics": nics,
+		"annotation": x.Config.Annotation, "extraConfig": extra, "disksKB": disks, "diskFiles": diskFiles, "vmPathName": x.Config.Files.VmPathName, "nics": nics,
 		"network": morefs(x.Network), "datastore": morefs(x.Datastore),
 		"hostName": x.Guest.HostName, "ipAddress": x.Guest.IpAddress, "net": x.Guest.Net,
 	}

@@ -21,7 +21,7 @@ type need struct {
 var enforcedMethods = map[string]bool{
 	"CreateVM_Task": true, "CloneVM_Task": true, "ImportVApp": true, "ReconfigVM_Task": true,
 	"PowerOnVM_Task": true, "PowerOffVM_Task": true, "ResetVM_Task": true, "ShutdownGuest": true,
-	"Destroy_Task": true, "MarkAsTemplate": true, "MarkAsVirtualMachine": true, "Rename_Task": true,
+	"Destroy_Task": true, "UnregisterAndDestroy_Task": true, "MarkAsTemplate": true, "MarkAsVirtualMachine": true, "Rename_Task": true,
 	"CreateFolder": true, "MoveIntoFolder_Task": true, "CreateResourcePool": true,
 	"ReconfigureComputeResource_Task": true, "RelocateVM_Task": true,
 	"AddAuthorizationRole": true, "SetEntityPermissions": true, "TerminateSession": true,
@@ -114,6 +114,13 @@ func (e *estate) needs(body any) (out []need) {
 			add(r.This, "Resource.DeletePool")
 		case "Datastore":
 			add(r.This, "Datastore.Delete")
+		}
+	case *types.UnregisterAndDestroy_Task:
+		add(r.This, "Folder.Delete")
+		for _, at := range e.childrenOf(r.This) {
+			if at.Type == "VirtualMachine" {
+				add(at, "VirtualMachine.Inventory.Unregister")
+			}
 		}
 	case *types.MarkAsTemplate:
 		add(r.This, "VirtualMachine.Provisioning.MarkAsTemplate")

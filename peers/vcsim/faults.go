@@ -51,6 +51,8 @@ type Action struct {
 
 	TaskFault   *Action // the task is accepted and ends in this fault
 	TaskDelayMS int
+
+	Hide string // a property that the answer does not have
 }
 
 type actionKeys struct {
@@ -63,6 +65,7 @@ type actionKeys struct {
 	Body        string  `json:"body,omitempty"`
 	TaskFault   *Action `json:"task_fault,omitempty"`
 	TaskDelayMS int     `json:"task_delay_ms,omitempty"`
+	Hide        string  `json:"hide,omitempty"`
 }
 
 func (a *Action) UnmarshalJSON(data []byte) error {
@@ -74,13 +77,13 @@ func (a *Action) UnmarshalJSON(data []byte) error {
 	if err := json.Unmarshal(data, &all); err != nil {
 		return err
 	}
-	for _, k := range []string{"type", "message", "delay_ms", "drop", "http_status", "retry_after", "body", "task_fault", "task_delay_ms"} {
+	for _, k := range []string{"type", "message", "delay_ms", "drop", "http_status", "retry_after", "body", "task_fault", "task_delay_ms", "hide"} {
 		delete(all, k)
 	}
 	*a = Action{
 		DelayMS: keys.DelayMS, Drop: keys.Drop, HTTPStatus: keys.HTTPStatus, RetryAfter: keys.RetryAfter,
 		Body: keys.Body, FaultType: keys.Type, Message: keys.Message, FaultFields: all,
-		TaskFault: keys.TaskFault, TaskDelayMS: keys.TaskDelayMS,
+		TaskFault: keys.TaskFault, TaskDelayMS: keys.TaskDelayMS, Hide: keys.Hide,
 	}
 	if a.FaultType == "" && len(all) > 0 {
 		names := make([]string, 0, len(all))
@@ -95,7 +98,7 @@ func (a *Action) UnmarshalJSON(data []byte) error {
 func (a Action) MarshalJSON() ([]byte, error) {
 	data, err := json.Marshal(actionKeys{
 		Type: a.FaultType, Message: a.Message, DelayMS: a.DelayMS, Drop: a.Drop, HTTPStatus: a.HTTPStatus,
-		RetryAfter: a.RetryAfter, Body: a.Body, TaskFault: a.TaskFault, TaskDelayMS: a.TaskDelayMS,
+		RetryAfter: a.RetryAfter, Body: a.Body, TaskFault: a.TaskFault, TaskDelayMS: a.TaskDelayMS, Hide: a.Hide,
 	})
 	if err != nil || len(a.FaultFields) == 0 {
 		return data, err

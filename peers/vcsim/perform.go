@@ -23,6 +23,11 @@ func (d *taskDesk) execute(ctx *simulator.Context, m *simulator.Method) (types.A
 				return nil, fault
 			}
 		}
+		if vm, ok := d.reg.Get(m.This).(*simulator.VirtualMachine); ok {
+			return d.destroyVM(ctx, m, vm)
+		}
+	case *types.UnregisterAndDestroy_Task:
+		return d.unregisterFolder(ctx, m.This)
 	case *types.CreateVM_Task:
 		return d.named(ctx, m, req.This, &req.Config.Name)
 	case *types.CloneVM_Task:
@@ -30,12 +35,13 @@ func (d *taskDesk) execute(ctx *simulator.Context, m *simulator.Method) (types.A
 		// do it while it holds the template's lock, and sleep meanwhile.
 		start := req.Spec.PowerOn && !req.Spec.Template && req.Spec.Customization == nil
 		req.Spec.PowerOn = req.Spec.PowerOn && !start
+		edits := diskEdits(req)
 		res, fault := d.named(ctx, m, req.Folder, &req.Name)
 		r, ok := res.(ref)
 		if !ok || fault != nil {
 			return res, fault
 		}
-		if fault = d.completeClone(req, r); fault == nil && start {
+		if fault = d.completeClone(req, r, edits); fault == nil && start {
 			on := &simulator.Method{Name: "PowerOnVM_Task", This: r, Body: &types.PowerOnVM_Task{This: r}}
 			_, fault = d.perform(ctx, on)
 		}
@@ -46,7 +52,14 @@ func (d *taskDesk) execute(ctx *simulator.Context, m *simulator.Method) (types.A
 			break
 		}
 		before := d.watched(vm)
+		// The simulator takes space for files that are there already.
+		there := attached(&req.Spec)
 		res, fault := d.perform(ctx, m)
+		if fault == nil {
+			for _, disk := range there {
+				d.giveBack(disk, 1)
+			}
+		}
 		d.announce(vm, before)
 		return res, fault
 	}

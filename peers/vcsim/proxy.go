@@ -77,6 +77,9 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		panic(http.ErrAbortHandler) // net/http closes the connection, silently
 	}
 	out := p.outgoing(c, rec)
+	if act != nil && act.Hide != "" {
+		out = hide(out, act.Hide)
+	}
 	for k, v := range rec.header {
 		w.Header()[k] = v
 	}

@@ -56,8 +56,9 @@ func (d *taskDesk) admit() {
 
 // completeClone adds what the simulator leaves out of a clone: from the source
 // its extraConfig, vAppConfig, annotation and firmware; from the request every
-// part of the config spec that is not a device, an id or extraConfig.
-func (d *taskDesk) completeClone(req *types.CloneVM_Task, made ref) types.BaseMethodFault {
+// part of the config spec that is not a device, an id or extraConfig, and the
+// edits of disks.
+func (d *taskDesk) completeClone(req *types.CloneVM_Task, made ref, edits []*types.VirtualDisk) types.BaseMethodFault {
 	src, ok := d.reg.Get(req.This).(*simulator.VirtualMachine)
 	clone, ok2 := d.reg.Get(made).(*simulator.VirtualMachine)
 	if !ok || !ok2 {
@@ -96,12 +97,16 @@ func (d *taskDesk) completeClone(req *types.CloneVM_Task, made ref) types.BaseMe
 			clone.Config.VAppConfig = vapp
 		}
 	})
+	linked := req.Spec.Location.DiskMoveType == string(types.VirtualMachineRelocateDiskMoveOptionsCreateNewChildDiskBacking)
+	if linked {
+		defer d.link(src, clone) // last: the simulator gives a child the size of its parent
+	}
 	if req.Spec.Config == nil || req.Spec.Template {
 		return nil // vCenter, like the simulator, does not reconfigure templates
 	}
 	rest := *req.Spec.Config
 	rest.Name, rest.Files, rest.Uuid, rest.InstanceUuid = "", nil, "", ""
-	rest.DeviceChange, rest.ExtraConfig = nil, nil
+	rest.DeviceChange, rest.ExtraConfig = d.onOwnFiles(clone, edits), nil
 	task, err := object.NewVirtualMachine(d.client, made).Reconfigure(ctx, rest)
 	if err != nil {
 		return &types.SystemError{Reason: err.Error()}

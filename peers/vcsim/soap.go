@@ -164,6 +164,12 @@ func newFault(kind string, fields map[string]json.RawMessage) (types.BaseMethodF
 	return fault, nil
 }
 
+// hide takes a property out of a reply, as if it were not set.
+func hide(response []byte, property string) []byte {
+	set := regexp.MustCompile(`(?s)<propSet><name>` + regexp.QuoteMeta(property) + `</name>.*?</propSet>`)
+	return set.ReplaceAll(response, nil)
+}
+
 // lowerFirst: method names in task descriptions start in lower case.
 func lowerFirst(s string) string {
 	if s == "" {

@@ -135,11 +135,11 @@ func (e *estate) destroy(r ref) error {
 	if _, err := e.vm(r); err != nil {
 		return err
 	}
-	task, err := object.NewVirtualMachine(e.client, r).Destroy(context.Background())
-	if err != nil {
-		return err
+	m := &simulator.Method{Name: "Destroy_Task", This: r, Body: &types.Destroy_Task{This: r}}
+	if _, fault := e.tasks.execute(e.newContext(), m); fault != nil {
+		return fmt.Errorf("destroying %s: %T", r, fault)
 	}
-	return task.Wait(context.Background())
+	return nil
 }
 
 func (e *estate) setDatastore(r ref, s datastoreState) error {

@@ -182,7 +182,9 @@ var corrected = map[string]bool{
 	"CreateVM_Task":   true, // names with special characters
 	"CloneVM_Task":    true, // those, and completeClone
 	"ReconfigVM_Task": true, // property updates
-	"Destroy_Task":    true, // folders with content
+	"Destroy_Task":    true, // folders with content, files
+
+	"UnregisterAndDestroy_Task": true, // unknown to the simulator
 }
 
 // planFor: nil means the simulator's own task will do.

@@ -135,7 +135,7 @@ pub(crate) fn run(picture: Option<&Path>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Everything on the vCenters, as they are asked past their API.
+/// Everything on the vCenters, the files on their datastores included, as they are asked past their API.
 fn inventories<'a>(vcenters: impl IntoIterator<Item = &'a VCenter>) -> anyhow::Result<Vec<Vec<Value>>> {
     vcenters.into_iter().map(VCenter::objects).collect()
 }

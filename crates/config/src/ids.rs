@@ -10,6 +10,8 @@ use crate::names::ClusterName;
 pub const CLUSTER_MARK: &str = "slipway.dev/cluster";
 /// Marks one object.
 pub const OBJECT_MARK: &str = "slipway.dev/id";
+/// Says where the disks are that a machine was made with.
+pub const DISKS_MARK: &str = "slipway.dev/disks";
 
 /// Letters and digits that cannot be confused, and vowels left out so that no words appear.
 const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";

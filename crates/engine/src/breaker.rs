@@ -36,12 +36,12 @@ impl Breaker {
         *self = Breaker::new(self.pauses);
     }
 
-    /// Whether this failure opened it.
-    pub(crate) fn failed(&mut self, reason: String) -> bool {
+    /// Whether this failure opened it. Nobody had answered for some time already when it was noticed.
+    pub(crate) fn failed(&mut self, reason: String, silence: Duration) -> bool {
         let now = Instant::now();
         self.failures += 1;
         self.reason = reason;
-        self.silent_since.get_or_insert(now);
+        self.silent_since.get_or_insert(now.checked_sub(silence).unwrap_or(now));
         if self.failures < THRESHOLD || self.rests_until.is_some_and(|until| until > now) {
             return false;
         }
@@ -77,18 +77,20 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn opens_after_failures_in_a_row_and_pauses_longer_each_time() {
         let mut breaker = Breaker::new(Pauses::default());
-        assert!(!breaker.failed("no route".into()));
+        assert!(!breaker.failed("no route".into(), Duration::ZERO));
         breaker.succeeded();
-        assert!(!breaker.failed("a".into()) && !breaker.failed("b".into()));
-        assert!(breaker.failed("c".into()), "the third in a row");
+        assert!(!breaker.failed("a".into(), Duration::ZERO) && !breaker.failed("b".into(), Duration::ZERO));
+        assert!(breaker.failed("c".into(), Duration::ZERO), "the third in a row");
         assert!(breaker.open_until().is_some() && breaker.probing());
         tokio::time::advance(Duration::from_millis(1001)).await;
         assert!(breaker.open_until().is_none() && breaker.probing(), "one probe may go");
-        assert!(!breaker.failed("d".into()), "it was open before");
+        assert!(!breaker.failed("d".into(), Duration::ZERO), "it was open before");
         tokio::time::advance(Duration::from_millis(1500)).await;
         assert!(breaker.open_until().is_some(), "two seconds now");
         assert!(breaker.silent_for() >= Duration::from_secs(2));
         breaker.succeeded();
         assert!(!breaker.probing());
+        breaker.failed("late".into(), Duration::from_secs(8));
+        assert!(breaker.silent_for() >= Duration::from_secs(8), "it was silent before that was noticed");
     }
 }

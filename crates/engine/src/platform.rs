@@ -26,6 +26,11 @@ pub enum Severity {
 pub trait Failure: std::error::Error + Send + Sync + 'static {
     fn severity(&self) -> Severity;
 
+    /// How long nobody had answered when it was noticed.
+    fn silence(&self) -> Duration {
+        Duration::ZERO
+    }
+
     /// What can be done about it.
     fn remedy(&self) -> Option<String> {
         None

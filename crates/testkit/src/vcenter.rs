@@ -165,26 +165,10 @@ impl VCenter {
         Ok(if content.trim().is_empty() { Value::Null } else { serde_json::from_str(content)? })
     }
 
-    /// The files on its datastores.
-    pub fn files(&self) -> anyhow::Result<BTreeSet<PathBuf>> {
-        let mut files = BTreeSet::new();
-        let mut folders = Vec::new();
-        for entry in fs_err::read_dir(self.scratch.path())? {
-            let entry = entry?;
-            if entry.file_name().to_string_lossy().starts_with("vcsim-") {
-                folders.push(entry.path());
-            }
-        }
-        while let Some(folder) = folders.pop() {
-            // What is being removed may be gone by now.
-            for entry in fs_err::read_dir(folder).into_iter().flatten().flatten() {
-                match entry.file_type() {
-                    Ok(kind) if kind.is_dir() => folders.push(entry.path()),
-                    _ => drop(files.insert(entry.path())),
-                }
-            }
-        }
-        Ok(files)
+    /// What lies on a datastore: paths of files, and folders with a slash at the end.
+    pub fn files(&self, datastore: &str) -> anyhow::Result<BTreeSet<String>> {
+        let mut object = self.object(datastore)?.with_context(|| format!("no datastore {datastore}"))?;
+        serde_json::from_value(object["props"]["files"].take()).context("a list of files")
     }
 
     /// How often each method was called since the log was last cleared.

@@ -336,12 +336,12 @@ impl<'a, P: Platform, J: Journal, L: Listener> Run<'a, P, J, L> {
                 if error.severity() != Severity::Unreachable {
                     self.answered(&id.endpoint);
                 }
-                self.failed(&step, &text, error.severity(), error.remedy());
+                self.failed(&step, &text, (error.severity(), error.silence()), error.remedy());
             }
             None => {
                 let text = format!("it took longer than {} s", step.limit.as_secs());
                 self.journal.append(vec![entry(&step, Journaled::Failed { error: text.clone() })]).await?;
-                self.failed(&step, &text, Severity::Passing { after: None }, None);
+                self.failed(&step, &text, (Severity::Passing { after: None }, Duration::ZERO), None);
             }
         }
         Ok(())
@@ -365,7 +365,13 @@ impl<'a, P: Platform, J: Journal, L: Listener> Run<'a, P, J, L> {
         self.consider(&resource);
     }
 
-    fn failed(&mut self, step: &Step<P::Action>, error: &str, severity: Severity, remedy: Option<String>) {
+    fn failed(
+        &mut self,
+        step: &Step<P::Action>,
+        error: &str,
+        (severity, silence): (Severity, Duration),
+        remedy: Option<String>,
+    ) {
         let id = &step.resource;
         let give_up = End::Failed { verb: step.verb.clone(), error: error.to_owned(), remedy };
         let (verb, count) = self.attempts.entry(id.clone()).or_insert_with(|| (step.verb.clone(), 0));
@@ -380,7 +386,7 @@ impl<'a, P: Platform, J: Journal, L: Listener> Run<'a, P, J, L> {
             Severity::Lasting => return self.settle(id, give_up),
             _ if count >= self.options.attempts => return self.settle(id, give_up),
             Severity::Unreachable => {
-                let Some(pause) = self.silent(&id.endpoint, error) else {
+                let Some(pause) = self.silent(&id.endpoint, error, silence) else {
                     self.settle(id, give_up);
                     return self.abandon(&id.endpoint, error);
                 };
@@ -395,10 +401,10 @@ impl<'a, P: Platform, J: Journal, L: Listener> Run<'a, P, J, L> {
     }
 
     /// An endpoint did not answer. How long to leave it alone; `None` when that has lasted too long.
-    fn silent(&mut self, endpoint: &Endpoint, error: &str) -> Option<Duration> {
+    fn silent(&mut self, endpoint: &Endpoint, error: &str, silence: Duration) -> Option<Duration> {
         let pauses = self.options.pauses;
         let breaker = self.breakers.entry(endpoint.clone()).or_insert_with(|| Breaker::new(pauses));
-        let opened = breaker.failed(error.to_owned());
+        let opened = breaker.failed(error.to_owned(), silence);
         if breaker.silent_for() > self.options.patience {
             return None;
         }
@@ -460,7 +466,7 @@ impl<'a, P: Platform, J: Journal, L: Listener> Run<'a, P, J, L> {
         let text = explain(error);
         let pause = match error.severity() {
             Severity::Lasting => None,
-            Severity::Unreachable | Severity::Passing { .. } => self.silent(endpoint, &text),
+            Severity::Unreachable | Severity::Passing { .. } => self.silent(endpoint, &text, error.silence()),
         };
         for id in ids {
             match pause {

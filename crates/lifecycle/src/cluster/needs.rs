@@ -60,7 +60,9 @@ fn before(resource: &Resource<Wanted>, exists: &dyn Fn(&str) -> bool) -> Option<
                 tagged: false,
                 template: true,
                 grouped: false,
+                disks: Vec::new(),
                 volumes: Vec::new(),
+                finished: true,
             })
         }
         Wanted::Folder(folder) if exists(&folder.path) => {

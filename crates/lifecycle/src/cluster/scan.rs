@@ -255,9 +255,13 @@ async fn scan(
     // Volumes go when no machine has them any more, the policy when no volume has it.
     let policy_name = format!("openshift-storage-policy-{infra_id}");
     let policy = Id::new(endpoint, "policy", &policy_name);
-    resources.push(gone(policy.clone(), Wanted::Policy(Policy { name: policy_name }), vec![tag.id.clone()]));
+    resources.push(gone(
+        policy.clone(),
+        Wanted::Policy(Policy { name: policy_name, keep: false }),
+        vec![tag.id.clone()],
+    ));
     let volumes = Id::new(endpoint, "volumes", infra_id.as_str());
-    let wanted = Wanted::Volumes(Volumes { cluster_id: infra_id.to_string() });
+    let wanted = Wanted::Volumes(Volumes { cluster_id: infra_id.to_string(), keep: false });
     resources.push(gone(volumes.clone(), wanted, vec![tag.id.clone(), policy]));
     for resource in resources.iter_mut().filter(|resource| machine_ids.contains(&resource.id)) {
         resource.needs.push(volumes.clone());

@@ -5,6 +5,9 @@ usage: administrator.py URL USER PASSWORD CA_FILE rename PATH NAME
                                                   move PATH FOLDER
                                                   copy PATH NAME
                                                   destroy PATH
+                                                  machine PATH
+                                                  template PATH
+                                                  attach PATH FILE CONTROLLER UNIT
 """
 import ssl
 import sys
@@ -13,6 +16,22 @@ from urllib.parse import urlparse
 from pyVim.connect import Disconnect, SmartConnect
 from pyVim.task import WaitForTask
 from pyVmomi import vim
+
+
+def attach(content, machine, file, controller, unit):
+    """Adds a new disk. Without a file it is stored with the machine."""
+    if file:
+        datacenter = machine
+        while not isinstance(datacenter, vim.Datacenter):
+            datacenter = datacenter.parent
+        try:
+            content.fileManager.MakeDirectory(file.rsplit("/", 1)[0], datacenter, True)
+        except vim.fault.FileAlreadyExists:
+            pass
+    disk = vim.vm.device.VirtualDisk(key=-1, controllerKey=int(controller), unitNumber=int(unit), capacityInKB=1 << 20)
+    disk.backing = vim.vm.device.VirtualDisk.FlatVer2BackingInfo(fileName=file, diskMode="persistent", thinProvisioned=True)
+    change = vim.vm.device.VirtualDeviceSpec(operation="add", fileOperation="create", device=disk)
+    WaitForTask(machine.ReconfigVM_Task(vim.vm.ConfigSpec(deviceChange=[change])))
 
 
 def main():
@@ -36,6 +55,13 @@ def main():
             if found.runtime.powerState == "poweredOn":
                 WaitForTask(found.PowerOffVM_Task())
             WaitForTask(found.Destroy_Task())
+        elif verb == "machine":
+            hosts = found.runtime.host.parent
+            found.MarkAsVirtualMachine(pool=hosts.resourcePool, host=found.runtime.host)
+        elif verb == "template":
+            found.MarkAsTemplate()
+        elif verb == "attach":
+            attach(instance.RetrieveContent(), found, *sys.argv[7:10])
         else:
             sys.exit(__doc__)
     finally:

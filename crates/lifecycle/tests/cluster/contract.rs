@@ -27,7 +27,8 @@ fn promised(prospect: &Prospect) -> BTreeMap<String, usize> {
             "clone" => "CloneVM_Task",
             "power on" => "PowerOnVM_Task",
             "power off" => "PowerOffVM_Task",
-            "destroy" | "remove folder" => "Destroy_Task",
+            "destroy" => "Destroy_Task",
+            "remove folder" => "UnregisterAndDestroy_Task",
             "add rule" | "edit rule" | "remove rule" => "ReconfigureComputeResource_Task",
             // Several tags are one call, and waiting changes nothing.
             "tag" | "wait for address" => continue,

@@ -10,7 +10,9 @@ use slipway_lifecycle::cluster::{Error, ImageError, Purpose};
 use slipway_testkit::ova;
 use slipway_testkit::vcenter::VCenter;
 
-use crate::bench::{Bench, assert_done, assert_same, inventory, process, requests, start};
+use crate::bench::{
+    Bench, administrator, assert_done, assert_same, inventory, process, reasons, requests, start,
+};
 
 fn image() -> Vec<u8> {
     ova::image().unwrap()
@@ -118,6 +120,16 @@ fn an_image_is_uploaded_once_and_copied() {
         assert_eq!(machine["extra_config"]["slipway.dev/cluster"], bench.infra_id.as_str());
     }
     assert_eq!(bench.machines(0).len(), 6, "bootstrap, three control-plane machines, two templates");
+    assert_done(&bench.run(Purpose::Create).unwrap());
+
+    // An administrator works on the template: it is no import that was cut off.
+    let path = template("north")["path"].as_str().unwrap().to_owned();
+    let convert = |verb: &str| administrator(&bench.vcenters[0], &[verb, &path]);
+    convert("machine");
+    let told = reasons(&bench.run(Purpose::Create).unwrap());
+    assert!(told.iter().any(|line| line.contains("was converted to a machine")), "{told:?}");
+    assert!(bench.vcenters[0].object(&path).unwrap().is_some(), "it is left alone");
+    convert("template");
     assert_done(&bench.run(Purpose::Create).unwrap());
     bench.destroy();
     assert_same(&without_pools(before), &without_pools(bench.snapshot()), "after destroy");

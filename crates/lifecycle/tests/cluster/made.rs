@@ -192,3 +192,20 @@ fn thirty_machines_cost_few_calls() {
     assert!(calls <= 12 * MACHINES, "{calls} calls: {methods:?}");
     bench.destroy();
 }
+
+/// What goes on by itself when the last machine has its address ends before the session does, however slow the vCenter is.
+#[test]
+fn no_session_is_left() {
+    let bench = Bench::new(1);
+    let vcenter = &bench.vcenters[0];
+    for slow in [
+        json!({"on": {"method": "DestroyPropertyCollector"}, "fault": {"delay_ms": 300}}),
+        // The process does not end with its last word.
+        json!({"on": {"kind": "rest", "method": "DELETE", "path": "/rest/com/vmware/cis/session"}, "fault": {"delay_ms": 1000}}),
+    ] {
+        vcenter.control("POST", "/faults", &slow).unwrap();
+    }
+    bench.create();
+    let stats = vcenter.control("GET", "/stats", &Value::Null).unwrap();
+    assert_eq!((&stats["soap_sessions"], &stats["rest_sessions"]), (&json!(0), &json!(0)), "{stats}");
+}

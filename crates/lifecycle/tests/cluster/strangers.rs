@@ -1,12 +1,14 @@
 //! `destroy` removes what is of the cluster, and nothing else.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use serde_json::json;
 use slipway_engine::apply::Moment;
+use slipway_engine::progress::Nobody;
 use slipway_lifecycle::cluster::Purpose;
 
-use crate::bench::{Bench, administrator, assert_done, assert_same, inventory, reasons, start};
+use crate::bench::{Bench, administrator, assert_done, assert_same, inventory, process, reasons, start};
 
 /// One id begins with the other.
 #[test]
@@ -112,4 +114,80 @@ fn a_folder_of_the_users_that_has_no_tag_stays() {
     assert_eq!(bench.machines(0), Vec::<String>::new());
     let folder = bench.vcenters[0].object("/north/vm/team").unwrap().unwrap();
     assert!(folder["tags"].is_null(), "{folder}");
+}
+
+/// Disks that an administrator attached to machines: on a controller that comes first, beside the machine's own, and from
+/// elsewhere. vCenter would delete all of them. The journal knows which are the machine's own; the machine does, too.
+#[test]
+fn disks_of_others_are_named_and_stay() {
+    const STORE: &str = "/north/datastore/vsan";
+    let bench = Bench::new(1);
+    let vcenter = &bench.vcenters[0];
+    for lost in [false, true] {
+        let before = vcenter.files(STORE).unwrap();
+        bench.create();
+        let files = |role: &str| -> BTreeSet<String> {
+            let machine = vcenter.object(&bench.machine_path(role)).unwrap().unwrap();
+            serde_json::from_value(machine["props"]["diskFiles"].clone()).unwrap()
+        };
+        let mut foreign = BTreeSet::new();
+        for (role, file, controller, unit) in [
+            ("master-0", format!("[vsan] precious-{lost}/ide.vmdk"), "200", "0"),
+            ("master-1", String::new(), "1000", "5"),
+            ("master-2", format!("[vsan] precious-{lost}/data.vmdk"), "1000", "6"),
+        ] {
+            let own = files(role);
+            administrator(vcenter, &["attach", &bench.machine_path(role), &file, controller, unit]);
+            foreign.extend(files(role).difference(&own).cloned());
+        }
+        assert_eq!(foreign.len(), 3, "{foreign:?}");
+        let directory = Bench::on(Arc::clone(&bench.vcenters), "harbour");
+        if lost {
+            fs_err::remove_dir_all(directory.path(".slipway")).unwrap();
+        }
+        let outcome = process(async {
+            let opened =
+                if lost { directory.open_by_id(&bench.infra_id) } else { bench.open(Purpose::Destroy) };
+            let mut project = opened.unwrap();
+            let prospect = project.survey(Purpose::Destroy, &[]).await.unwrap();
+            let sentences: Vec<&str> =
+                prospect.plan.steps.iter().map(|planned| &*planned.step.sentence).collect();
+            for file in &foreign {
+                let named = |sentence: &&str| sentence.starts_with("detach") && sentence.contains(&**file);
+                assert!(sentences.iter().any(named), "{file} is not in {sentences:#?}");
+            }
+            let options = prospect.options(&[], bench.patience);
+            let outcome =
+                project.apply_with(prospect, &options, &Nobody, std::future::pending()).await.unwrap();
+            project.close().await;
+            outcome
+        });
+        assert_done(&outcome);
+        let left: BTreeSet<String> = vcenter
+            .files(STORE)
+            .unwrap()
+            .difference(&before)
+            .filter(|file| !file.ends_with('/'))
+            .cloned()
+            .collect();
+        let expected = foreign.iter().flat_map(|file| {
+            let file = file.strip_prefix("[vsan] ").unwrap();
+            [file.to_owned(), file.replace(".vmdk", "-flat.vmdk")]
+        });
+        assert_eq!(left, expected.collect::<BTreeSet<_>>(), "lost: {lost}");
+    }
+}
+
+/// What cannot be read is not nothing.
+#[test]
+fn a_machine_whose_disks_cannot_be_read_is_not_destroyed() {
+    let bench = Bench::new(1);
+    bench.create();
+    let hidden = json!({"on": {"kind": "soap", "method": "RetrievePropertiesEx"}, "fault": {"hide": "config.hardware.device"}});
+    bench.vcenters[0].control("POST", "/faults", &hidden).unwrap();
+    let error = bench.plan(Purpose::Destroy).unwrap_err();
+    assert!(error.to_string().contains("cannot be read"), "{error}");
+    assert_eq!(bench.machines(0).len(), 4);
+    bench.vcenters[0].control("DELETE", "/faults", &json!({})).unwrap();
+    bench.destroy();
 }

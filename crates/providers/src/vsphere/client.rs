@@ -2,13 +2,13 @@
 
 mod exchange;
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use secrecy::{ExposeSecret, SecretString};
-use tokio::sync::OnceCell;
-use tokio::time::timeout;
+use tokio::sync::{OnceCell, watch};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout};
 use tracing::{Instrument, debug};
 
 use super::endpoint::{Endpoint, Login, Proxy, Trust};
@@ -23,7 +23,7 @@ pub(super) use exchange::{Call, Service, VIM, cause, log_call, read_reply};
 const ATTEMPTS: u32 = 4;
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 
-/// How long leaving waits for a login that is under way, and for the goodbye itself.
+/// How long leaving waits for what is under way, for a login, and for the goodbye itself.
 const GOODBYE: Duration = Duration::from_secs(10);
 
 /// The one object whose id is the same everywhere.
@@ -49,6 +49,10 @@ struct Inner {
     placement: tokio::sync::Mutex<()>,
     /// The volumes' service, once its version is known.
     volumes: OnceCell<Service>,
+    /// Whether the client has left. Nothing logs in any more: nobody would end that session.
+    closed: watch::Sender<bool>,
+    /// Work that goes on when whoever asked for it does not wait any more.
+    detached: Mutex<JoinSet<()>>,
 }
 
 /// One login. A session that turns out to have expired is replaced as a whole, by whoever notices first.
@@ -56,8 +60,8 @@ struct Inner {
 pub(super) struct Session {
     /// The cookie, or the token of a REST session.
     pub(super) cookie: OnceCell<SecretString>,
-    /// The client has left before anybody logged in: whoever wants to now is too late.
-    left: AtomicBool,
+    /// Whether it takes the place of another one.
+    renewed: bool,
 }
 
 impl Session {
@@ -66,7 +70,7 @@ impl Session {
     pub(super) async fn opened<F>(
         self: &Arc<Self>,
         client: &Client,
-        log_in: impl Fn(Client) -> F + Send + Sync + 'static,
+        log_in: impl Fn(Client, bool) -> F + Send + Sync + 'static,
     ) -> Result<&SecretString, Error>
     where
         F: Future<Output = Result<SecretString, Error>> + Send + 'static,
@@ -76,10 +80,8 @@ impl Session {
             let (session, owner) = (self.clone(), client.clone());
             let login = async move {
                 let attempt = async || {
-                    if session.is_left() {
-                        return Err(owner.error(method, Cause::LoggedOut));
-                    }
-                    owner.with_retries(|| log_in(owner.clone())).await
+                    owner.check_open(method)?;
+                    owner.log_in_patiently(|| log_in(owner.clone(), session.renewed)).await
                 };
                 session.cookie.get_or_try_init(attempt).await.map(drop)
             };
@@ -89,18 +91,9 @@ impl Session {
         self.cookie.get().ok_or_else(|| client.error(method, Malformed::Missing("session cookie")))
     }
 
-    /// The cookie, if there is one or a login is under way. Otherwise nobody logs in any more.
+    /// The cookie, if there is one or a login is under way that ends in time. One that ends later ends its session itself.
     pub(super) async fn left_open(&self, patience: Duration) -> Option<&SecretString> {
-        let leave = async || {
-            self.left.store(true, Ordering::Relaxed);
-            Err(())
-        };
-        timeout(patience, self.cookie.get_or_try_init(leave)).await.ok()?.ok()
-    }
-
-    /// Logging in and leaving are tried one after the other, so this is settled by then.
-    pub(super) fn is_left(&self) -> bool {
-        self.left.load(Ordering::Relaxed)
+        timeout(patience, self.cookie.get_or_try_init(async || Err(()))).await.ok()?.ok()
     }
 }
 
@@ -139,7 +132,20 @@ impl Client {
         let http = connector(&endpoint, &endpoint.trust).map_err(setup)?;
         let (session, rest) = (Mutex::default(), Mutex::default());
         let (content, tracker, placement, volumes) = Default::default();
-        let inner = Inner { endpoint, login, http, content, session, rest, tracker, placement, volumes };
+        let (closed, detached) = (watch::Sender::new(false), Mutex::default());
+        let inner = Inner {
+            endpoint,
+            login,
+            http,
+            content,
+            session,
+            rest,
+            tracker,
+            placement,
+            volumes,
+            closed,
+            detached,
+        };
         Ok(Client { inner: Arc::new(inner) })
     }
 
@@ -158,27 +164,26 @@ impl Client {
 
     /// What the vCenter says of itself. Needs no session and is asked once.
     pub async fn content(&self) -> Result<&ServiceContent, Error> {
+        self.inner.content.get_or_try_init(|| self.read_content()).await
+    }
+
+    async fn read_content(&self) -> Result<ServiceContent, Error> {
         let method = "RetrieveServiceContent";
-        self.inner
-            .content
-            .get_or_try_init(|| async {
-                let (this, body) = (service_instance(), Body::new());
-                let call = Call::new(&VIM, method, &this, &body);
-                let ask = || self.post(call, None, self.inner.endpoint.timeout);
-                let (reply, _) = self.with_retries(ask).await?;
-                let element = reply.need("returnval").map_err(|cause| self.error(method, cause))?.clone();
-                let about = element.need("about").map_err(|cause| self.error(method, cause))?;
-                let text = |name: &str| about.text_of(name).to_owned();
-                let about = About {
-                    full_name: text("fullName"),
-                    version: text("version"),
-                    build: text("build"),
-                    api_version: text("apiVersion"),
-                    instance_uuid: text("instanceUuid"),
-                };
-                Ok(ServiceContent { about, element })
-            })
-            .await
+        let (this, body) = (service_instance(), Body::new());
+        let call = Call::new(&VIM, method, &this, &body);
+        let ask = || self.post(call, None, self.inner.endpoint.timeout);
+        let (reply, _) = self.with_retries(ask).await?;
+        let element = reply.need("returnval").map_err(|cause| self.error(method, cause))?.clone();
+        let about = element.need("about").map_err(|cause| self.error(method, cause))?;
+        let text = |name: &str| about.text_of(name).to_owned();
+        let about = About {
+            full_name: text("fullName"),
+            version: text("version"),
+            build: text("build"),
+            api_version: text("apiVersion"),
+            instance_uuid: text("instanceUuid"),
+        };
+        Ok(ServiceContent { about, element })
     }
 
     /// A manager of the vCenter, such as `propertyCollector`.
@@ -229,33 +234,75 @@ impl Client {
             return result.map(|(reply, _)| reply);
         }
         // Without a session the server did not act, so the call can be repeated, whatever it does.
+        self.check_open(method)?;
         debug!(server = %self.server(), "the session has expired");
         let session = replace(&self.inner.session, &session);
         let cookie = self.cookie(&session).await?;
         self.post(call, Some(cookie), deadline).await.map(|(reply, _)| reply)
     }
 
-    /// Ends the sessions, if there are any. Who still waits for a task is told.
+    /// Ends the sessions, if there are any, and with them the client: nothing logs in again. Who still waits for a task is
+    /// told, and what goes on without anybody waiting is waited for.
     pub async fn logout(&self) -> Result<(), Error> {
+        self.inner.closed.send_replace(true);
         self.inner.tracker.stop();
+        let mut detached = std::mem::take(&mut *self.detached());
+        // What takes longer meets a session that has ended.
+        let _ = timeout(self.goodbye(), async { while detached.join_next().await.is_some() {} }).await;
+        detached.detach_all();
         let (soap, rest) = tokio::join!(self.soap_logout(), self.rest_logout());
         soap.and(rest)
     }
 
+    /// Does something whether or not anybody waits for it. Leaving waits for it, for a while.
+    pub(super) fn spawn_detached(&self, work: impl Future<Output = ()> + Send + 'static) {
+        // Without a runtime it cannot be done, and nobody can be told.
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+        let mut detached = self.detached();
+        while detached.try_join_next().is_some() {}
+        detached.spawn_on(work.in_current_span(), &runtime);
+    }
+
+    fn detached(&self) -> std::sync::MutexGuard<'_, JoinSet<()>> {
+        self.inner.detached.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until the client leaves.
+    pub(super) async fn closed(&self) {
+        // The sender is ours: there is always one.
+        let _ = self.inner.closed.subscribe().wait_for(|closed| *closed).await;
+    }
+
+    pub(super) fn check_open(&self, method: &str) -> Result<(), Error> {
+        if *self.inner.closed.borrow() { Err(self.error(method, Cause::LoggedOut)) } else { Ok(()) }
+    }
+
+    /// Whether a session that was just made may be used: somebody still wants it, and it is on the vCenter it was on
+    /// before. Calls that are repeated now name objects by ids that any vCenter has.
+    pub(super) async fn check_session(&self, renewed: bool) -> Result<(), Error> {
+        let method = "Login";
+        if renewed {
+            let was = &self.content().await?.about.instance_uuid;
+            let is = self.read_content().await?.about.instance_uuid;
+            if *was != is {
+                return Err(self.error(method, Cause::AnotherVCenter { was: was.clone(), is }));
+            }
+        }
+        self.check_open(method)
+    }
+
     async fn soap_logout(&self) -> Result<(), Error> {
         let session = self.session();
-        let deadline = self.goodbye();
-        let Some(cookie) = session.left_open(deadline).await else {
-            if session.is_left() {
-                replace(&self.inner.session, &session);
-            }
-            return Ok(());
-        };
-        let manager = self.manager("sessionManager").await?;
+        let Some(cookie) = session.left_open(self.goodbye()).await else { return Ok(()) };
         replace(&self.inner.session, &session);
+        self.end_session(cookie).await
+    }
+
+    async fn end_session(&self, cookie: &SecretString) -> Result<(), Error> {
+        let manager = self.manager("sessionManager").await?;
         let body = Body::new();
         let call = Call::new(&VIM, "Logout", &manager.reference, &body);
-        match self.post(call, Some(cookie), deadline).await {
+        match self.post(call, Some(cookie), self.goodbye()).await {
             Err(error) if error.retry() != Retry::LogIn => Err(error),
             // An expired session is as good as an ended one.
             Ok(_) | Err(_) => Ok(()),
@@ -316,7 +363,7 @@ impl Client {
         session.opened(self, Client::log_in).await
     }
 
-    async fn log_in(self) -> Result<SecretString, Error> {
+    async fn log_in(self, renewed: bool) -> Result<SecretString, Error> {
         let manager = self.manager("sessionManager").await?;
         let login = &self.inner.login;
         let body = Body::new()
@@ -326,17 +373,47 @@ impl Client {
         let call = Call::new(&VIM, "Login", &manager.reference, &body);
         let (_, cookie) = self.post(call, None, self.inner.endpoint.timeout).await?;
         debug!(server = %self.server(), user = %login.user, "logged in");
-        cookie.ok_or_else(|| self.error("Login", Malformed::Missing("session cookie")))
+        let cookie = cookie.ok_or_else(|| self.error("Login", Malformed::Missing("session cookie")))?;
+        match self.check_session(renewed).await {
+            Ok(()) => Ok(cookie),
+            Err(error) => {
+                let _ = self.end_session(&cookie).await;
+                Err(error)
+            }
+        }
     }
 
     /// Repeats what fails for reasons that may pass.
     pub(super) async fn with_retries<T, F: Future<Output = Result<T, Error>>>(
         &self,
+        attempt: impl FnMut() -> F,
+    ) -> Result<T, Error> {
+        self.with_retries_if(|_| true, attempt).await
+    }
+
+    /// Logging in. Where the answer is lost there may be a session that cannot be ended: that is risked once.
+    async fn log_in_patiently<T, F: Future<Output = Result<T, Error>>>(
+        &self,
+        mut attempt: impl FnMut() -> F,
+    ) -> Result<T, Error> {
+        match self.with_retries_if(|error| !error.answer_is_lost(), &mut attempt).await {
+            Err(error) if matches!(error.source, Cause::Broken(_)) => attempt().await,
+            done => done,
+        }
+    }
+
+    /// Repeats some of what fails for reasons that may pass, for no longer than one call may take: a server that does not
+    /// answer is not asked again and again.
+    async fn with_retries_if<T, F: Future<Output = Result<T, Error>>>(
+        &self,
+        may_repeat: impl Fn(&Error) -> bool,
         mut attempt: impl FnMut() -> F,
     ) -> Result<T, Error> {
         let mut pause = FIRST_PAUSE;
+        let end = Instant::now() + self.inner.endpoint.timeout;
         for _ in 1..ATTEMPTS {
             match attempt().await {
+                Err(error) if !may_repeat(&error) || Instant::now() >= end => return Err(error),
                 Err(error) => match error.retry() {
                     Retry::Later(wanted) => {
                         debug!(server = %self.server(), %error, "trying again");
@@ -389,7 +466,7 @@ fn current(slot: &Mutex<Arc<Session>>) -> Arc<Session> {
 fn replace(slot: &Mutex<Arc<Session>>, expired: &Arc<Session>) -> Arc<Session> {
     let mut current = slot.lock().unwrap_or_else(PoisonError::into_inner);
     if Arc::ptr_eq(&current, expired) {
-        *current = Arc::default();
+        *current = Arc::new(Session { renewed: true, ..Session::default() });
     }
     current.clone()
 }

@@ -47,6 +47,8 @@ pub enum Cause {
     Unheard(#[source] Arc<Error>),
     #[error("the session was ended while it ran")]
     LoggedOut,
+    #[error("another vCenter answers than before: its id was {was} and is {is}")]
+    AnotherVCenter { was: String, is: String },
     #[error("{0}")]
     Setup(String),
 }
@@ -87,6 +89,20 @@ impl Error {
         }
     }
 
+    /// Whether the server has, or may have, got the call, and no answer came back.
+    pub(super) fn answer_is_lost(&self) -> bool {
+        matches!(self.source, Cause::Timeout(_) | Cause::Broken(_))
+    }
+
+    /// How long the server has said nothing, as far as this call knows.
+    pub fn silence(&self) -> Duration {
+        match &self.source {
+            Cause::Timeout(limit) => *limit,
+            Cause::Unheard(error) => error.silence(),
+            _ => Duration::ZERO,
+        }
+    }
+
     /// Whether the server may have acted although the call failed.
     pub fn may_have_acted(&self) -> bool {
         matches!(
@@ -109,6 +125,9 @@ impl Error {
             Cause::Connect(_) => Some("check the name, the port, DNS, firewalls and `noProxy`"),
             Cause::Timeout(_) => Some("the server is busy or a firewall drops packets; try again later"),
             Cause::Unheard(error) => error.hint(),
+            Cause::AnotherVCenter { .. } => {
+                Some("check where the name of the vCenter leads to; then run the same command again")
+            }
             Cause::Fault(fault) => match fault.kind {
                 FaultKind::InvalidLogin => {
                     Some("check user and password, and that the account is not locked")

@@ -321,11 +321,9 @@ impl Drop for Lease {
         if self.settled {
             return;
         }
-        // Without a runtime nobody can be told; the vCenter gives the lease up by itself after some minutes.
-        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            let (client, lease) = (self.client.clone(), self.moref.clone());
-            runtime.spawn(async move { give_up(&client, &lease).await });
-        }
+        // If nobody can be told, the vCenter gives the lease up by itself after some minutes.
+        let (client, lease) = (self.client.clone(), self.moref.clone());
+        self.client.spawn_detached(async move { give_up(&client, &lease).await });
     }
 }
 

@@ -14,6 +14,7 @@
 
 mod batch;
 mod budgets;
+mod disks;
 mod error;
 mod folder;
 mod greet;
@@ -95,9 +96,15 @@ pub enum State {
         /// Whether it is in the group of machines of its zone.
         #[serde(default)]
         grouped: bool,
-        /// Files of disks that are not its own: volumes.
+        /// Ids of the disks it was made with, as they were written down then.
+        #[serde(default)]
+        disks: Vec<String>,
+        /// Files of disks that are not its own: volumes, and what others attached.
         #[serde(default)]
         volumes: Vec<String>,
+        /// Whether making it has come to its end at some time; otherwise its disks may be half a copy.
+        #[serde(default)]
+        finished: bool,
     },
     Rule {
         /// The machines it keeps apart, or the group of hosts it binds to.
@@ -107,6 +114,12 @@ pub enum State {
     },
     Volumes {
         ids: Vec<String>,
+        /// As the cluster knows them, in the order of the ids.
+        #[serde(default)]
+        names: Vec<String>,
+        /// Those that other clusters use as well, with their names: they stay.
+        #[serde(default)]
+        shared: Vec<String>,
     },
     Policy {
         id: String,
@@ -252,7 +265,8 @@ impl VCenter {
                 }
             }
         };
-        self.tagging.ask((tag.clone(), object.clone()), attach).await
+        let request = (tag.clone(), object.clone());
+        self.tagging.ask(request, |work| self.client.spawn_detached(work), attach).await
     }
 }
 
@@ -322,7 +336,7 @@ impl Platform for VSphere {
             (Action::Import | Action::CopyTemplate, Wanted::Template(template), _) => {
                 Some(template.made(String::new()))
             }
-            (Action::Clone, Wanted::Machine(machine), _) => Some(machine.made(String::new())),
+            (Action::Clone, Wanted::Machine(machine), _) => Some(machine.made(String::new(), Vec::new())),
             (Action::AttachTag, _, Some(State::Folder { moref, strangers, .. })) => {
                 Some(State::Folder { moref, tagged: true, strangers })
             }
@@ -373,7 +387,7 @@ impl Platform for VSphere {
             Wanted::Apart(apart) => apart.perform(vcenter, seen, *action).await,
             Wanted::Zone(zone) => zone.perform(vcenter, *action).await,
             Wanted::Power(power) => power.perform(vcenter, seen, *action, self.address_limit).await,
-            Wanted::Volumes(_) => storage::delete_volumes(vcenter, seen).await,
+            Wanted::Volumes(volumes) => volumes.delete(vcenter, seen).await,
             Wanted::Policy(_) => storage::delete_policy(vcenter, seen).await,
         }
     }

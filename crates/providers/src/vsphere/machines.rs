@@ -8,7 +8,9 @@ mod spec;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-pub use hardware::{DeviceError, Devices, Disk, DiskSpec, Hardware, Network, Nic, Provisioning, Snapshot};
+pub use hardware::{
+    DeviceError, Devices, Disk, DiskSpec, Hardware, Network, Nic, Provisioning, Slots, Snapshot,
+};
 pub use spec::{CloneSpec, ConfigSpec, DeviceChange, DiskMove};
 
 use super::client::Client;
@@ -22,13 +24,49 @@ use super::tasks::{Outcome, Task};
 impl Client {
     /// The devices and snapshots of machines. One that is gone meanwhile is left out.
     pub async fn hardware(&self, machines: &[MoRef]) -> Result<BTreeMap<MoRef, Hardware>, Error> {
+        let read = self.hardware_of_each(machines).await?;
+        read.into_iter().map(|(moref, hardware)| Ok((moref, hardware?))).collect()
+    }
+
+    /// The same; one that cannot be read keeps none of the others from being read.
+    pub async fn hardware_of_each(
+        &self,
+        machines: &[MoRef],
+    ) -> Result<BTreeMap<MoRef, Result<Hardware, Error>>, Error> {
         let wanted = [Wanted { kind: "VirtualMachine", properties: &hardware::PROPERTIES }];
         let objects = self.retrieve(machines, &wanted).await?;
         let read = |object| {
-            let hardware = Hardware::of(&object).map_err(|cause| self.error("reading devices", cause))?;
-            Ok((object.moref, hardware))
+            let hardware = Hardware::of(&object);
+            (object.moref, hardware.map_err(|cause| self.error("reading devices", cause)))
         };
-        objects.into_iter().map(read).collect()
+        Ok(objects.into_iter().map(read).collect())
+    }
+
+    /// What machines carry under some keys of their extra configuration, in one call. One that is gone meanwhile is left
+    /// out; an error means that a machine cannot be read, not that it carries nothing.
+    pub async fn marks(
+        &self,
+        machines: &[MoRef],
+        keys: &[&'static str],
+    ) -> Result<BTreeMap<MoRef, BTreeMap<&'static str, String>>, Error> {
+        let path = |key: &str| format!("config.extraConfig[\"{key}\"]");
+        let paths: Vec<String> = keys.iter().map(|key| path(key)).collect();
+        // A key that is not there is left out; whether the machine can be read at all shows in its id.
+        let properties: Vec<&str> = paths.iter().map(String::as_str).chain(["config.instanceUuid"]).collect();
+        let wanted = [Wanted { kind: "VirtualMachine", properties: &properties }];
+        let mut marks = BTreeMap::new();
+        for object in self.retrieve(machines, &wanted).await? {
+            if let Some(fault) = object.missing.get("config.instanceUuid") {
+                return Err(self.error("reading marks", fault.clone()));
+            }
+            let found = keys.iter().zip(&paths).filter_map(|(key, path)| {
+                let value = object.properties.get(&**path)?.child("value")?;
+                Some((*key, value.text.to_string()))
+            });
+            let found = found.collect();
+            marks.insert(object.moref, found);
+        }
+        Ok(marks)
     }
 
     /// What a network card needs to know of networks, whatever kind each of them is.
@@ -132,6 +170,11 @@ impl Client {
     /// Removes an object for good: a machine with its files, a folder with all that is in it.
     pub async fn destroy(&self, object: &MoRef) -> Result<Task, Error> {
         self.start(object, "Destroy_Task", &Body::new()).await
+    }
+
+    /// Removes a folder of machines. Machines that are in it leave the inventory; their files stay.
+    pub async fn remove_folder(&self, folder: &MoRef) -> Result<Task, Error> {
+        self.start(folder, "UnregisterAndDestroy_Task", &Body::new()).await
     }
 
     pub async fn mark_as_template(&self, machine: &MoRef) -> Result<(), Error> {

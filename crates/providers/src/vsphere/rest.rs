@@ -20,6 +20,9 @@ use super::soap::Malformed;
 /// The header a session is named in.
 const SESSION: &str = "vmware-api-session-id";
 
+/// Where sessions are made and ended.
+const SESSIONS: &str = "/rest/com/vmware/cis/session";
+
 impl Client {
     /// Calls a REST method; `body` is sent as JSON. Reads are repeated after failures that may pass.
     pub async fn rest<T: DeserializeOwned>(
@@ -50,6 +53,7 @@ impl Client {
         let token = self.rest_token(&session).await?;
         match self.exchange(method, path, body, Some(token)).await {
             Err(error) if error.retry() == Retry::LogIn => {
+                self.check_open(path)?;
                 debug!(server = %self.server(), "the REST session has expired");
                 let session = self.replace_rest(&session);
                 let token = self.rest_token(&session).await?;
@@ -63,23 +67,25 @@ impl Client {
         session.opened(self, Client::rest_log_in).await
     }
 
-    async fn rest_log_in(self) -> Result<SecretString, Error> {
-        let answer = self.exchange(&Method::POST, "/rest/com/vmware/cis/session", None, None).await?;
+    async fn rest_log_in(self, renewed: bool) -> Result<SecretString, Error> {
+        let answer = self.exchange(&Method::POST, SESSIONS, None, None).await?;
         let token = answer.get("value").and_then(Value::as_str).map(SecretString::from);
-        token.ok_or_else(|| self.error("REST login", Malformed::Missing("session id")))
+        let token = token.ok_or_else(|| self.error("REST login", Malformed::Missing("session id")))?;
+        match self.check_session(renewed).await {
+            Ok(()) => Ok(token),
+            Err(error) => {
+                let _ = self.exchange(&Method::DELETE, SESSIONS, None, Some(&token)).await;
+                Err(error)
+            }
+        }
     }
 
     /// Ends the REST session, if there is one.
     pub(super) async fn rest_logout(&self) -> Result<(), Error> {
         let session: Arc<Session> = self.rest_session();
-        let Some(token) = session.left_open(self.goodbye()).await else {
-            if session.is_left() {
-                self.replace_rest(&session);
-            }
-            return Ok(());
-        };
+        let Some(token) = session.left_open(self.goodbye()).await else { return Ok(()) };
         self.replace_rest(&session);
-        match self.exchange(&Method::DELETE, "/rest/com/vmware/cis/session", None, Some(token)).await {
+        match self.exchange(&Method::DELETE, SESSIONS, None, Some(token)).await {
             Err(error) if error.retry() != Retry::LogIn => Err(error),
             _ => Ok(()),
         }

@@ -1,6 +1,7 @@
 //! Volumes of the storage driver, and storage policies: two services that share the vCenter's session.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::client::{Client, Service};
@@ -29,6 +30,8 @@ pub struct Volume {
     /// `BLOCK` or `FILE`.
     pub kind: String,
     pub datastore_url: String,
+    /// Ids of all clusters that have it: more than one where it was moved, or where an id was copied.
+    pub clusters: BTreeSet<String>,
 }
 
 /// Some of many.
@@ -194,13 +197,28 @@ impl Client {
     }
 }
 
+impl Volume {
+    /// The clusters that have it, but for one.
+    pub fn clusters_besides(&self, cluster_id: &str) -> Vec<&str> {
+        self.clusters.iter().map(String::as_str).filter(|other| *other != cluster_id).collect()
+    }
+}
+
 fn volume(element: &Element) -> Volume {
     let text = |name: &str| element.text_of(name).to_owned();
+    let metadata = element.child("metadata").into_iter();
+    let clusters = metadata.flat_map(|metadata| {
+        let clusters = metadata.all("containerCluster").chain(metadata.all("containerClusterArray"));
+        // Claims, volumes and pods say whose they are, too; how that is spelt differs between versions.
+        let clusters = clusters.chain(metadata.all("entityMetadata"));
+        clusters.flat_map(|cluster| [cluster.text_of("clusterId"), cluster.text_of("clusterID")])
+    });
     Volume {
         id: element.at(&["volumeId", "id"]).map_or("", |id| &id.text).to_owned(),
         name: text("name"),
         kind: text("volumeType"),
         datastore_url: text("datastoreUrl"),
+        clusters: clusters.filter(|id| !id.is_empty()).map(str::to_owned).collect(),
     }
 }
 

@@ -9,7 +9,8 @@ use super::moref::{MoRef, Reference};
 use super::properties::{Wanted, property_sets};
 use super::soap::{Body, Element};
 
-/// How long the server holds a call in which nothing happens. Shorter than what proxies and firewalls bear.
+/// How long the server holds a call in which nothing happens, at most: shorter than what proxies and firewalls bear, and no
+/// longer than a call may take.
 const HOLD: Duration = Duration::from_mins(1);
 
 /// What happened to an object.
@@ -61,9 +62,11 @@ impl Client {
 impl Watch {
     /// Waits for the next changes. Returns nothing when nothing changed for a while: ask again.
     pub async fn next(&mut self) -> Result<Vec<Change>, Error> {
-        let options = Body::new().text("maxWaitSeconds", HOLD.as_secs());
+        let timeout = self.client.parts().0.timeout;
+        let hold = HOLD.min(timeout).max(Duration::from_secs(1));
+        let options = Body::new().text("maxWaitSeconds", hold.as_secs());
         let body = Body::new().text("version", &self.version).object("options", &options);
-        let deadline = HOLD + Duration::from_secs(30);
+        let deadline = hold + timeout.min(Duration::from_secs(30));
         let reply = self.client.call_within(&self.collector, "WaitForUpdatesEx", &body, deadline).await?;
         let Some(set) = reply.child("returnval") else { return Ok(Vec::new()) };
         set.text_of("version").clone_into(&mut self.version);

@@ -69,6 +69,8 @@ async fn read(client: &Client, machine: &MoRef, properties: &[&str]) -> Object {
 #[tokio::test]
 async fn a_clone_gets_what_was_asked_for() {
     let vcenter = VCenter::start(&estate()).unwrap();
+    let files = vcenter.files("/dc1/datastore/fast").unwrap();
+    assert!(files.contains("rhcos/rhcos.vmdk"), "{files:?}");
     let client = client(&vcenter);
     let template = at(&client, "/dc1/vm/rhcos").await;
     let hardware = client.hardware(std::slice::from_ref(&template)).await.unwrap().remove(&template).unwrap();
@@ -138,6 +140,19 @@ async fn a_clone_gets_what_was_asked_for() {
     assert_eq!(sizes, [120, 3, 3, 3, 3, 3, 3, 3, 3]);
     let units: Vec<i32> = made.disks.iter().map(|disk| disk.unit).collect();
     assert_eq!(units, [0, 1, 2, 3, 4, 5, 6, 8, 9], "the seventh is the controller's own");
+
+    let marks =
+        client.marks(&[machine.clone(), template.clone()], &["stealclock.enable", "none"]).await.unwrap();
+    assert_eq!(marks[&machine], BTreeMap::from([("stealclock.enable", "TRUE".to_owned())]));
+    assert_eq!(marks[&template], BTreeMap::new());
+
+    // Its disks are its own: they lie beside it, and go with it alone.
+    let home = crate::machines::read(&client, &machine, &["config.files.vmPathName"]).await;
+    let (folder, _) = home.text("config.files.vmPathName").rsplit_once('/').unwrap();
+    assert!(made.disks.iter().all(|disk| disk.file.starts_with(&format!("{folder}/"))), "{made:?}");
+    assert!(vcenter.files("/dc1/datastore/fast").unwrap().is_superset(&files));
+    client.finish(&client.destroy(&machine).await.unwrap(), LIMIT).await.unwrap();
+    assert_eq!(vcenter.files("/dc1/datastore/fast").unwrap(), files);
 }
 
 #[tokio::test]

@@ -122,7 +122,10 @@ async fn make_volume(vcenter: &VCenter, datastore: &str, cluster: &str, name: &s
          <createSpecs><name>{name}</name><volumeType>BLOCK</volumeType>\
          <datastores type=\"Datastore\">{datastore}</datastores><metadata><containerCluster>\
          <clusterType>KUBERNETES</clusterType><clusterId>{cluster}</clusterId><vSphereUser>x</vSphereUser>\
-         </containerCluster></metadata><backingObjectDetails xsi:type=\"CnsBlockBackingDetails\">\
+         </containerCluster><entityMetadata xsi:type=\"CnsKubernetesEntityMetadata\"><entityName>{name}</entityName>\
+         <clusterId>of-{name}</clusterId><entityType>PERSISTENT_VOLUME</entityType></entityMetadata>\
+         <containerClusterArray><clusterType>KUBERNETES</clusterType><clusterId>other</clusterId>\
+         <vSphereUser>x</vSphereUser></containerClusterArray></metadata><backingObjectDetails xsi:type=\"CnsBlockBackingDetails\">\
          <capacityInMb>10</capacityInMb></backingObjectDetails></createSpecs></CnsCreateVolume>"
     );
     post("/vsanHealth", create, &cookie).await;
@@ -145,6 +148,9 @@ async fn volumes_of_a_cluster_are_found_and_deleted() {
     let mut names: Vec<&str> = volumes.iter().map(|volume| &*volume.name).collect();
     names.sort_unstable();
     assert_eq!(names, ["pvc-1", "pvc-2"]);
+    for volume in &volumes {
+        assert_eq!(volume.clusters_besides("ours"), [&*format!("of-{}", volume.name), "other"]);
+    }
     let limit = Duration::from_secs(20);
     client.delete_volume(&volumes[0].id, limit).await.unwrap();
     assert_eq!(client.volumes("ours").await.unwrap(), volumes[1..]);

@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use slipway_providers::vsphere::error::Cause;
+use slipway_providers::vsphere::error::{Cause, Retry};
 use slipway_providers::vsphere::properties::Wanted;
-use slipway_providers::vsphere::{Client, FaultKind};
+use slipway_providers::vsphere::{Client, FaultKind, Trust};
+use slipway_testkit::process::eventually;
 use slipway_testkit::vcenter::{ADMINISTRATOR, VCenter};
 
-use crate::{authorities, calls, client, endpoint, estate, login};
+use crate::{authorities, calls, client, endpoint, estate, login, machines};
 
 const HOSTS: [Wanted<'static>; 1] = [Wanted { kind: "HostSystem", properties: &["name"] }];
 
@@ -90,6 +91,7 @@ async fn a_frozen_server_is_given_up_in_time() {
     let error = client.content().await.unwrap_err();
     assert!(matches!(error.source, Cause::Timeout(_)), "{error:?}");
     assert!(error.may_have_acted());
+    assert_eq!(calls(&vcenter, "RetrieveServiceContent"), 1, "one that does not answer is not asked again");
     vcenter.control("POST", "/thaw", &Value::Null).unwrap();
     assert_eq!(crate::client(&vcenter).content().await.unwrap().about.version, "8.0.3");
 }
@@ -108,7 +110,60 @@ async fn who_has_left_does_not_log_in() {
     client.logout().await.unwrap();
     // Time for a whole exchange.
     crate::client(&vcenter).content().await.unwrap();
+    let root = client.manager("rootFolder").await.unwrap();
+    let error = client.retrieve_below(&root, &HOSTS).await.unwrap_err();
+    assert!(matches!(error.source, Cause::LoggedOut), "{error:?}");
+    let error = client.categories().await.unwrap_err();
+    assert!(matches!(error.source, Cause::LoggedOut), "{error:?}");
     assert_eq!(calls(&vcenter, "Login"), 0);
-    assert_eq!(hosts(&client).await, 2, "it may come back");
-    assert_eq!(calls(&vcenter, "Login"), 1);
+}
+
+/// The address leads to another vCenter since: there the same short ids are other machines.
+#[tokio::test]
+async fn a_call_is_not_repeated_on_another_vcenter() {
+    let address = "127.0.0.1".parse().unwrap();
+    let vcenter = VCenter::start_at(address, &estate(1), &[]).unwrap();
+    let endpoint = endpoint(&vcenter, Trust::Anything);
+    let client = Client::new(endpoint, login(ADMINISTRATOR.0, ADMINISTRATOR.1)).unwrap();
+    let machine = machines(&client).await.remove(0);
+    client.categories().await.unwrap();
+    let listen = vcenter.address();
+    drop(vcenter);
+    let mut other = estate(1);
+    other["vcenter"] = json!({"name": "another"});
+    let other = VCenter::start_at(address, &other, &["--listen", &listen]).unwrap();
+    for error in [client.destroy(&machine).await.unwrap_err(), client.categories().await.unwrap_err()] {
+        assert!(matches!(error.source, Cause::AnotherVCenter { .. }), "{error:?}");
+        assert_eq!(error.retry(), Retry::Never);
+    }
+    assert_eq!(calls(&other, "Destroy_Task"), 0);
+    let stats = other.control("GET", "/stats", &Value::Null).unwrap();
+    assert_eq!((&stats["soap_sessions"], &stats["rest_sessions"]), (&json!(0), &json!(0)), "{stats}");
+}
+
+/// A login that ends after the client has left ends its own session; an answer that is lost is risked once.
+#[tokio::test(flavor = "multi_thread")]
+async fn logins_leave_nothing_behind() {
+    let vcenter = VCenter::start(&estate(0)).unwrap();
+    let client = client(&vcenter);
+    let late = json!({"on": {"method": "Login"}, "count": 1, "fault": {"delay_ms": 300}});
+    vcenter.control("POST", "/faults", &late).unwrap();
+    let root = client.manager("rootFolder").await.unwrap();
+    let caller = client.clone();
+    let call = tokio::spawn(async move { caller.retrieve_below(&root, &HOSTS).await.map(drop) });
+    let asked = || Ok((calls(&vcenter, "Login") == 1).then_some(()));
+    eventually("the login", Duration::from_secs(20), asked).unwrap();
+    client.logout().await.unwrap();
+    let error = call.await.unwrap().unwrap_err();
+    assert!(matches!(error.source, Cause::LoggedOut), "{error:?}");
+    let stats = vcenter.control("GET", "/stats", &Value::Null).unwrap();
+    assert_eq!(stats["soap_sessions"], 0, "{stats}");
+
+    let lost = json!({"on": {"method": "Login"}, "fault": {"drop": "after"}});
+    vcenter.control("DELETE", "/requests", &Value::Null).unwrap();
+    vcenter.control("POST", "/faults", &lost).unwrap();
+    let client = crate::client(&vcenter);
+    let root = client.manager("rootFolder").await.unwrap();
+    assert!(client.retrieve_below(&root, &HOSTS).await.is_err());
+    assert_eq!(calls(&vcenter, "Login"), 2);
 }

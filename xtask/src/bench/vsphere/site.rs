@@ -37,7 +37,7 @@ fn inventory(index: u8) -> Value {
         "vcenter": {"name": server(index)},
         "dhcp": "10.20.0.0/16",
         "task_ms": {"CloneVM_Task": CLONE_MS, "PowerOnVM_Task": TASK_MS, "PowerOffVM_Task": TASK_MS,
-            "Destroy_Task": TASK_MS, "ReconfigVM_Task": TASK_MS, "ReconfigureComputeResource_Task": TASK_MS},
+            "Destroy_Task": TASK_MS, "UnregisterAndDestroy_Task": TASK_MS, "ReconfigVM_Task": TASK_MS, "ReconfigureComputeResource_Task": TASK_MS},
         "clone_slots_per_host": CLONES_PER_HOST,
         "datacenters": [{
             "name": "dc",

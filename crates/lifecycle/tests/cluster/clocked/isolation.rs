@@ -1,7 +1,7 @@
 //! A vCenter that does not answer slows nobody else.
 
 use std::collections::BTreeSet;
-use std::sync::Mutex;
+use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -108,4 +108,43 @@ fn a_vcenter_that_is_silent_from_the_start_is_waited_for_once() {
     assert!(took < Duration::from_secs(2), "{took:?}");
     let error = bench.plan(Purpose::Destroy).unwrap_err();
     assert!(error.to_string().contains("no answer within 1s"), "{error}");
+}
+
+/// Stops answering when the first machine is cloned.
+struct Freeze<'a>(&'a Bench, OnceLock<Instant>);
+
+impl Listener for Freeze<'_> {
+    fn tell(&self, event: &Event<'_>) {
+        if matches!(event, Event::Started { verb: "clone", .. }) {
+            self.1.get_or_init(|| {
+                self.0.vcenters[0].control("POST", "/freeze", &Value::Null).unwrap();
+                Instant::now()
+            });
+        }
+    }
+}
+
+/// However many calls a step makes, one that is not answered is enough: the time that a vCenter may be silent counts from
+/// its last answer.
+#[test]
+fn silence_is_borne_as_long_as_was_said() {
+    let mut bench = Bench::new(1);
+    bench.patience.call = Duration::from_secs(2);
+    bench.patience.silence = Duration::from_secs(4);
+    let took = process(async {
+        let mut project = bench.open(Purpose::Create).unwrap();
+        let prospect = project.survey(Purpose::Create, &[]).await.unwrap();
+        let options = prospect.options(&[], bench.patience);
+        let freeze = Freeze(&bench, OnceLock::new());
+        let outcome = project.apply_with(prospect, &options, &freeze, std::future::pending()).await.unwrap();
+        assert!(!outcome.is_done());
+        let began = freeze.1.get().expect("a machine is cloned");
+        project.close().await;
+        began.elapsed()
+    });
+    bench.vcenters[0].control("POST", "/thaw", &Value::Null).unwrap();
+    // Four seconds of silence, the call that is under way then, and the goodbye.
+    assert!(took > Duration::from_secs(4) && took < Duration::from_secs(14), "{took:?}");
+    bench.patience = PATIENCE;
+    bench.create();
 }

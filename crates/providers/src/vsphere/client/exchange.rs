@@ -15,8 +15,9 @@ use crate::vsphere::fault::Fault;
 use crate::vsphere::moref::Reference;
 use crate::vsphere::soap::{Body, Element, Malformed, element};
 
-/// More than a page of a property collector ever is.
-const LARGEST_REPLY: usize = 256 << 20;
+/// Several times a page of 500 machines with their devices. The operator's pod has 256 MiB, and a reply is there twice, as
+/// text and as elements.
+const MAX_REPLY_BYTES: usize = 32 << 20;
 
 /// The cookie that is the session.
 const SESSION: &str = "vmware_soap_session";
@@ -147,8 +148,8 @@ pub(in crate::vsphere) async fn read_reply(
 ) -> Result<Vec<u8>, Cause> {
     let mut reply = Vec::new();
     while let Some(chunk) = response.chunk().await.map_err(|error| cause(error, deadline))? {
-        if reply.len() + chunk.len() > LARGEST_REPLY {
-            return Err(Cause::TooLarge(LARGEST_REPLY));
+        if reply.len() + chunk.len() > MAX_REPLY_BYTES {
+            return Err(Cause::TooLarge(MAX_REPLY_BYTES));
         }
         reply.extend_from_slice(&chunk);
     }

@@ -1,5 +1,7 @@
 //! Requests that arrive at the same moment become one call.
 
+use std::collections::BTreeMap;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -37,10 +39,6 @@ impl<T, R> Turn<T, R> {
         self.open.iter().map(|(request, _)| request)
     }
 
-    pub(super) fn is_answered(&self) -> bool {
-        self.open.is_empty()
-    }
-
     /// Answers some of the requests; the others go on waiting.
     pub(super) fn answer(&mut self, which: impl Fn(&T) -> bool, answer: impl Fn() -> R) {
         let (answered, open) =
@@ -49,6 +47,17 @@ impl<T, R> Turn<T, R> {
         for (_, sender) in answered {
             // Whoever asked may have gone.
             let _ = sender.send(Ok(answer()));
+        }
+    }
+
+    /// Answers those requests for which there is an answer.
+    pub(super) fn answer_from(&mut self, answers: &BTreeMap<T, R>)
+    where
+        T: Ord,
+        R: Clone,
+    {
+        for (request, answer) in answers {
+            self.answer(|other| other == request, || answer.clone());
         }
     }
 
@@ -62,10 +71,12 @@ impl<T, R> Turn<T, R> {
 }
 
 impl<T: Send + 'static, R: Send + 'static> Batch<T, R> {
-    /// Asks for something, and waits for the answer. `work` is called for one request of a moment only, with all.
+    /// Asks for something, and waits for the answer. `work` is called for one request of a moment only, with all; `detach`
+    /// gets to do it, whoever still waits.
     pub(super) async fn ask<F: Future<Output = ()> + Send + 'static>(
         &self,
         request: T,
+        detach: impl FnOnce(Pin<Box<dyn Future<Output = ()> + Send>>),
         work: impl FnOnce(Turn<T, R>) -> F + Send + 'static,
     ) -> Result<R, KindError> {
         let (sender, receiver) = oneshot::channel();
@@ -76,11 +87,11 @@ impl<T: Send + 'static, R: Send + 'static> Batch<T, R> {
         };
         if first {
             let waiting = self.waiting.clone();
-            tokio::spawn(async move {
+            detach(Box::pin(async move {
                 tokio::time::sleep(MOMENT).await;
                 let open = std::mem::take(&mut *waiting.lock().unwrap_or_else(PoisonError::into_inner));
                 work(Turn { open }).await;
-            });
+            }));
         }
         match receiver.await {
             Ok(Ok(answer)) => Ok(answer),
@@ -116,7 +127,7 @@ mod tests {
                     }
                     turn.fail(KindError::Refused("unlucky".to_owned()));
                 };
-                (number, batch.ask(number, work).await)
+                (number, batch.ask(number, |work| drop(tokio::spawn(work)), work).await)
             });
         }
         for (number, answer) in asks.join_all().await {

@@ -90,7 +90,9 @@ impl Failure for KindError {
         match self {
             KindError::Call(error) => match (&error.source, error.retry()) {
                 (cause, _) if is_silence(cause) => Severity::Unreachable,
-                (Cause::Untrusted(_) | Cause::Stranger { .. }, _) => Severity::Lasting,
+                (Cause::Untrusted(_) | Cause::Stranger { .. } | Cause::AnotherVCenter { .. }, _) => {
+                    Severity::Lasting
+                }
                 (_, Retry::Later(after)) => Severity::Passing { after },
                 (Cause::Fault(fault), _) => match fault.kind {
                     FaultKind::NoPermission { .. } | FaultKind::InvalidLogin => Severity::Lasting,
@@ -110,6 +112,14 @@ impl Failure for KindError {
             | KindError::Import(_)
             | KindError::Refused(_)
             | KindError::NoVCenter(_) => Severity::Lasting,
+        }
+    }
+
+    fn silence(&self) -> Duration {
+        match self {
+            KindError::Call(error) => error.silence(),
+            KindError::Shared(error) => error.silence(),
+            _ => Duration::ZERO,
         }
     }
 

@@ -104,7 +104,8 @@ impl Folder {
         Ok(State::Folder { moref: folder.reference.to_string(), tagged: true, strangers: Vec::new() })
     }
 
-    /// vCenter removes a folder with all that is in it: look first.
+    /// vCenter removes a folder with all that is in it: look first. What comes into it since, or cannot be seen, leaves the
+    /// inventory and keeps its files.
     async fn remove(&self, vcenter: &VCenter, folder: &MoRef) -> Result<(), KindError> {
         let client = &vcenter.client;
         let wanted = [Wanted { kind: "Folder", properties: &["childEntity"] }];
@@ -120,7 +121,7 @@ impl Folder {
                 paths.join(", ")
             )));
         }
-        let task = client.destroy(folder).await?;
+        let task = client.remove_folder(folder).await?;
         match client.finish(&task, std::time::Duration::from_mins(2)).await {
             Err(error)
                 if matches!(error.fault().map(|fault| &fault.kind), Some(FaultKind::NotFound { .. })) =>

@@ -6,7 +6,7 @@ use slipway_engine::platform::Query;
 use slipway_engine::{Goal, Sight};
 use uuid::Uuid;
 
-use super::machine::foreign_disks;
+use super::disks::Made;
 use super::power::addresses;
 use super::{KindError, Source, State, VCenter, Wanted};
 use crate::vsphere::MoRef;
@@ -32,7 +32,8 @@ struct Found {
     folders: BTreeMap<String, MoRef>,
     machines: Vec<Object>,
     placements: BTreeMap<String, Placement>,
-    volumes: BTreeMap<MoRef, Vec<String>>,
+    /// Disks that are not the machine's own, of those that are to go; or why they cannot be read.
+    volumes: BTreeMap<MoRef, Result<Vec<String>, String>>,
 }
 
 pub(super) async fn at(
@@ -68,6 +69,14 @@ fn another(query: &Query<'_, Wanted>, instance: &str) -> Option<String> {
 
 fn made(query: &Query<'_, Wanted>) -> Option<State> {
     serde_json::from_value(query.made?.clone()).ok()
+}
+
+/// The ids of the disks a machine was made with, if the journal knows them.
+fn written_down(query: &Query<'_, Wanted>) -> Vec<String> {
+    match made(query) {
+        Some(State::Machine { disks, .. }) => disks,
+        _ => Vec::new(),
+    }
 }
 
 /// The machine or template that is asked for: its id, its folder and its name.
@@ -161,14 +170,24 @@ impl Found {
 
         // Only what is to go can lose its volumes.
         let going = asked.iter().filter(|query| query.resource.goal == Goal::Absent);
-        let going: Vec<MoRef> = going
+        let going: BTreeMap<MoRef, Vec<String>> = going
             .filter(|query| matches!(query.resource.wanted, Wanted::Machine(_)))
-            .filter_map(|query| machine_of(&query.resource.wanted))
-            .filter_map(|(uuid, ..)| self.by_uuid(uuid).map(|machine| machine.moref.clone()))
+            .filter_map(|query| {
+                let (uuid, ..) = machine_of(&query.resource.wanted)?;
+                Some((self.by_uuid(uuid)?.moref.clone(), written_down(query)))
+            })
             .collect();
-        for (moref, hardware) in client.hardware(&going).await? {
-            let files = foreign_disks(&hardware).into_iter().map(|disk| disk.file.clone()).collect();
-            self.volumes.insert(moref, files);
+        let morefs: Vec<MoRef> = going.keys().cloned().collect();
+        for (moref, hardware) in client.hardware_of_each(&morefs).await? {
+            let disks = going.get(&moref).map(Vec::as_slice).unwrap_or_default();
+            let foreign = match hardware {
+                Ok(hardware) => Made::Machine(disks).foreign_files(&hardware),
+                Err(error) => {
+                    let cause = std::error::Error::source(&error).map(ToString::to_string);
+                    Err(format!("the disks of {moref} cannot be read: {}", cause.unwrap_or_default()))
+                }
+            };
+            self.volumes.insert(moref, foreign);
         }
         Ok(())
     }
@@ -233,7 +252,7 @@ impl Found {
                 Source::Existing { datacenter } => self.existing(vcenter, datacenter, &template.name).await?,
                 Source::Import { .. } | Source::Copy { .. } => machine_of(&query.resource.wanted)
                     .and_then(|place| self.machine(place))
-                    .map(|machine| self.machine_state(machine, None)),
+                    .map(|machine| self.machine_state(machine, query, None)),
             },
             Wanted::Machine(machine) => {
                 let Some(place) = machine_of(&query.resource.wanted) else { return Ok(Sight::Known(None)) };
@@ -241,8 +260,13 @@ impl Found {
                 if let Some(reason) = object.and_then(hidden) {
                     return Ok(Sight::Unknown(reason));
                 }
+                // What cannot be read is not nothing: a volume would go with the machine.
+                let volumes = object.and_then(|object| self.volumes.get(&object.moref));
+                if let Some(Err(reason)) = volumes {
+                    return Ok(Sight::Unknown(reason.clone()));
+                }
                 let zone = machine.zone.as_deref().map(|zone| (machine.compute_cluster.as_str(), zone));
-                object.map(|object| self.machine_state(object, zone))
+                object.map(|object| self.machine_state(object, query, zone))
             }
             Wanted::Power(_) => machine_of(&query.resource.wanted)
                 .and_then(|(uuid, ..)| self.by_uuid(uuid))
@@ -259,7 +283,12 @@ impl Found {
         Ok(Sight::Known(state))
     }
 
-    fn machine_state(&self, machine: &Object, zone: Option<(&str, &str)>) -> State {
+    fn machine_state(
+        &self,
+        machine: &Object,
+        query: &Query<'_, Wanted>,
+        zone: Option<(&str, &str)>,
+    ) -> State {
         let grouped = zone.is_some_and(|(cluster, name)| {
             let groups = self.placements.get(cluster).map(|placement| placement.groups.as_slice());
             groups.unwrap_or_default().iter().any(|group| {
@@ -273,7 +302,10 @@ impl Found {
             tagged: self.tagged.contains(&machine.moref),
             template: machine.text("config.template") == "true",
             grouped,
-            volumes: self.volumes.get(&machine.moref).cloned().unwrap_or_default(),
+            disks: written_down(query),
+            volumes: self.volumes.get(&machine.moref).cloned().and_then(Result::ok).unwrap_or_default(),
+            // The tag comes last.
+            finished: query.made.is_some() || self.tagged.contains(&machine.moref),
         }
     }
 
@@ -327,7 +359,9 @@ impl Found {
             tagged: false,
             template: true,
             grouped: false,
+            disks: Vec::new(),
             volumes: Vec::new(),
+            finished: true,
         };
         Ok(moref.map(state))
     }

@@ -5,16 +5,17 @@ use std::fmt;
 use std::time::Duration;
 
 use secrecy::{ExposeSecret, SecretString};
-use slipway_config::ids::{CLUSTER_MARK, OBJECT_MARK};
+use slipway_config::ids::{CLUSTER_MARK, DISKS_MARK, OBJECT_MARK};
 use slipway_engine::{Cost, Goal, Id, Seen, Step};
 use uuid::Uuid;
 
+use super::disks::{Made, detaching};
 use super::places::network_shown;
 use super::rules::rule_step;
 use super::{Action, KindError, State, VCenter, absent, need, step};
 use crate::vsphere::MoRef;
 use crate::vsphere::fault::FaultKind;
-use crate::vsphere::machines::{CloneSpec, ConfigSpec, Devices, Disk, DiskMove, DiskSpec, Hardware};
+use crate::vsphere::machines::{CloneSpec, ConfigSpec, Devices, DiskMove, DiskSpec, Hardware, Slots};
 
 /// A full copy of a disk takes its time.
 const CLONE_LIMIT: Duration = Duration::from_hours(1);
@@ -77,14 +78,16 @@ impl fmt::Debug for Ignition {
 }
 
 impl Machine {
-    pub(super) fn made(&self, moref: String) -> State {
+    pub(super) fn made(&self, moref: String, disks: Vec<String>) -> State {
         State::Machine {
             moref,
             uuid: self.uuid.to_string(),
             tagged: false,
             template: false,
             grouped: false,
+            disks,
             volumes: Vec::new(),
+            finished: true,
         }
     }
 
@@ -123,8 +126,7 @@ impl Machine {
                 rule_step(id, Action::JoinGroup, "join group", sentence, cluster)
             }),
             Goal::Absent if !volumes.is_empty() => {
-                let sentence =
-                    format!("detach {} from `{name}`, which keeps what is on them", disks(volumes));
+                let sentence = detaching(name, volumes);
                 let mut step = step(id, Action::DetachVolumes, "detach volumes", sentence);
                 step.needs = vec![need(&self.path(), "VirtualMachine.Config.RemoveDisk")];
                 Some(step)
@@ -188,11 +190,12 @@ impl Machine {
         let tags = self.shape.as_ref().map(|shape| shape.tags.as_slice()).unwrap_or_default();
         match (action, &seen.own) {
             (Action::Clone, _) => {
-                let moref = self.clone_from(vcenter, seen).await?;
-                Ok(Some(self.made(moref.reference.to_string())))
+                let machine = self.clone_from(vcenter, seen).await?;
+                let disks = vcenter.disks_of(&machine).await;
+                Ok(Some(self.made(machine.reference.to_string(), disks)))
             }
             (Action::JoinGroup, Some(own)) => self.join(vcenter, own).await.map(Some),
-            (_, Some(own)) => change(vcenter, seen, own, action, tags).await,
+            (_, Some(own)) => change(vcenter, seen, own, Made::machine(own), action, tags).await,
             _ => Err(absent("machine")),
         }
     }
@@ -214,6 +217,8 @@ impl Machine {
         let devices =
             Devices { networks, disk_gib: Some(shape.disk_gib), data_disks: shape.data_disks.clone() };
         let unfit = |source| KindError::Devices { template: template.clone(), source };
+        let changes = hardware.changes(&devices).map_err(unfit)?;
+        let slots = hardware.slots_with(&changes);
         let spec = CloneSpec {
             name: self.name.clone(),
             folder: vcenter.moref(folder),
@@ -229,8 +234,8 @@ impl Machine {
                 cpus: Some(shape.cpus),
                 cores_per_socket: shape.cores_per_socket,
                 memory_mib: Some(shape.memory_mib),
-                devices: hardware.changes(&devices).map_err(unfit)?,
-                extra_config: self.extra_config(shape),
+                devices: changes,
+                extra_config: self.extra_config(shape, &slots),
             },
         };
         let task = client.clone_machine(&vcenter.moref(template), &spec).await?;
@@ -249,10 +254,11 @@ impl Machine {
         Ok(own)
     }
 
-    fn extra_config(&self, shape: &Shape) -> BTreeMap<String, String> {
+    fn extra_config(&self, shape: &Shape, slots: &Slots) -> BTreeMap<String, String> {
         let mut config = shape.vmx.clone();
         config.insert(CLUSTER_MARK.to_owned(), self.infra_id.clone());
         config.insert(OBJECT_MARK.to_owned(), self.uuid.to_string());
+        config.insert(DISKS_MARK.to_owned(), slots.to_string());
         if let Some(Ignition { data, encoding }) = &shape.ignition {
             config.insert("guestinfo.ignition.config.data".to_owned(), data.expose_secret().to_owned());
             config.insert("guestinfo.ignition.config.data.encoding".to_owned(), (*encoding).to_owned());
@@ -298,11 +304,14 @@ pub(super) async fn change(
     vcenter: &VCenter,
     seen: &Seen<State>,
     own: &State,
+    made: Made<'_>,
     action: Action,
     tags: &[String],
 ) -> Result<Option<State>, KindError> {
     let mut next = own.clone();
-    let State::Machine { moref, tagged, volumes, .. } = &mut next else { return Err(absent("machine")) };
+    let State::Machine { moref, uuid, tagged, volumes, .. } = &mut next else {
+        return Err(absent("machine"));
+    };
     let (client, machine) = (&vcenter.client, vcenter.moref(moref));
     match action {
         Action::AttachTag => {
@@ -312,23 +321,19 @@ pub(super) async fn change(
             Ok(Some(next))
         }
         Action::DetachVolumes => {
-            let hardware = client.hardware(std::slice::from_ref(&machine)).await?;
-            let devices = hardware.get(&machine).map(foreign_disks).unwrap_or_default();
-            let devices = devices.into_iter().map(Disk::detach).collect();
-            let task = client.reconfigure(&machine, &ConfigSpec { devices, ..ConfigSpec::default() }).await?;
-            client.finish(&task, REMOVE_LIMIT).await?;
+            let Some(hardware) = vcenter.hardware_now(&machine, uuid).await? else { return Ok(None) };
+            vcenter.detach_foreign(&machine, &hardware, made, REMOVE_LIMIT).await?;
             volumes.clear();
             Ok(Some(next))
         }
         Action::Destroy => {
             // A volume that was attached since would go with the machine.
-            let hardware = client.hardware(std::slice::from_ref(&machine)).await?;
-            let foreign = hardware.get(&machine).map(foreign_disks).unwrap_or_default();
+            let Some(hardware) = vcenter.hardware_now(&machine, uuid).await? else { return Ok(None) };
+            let foreign = made.foreign_files(&hardware).map_err(KindError::Refused)?;
             if !foreign.is_empty() {
-                let files: Vec<String> = foreign.iter().map(|disk| disk.file.clone()).collect();
+                let disks = foreign.join(", ");
                 return Err(KindError::Refused(format!(
-                    "{} were attached meanwhile; run again",
-                    disks(&files)
+                    "it has disks that are not its own: {disks}; run again"
                 )));
             }
             let ended = async { client.finish(&client.destroy(&machine).await?, REMOVE_LIMIT).await };
@@ -341,21 +346,5 @@ pub(super) async fn change(
             }
         }
         _ => Err(absent("machine")),
-    }
-}
-
-/// Disks whose files are not in the folder of the machine's own: volumes of the storage driver, and what others attached.
-pub(super) fn foreign_disks(hardware: &Hardware) -> Vec<&Disk> {
-    let folder = |file: &str| file.rsplit_once('/').map(|(folder, _)| folder.to_owned());
-    let own = hardware.disks.first().and_then(|disk| folder(&disk.file));
-    let foreign =
-        |disk: &&Disk| disk.first_class_id.is_some() || (!disk.file.is_empty() && folder(&disk.file) != own);
-    hardware.disks.iter().skip(1).filter(foreign).collect()
-}
-
-fn disks(files: &[String]) -> String {
-    match files {
-        [one] => format!("the volume {one}"),
-        several => format!("{} volumes", several.len()),
     }
 }

@@ -1,5 +1,6 @@
 //! Machines that run, and have an address.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -7,6 +8,7 @@ use slipway_engine::{Cost, Goal, Id, Seen, Step};
 use uuid::Uuid;
 
 use super::batch::Turn;
+use super::disks::same;
 use super::{Action, KindError, State, VCenter, absent, need, step};
 use crate::vsphere::MoRef;
 use crate::vsphere::fault::FaultKind;
@@ -81,6 +83,7 @@ impl Power {
                 Ok(Some(State::Power { moref, on: true, addresses: Vec::new() }))
             }
             Action::PowerOff => {
+                self.check(vcenter, &machine).await?;
                 let ended = async { client.finish(&client.power_off(&machine).await?, POWER_LIMIT).await };
                 already(ended.await)?;
                 // Nothing is left to remember: a machine that is off may be gone next time.
@@ -91,6 +94,15 @@ impl Power {
                 Ok(Some(State::Power { moref, on: true, addresses }))
             }
             _ => Err(absent("machine")),
+        }
+    }
+
+    /// Whether it still is the machine that was looked at: another vCenter has the same short ids.
+    async fn check(&self, vcenter: &VCenter, machine: &MoRef) -> Result<(), KindError> {
+        match vcenter.client.property(machine, "config.instanceUuid").await? {
+            Some(found) => same(machine, &self.uuid.to_string(), &found.text),
+            // One that is gone is refused by the call itself.
+            None => Ok(()),
         }
     }
 }
@@ -133,26 +145,37 @@ impl VCenter {
                 Err(error) => return turn.fail(error.into()),
             };
             let end = tokio::time::Instant::now() + limit;
-            while !turn.is_answered() {
-                let changes = match tokio::time::timeout_at(end, watch.next()).await {
+            loop {
+                let changes = tokio::select! {
+                    changes = tokio::time::timeout_at(end, watch.next()) => changes,
+                    // The watch ends with the session.
+                    () = client.closed() => return,
+                };
+                let changes = match changes {
                     Ok(Ok(changes)) => changes,
                     Ok(Err(error)) => return turn.fail(error.into()),
                     Err(_) => {
+                        watch.end().await;
                         let hint = "the guest has no network, no VMware Tools, or does not start";
-                        turn.fail(KindError::NoAddress { limit, hint });
-                        return watch.end().await;
+                        return turn.fail(KindError::NoAddress { limit, hint });
                     }
                 };
-                for change in changes {
-                    let net = change.properties.get("guest.net").and_then(Option::as_ref);
-                    let found = addresses(net);
-                    if !found.is_empty() {
-                        turn.answer(|machine| *machine == change.moref, || found.clone());
-                    }
+                let found: BTreeMap<MoRef, Vec<IpAddr>> = changes
+                    .into_iter()
+                    .map(|change| {
+                        let net = change.properties.get("guest.net").and_then(Option::as_ref);
+                        (change.moref, addresses(net))
+                    })
+                    .filter(|(_, found)| !found.is_empty())
+                    .collect();
+                // With the last answer the caller may leave: nothing is to be done after it.
+                if turn.requests().all(|machine| found.contains_key(machine)) {
+                    watch.end().await;
+                    return turn.answer_from(&found);
                 }
+                turn.answer_from(&found);
             }
-            watch.end().await;
         };
-        self.guests.ask(machine.clone(), follow).await
+        self.guests.ask(machine.clone(), |work| self.client.spawn_detached(work), follow).await
     }
 }

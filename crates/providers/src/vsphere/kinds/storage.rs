@@ -7,29 +7,52 @@ use slipway_engine::{Cost, Goal, Id, Seen, Step};
 use super::{Action, KindError, State, VCenter, absent, need, step};
 use crate::vsphere::Error;
 use crate::vsphere::error::Cause;
+use crate::vsphere::storage::Volume;
 
 /// For all of them.
 const LIMIT: Duration = Duration::from_mins(30);
 const ONE: Duration = Duration::from_mins(5);
 
+/// Names in a sentence; all are in the state.
+const MAX_NAMES: usize = 10;
+
 /// Volumes that carry a cluster's id. They are only ever removed here.
 #[derive(Debug, Clone)]
 pub struct Volumes {
     pub cluster_id: String,
+    /// Whether all of them stay.
+    pub keep: bool,
 }
 
 /// A storage policy by name. It is only ever removed here.
 #[derive(Debug, Clone)]
 pub struct Policy {
     pub name: String,
+    /// Whether it stays, with the volumes that use it.
+    pub keep: bool,
 }
 
 impl Volumes {
     pub(super) fn next(&self, id: &Id, goal: Goal, own: Option<&State>) -> Option<Step<Action>> {
-        let (Goal::Absent, Some(State::Volumes { ids })) = (goal, own) else { return None };
-        let count =
-            if ids.len() == 1 { "the volume".to_owned() } else { format!("the {} volumes", ids.len()) };
-        let sentence = format!("delete {count} of the cluster `{}`, with what is on them", self.cluster_id);
+        let (Goal::Absent, Some(State::Volumes { ids, names, shared })) = (goal, own) else { return None };
+        if self.keep || ids.is_empty() {
+            return None;
+        }
+        let cluster = &self.cluster_id;
+        let mut sentence = match &names[..] {
+            [one] => format!("delete the volume `{one}` of the cluster `{cluster}`, with what is on it"),
+            _ => format!(
+                "delete the {} volumes of the cluster `{cluster}`, with what is on them: {}",
+                ids.len(),
+                some_of(names)
+            ),
+        };
+        if !shared.is_empty() {
+            sentence.push_str(&format!(
+                "; other clusters have these as well, and they stay: {}",
+                some_of(shared)
+            ));
+        }
         let mut step = step(id, Action::DeleteVolumes, "delete volumes", sentence);
         step.needs = vec![need("/", "Cns.Searchable")];
         step.costs = vec![Cost { budget: "tasks".into(), units: 1 }];
@@ -42,14 +65,46 @@ impl Volumes {
             Err(error) if is_absent(&error) => return Ok(None),
             found => found?,
         };
-        let ids: Vec<String> = volumes.into_iter().map(|volume| volume.id).collect();
-        Ok((!ids.is_empty()).then_some(State::Volumes { ids }))
+        let (own, shared) = self.sorted(&volumes);
+        let (ids, names) = own.into_iter().map(|volume| (volume.id.clone(), volume.name.clone())).unzip();
+        Ok((!volumes.is_empty()).then_some(State::Volumes { ids, names, shared }))
+    }
+
+    /// Those that no other cluster has, and the names of the others.
+    fn sorted<'a>(&self, volumes: &'a [Volume]) -> (Vec<&'a Volume>, Vec<String>) {
+        let (mut own, mut shared) = (Vec::new(), Vec::new());
+        for volume in volumes {
+            match &volume.clusters_besides(&self.cluster_id)[..] {
+                [] => own.push(volume),
+                others => shared.push(format!("{} ({})", volume.name, others.join(", "))),
+            }
+        }
+        (own, shared)
+    }
+
+    /// Deletes what was seen, unless another cluster has got it since.
+    pub(super) async fn delete(
+        &self,
+        vcenter: &VCenter,
+        seen: &Seen<State>,
+    ) -> Result<Option<State>, KindError> {
+        let Some(State::Volumes { ids, .. }) = &seen.own else { return Err(absent("list of volumes")) };
+        let now = vcenter.client.volumes(&self.cluster_id).await?;
+        let (own, shared) = self.sorted(&now);
+        for volume in own.into_iter().filter(|volume| ids.contains(&volume.id)) {
+            match vcenter.client.delete_volume(&volume.id, ONE).await {
+                Err(error) if !error.is_not_found() => return Err(error.into()),
+                Ok(()) | Err(_) => {}
+            }
+        }
+        let (ids, names) = (Vec::new(), Vec::new());
+        Ok((!shared.is_empty()).then_some(State::Volumes { ids, names, shared }))
     }
 }
 
 impl Policy {
     pub(super) fn next(&self, id: &Id, goal: Goal, own: Option<&State>) -> Option<Step<Action>> {
-        let (Goal::Absent, Some(State::Policy { .. })) = (goal, own) else { return None };
+        let (Goal::Absent, Some(State::Policy { .. }), false) = (goal, own, self.keep) else { return None };
         let sentence = format!("delete the storage policy `{}`", self.name);
         let mut step = step(id, Action::DeletePolicy, "delete policy", sentence);
         step.needs = vec![need("/", "StorageProfile.Update")];
@@ -70,22 +125,62 @@ fn is_absent(error: &Error) -> bool {
     matches!(error.source, Cause::Status { status: 404, .. })
 }
 
-pub(super) async fn delete_volumes(
-    vcenter: &VCenter,
-    seen: &Seen<State>,
-) -> Result<Option<State>, KindError> {
-    let Some(State::Volumes { ids }) = &seen.own else { return Err(absent("list of volumes")) };
-    for id in ids {
-        match vcenter.client.delete_volume(id, ONE).await {
-            Err(error) if !error.is_not_found() => return Err(error.into()),
-            Ok(()) | Err(_) => {}
-        }
+/// The first names of a list, and how many more there are.
+fn some_of(names: &[String]) -> String {
+    let shown = names[..names.len().min(MAX_NAMES)].join(", ");
+    match names.len().saturating_sub(MAX_NAMES) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
     }
-    Ok(None)
 }
 
 pub(super) async fn delete_policy(vcenter: &VCenter, seen: &Seen<State>) -> Result<Option<State>, KindError> {
     let Some(State::Policy { id }) = &seen.own else { return Err(absent("storage policy")) };
     vcenter.client.delete_policy(id).await?;
     Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use slipway_engine::{Goal, Id};
+
+    use super::{MAX_NAMES, Volumes};
+    use crate::vsphere::kinds::State;
+    use crate::vsphere::storage::Volume;
+
+    fn volume(name: &str, clusters: &[&str]) -> Volume {
+        Volume {
+            id: format!("id-{name}"),
+            name: name.to_owned(),
+            kind: "BLOCK".to_owned(),
+            datastore_url: String::new(),
+            clusters: clusters.iter().map(|id| (*id).to_owned()).collect(),
+        }
+    }
+
+    fn sentence(volumes: &Volumes, names: &[&str], shared: &[&str]) -> Option<String> {
+        let own = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        let state = State::Volumes { ids: own(names), names: own(names), shared: own(shared) };
+        let id = Id::new(&"vc".into(), "volumes", "ours");
+        volumes.next(&id, Goal::Absent, Some(&state)).map(|step| step.sentence)
+    }
+
+    #[test]
+    fn volumes_of_other_clusters_stay_and_all_are_named() {
+        let wanted = Volumes { cluster_id: "ours".to_owned(), keep: false };
+        let volumes = [volume("a", &["ours"]), volume("b", &["ours", "theirs"]), volume("c", &[])];
+        let (own, shared) = wanted.sorted(&volumes);
+        assert_eq!(own, [&volumes[0], &volumes[2]]);
+        assert_eq!(shared, ["b (theirs)"]);
+        assert_eq!(
+            sentence(&wanted, &["a"], &["b (theirs)"]).unwrap(),
+            "delete the volume `a` of the cluster `ours`, with what is on it; other clusters have these as well, and they \
+             stay: b (theirs)"
+        );
+        let many = vec!["v"; MAX_NAMES + 2];
+        let told = sentence(&wanted, &many, &[]).unwrap();
+        assert!(told.starts_with("delete the 12 volumes") && told.ends_with("v and 2 more"), "{told}");
+        assert_eq!(sentence(&wanted, &[], &["b (theirs)"]), None, "nothing goes");
+        assert_eq!(sentence(&Volumes { keep: true, ..wanted }, &["a"], &[]), None, "all are kept");
+    }
 }

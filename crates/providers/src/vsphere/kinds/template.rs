@@ -9,6 +9,7 @@ use slipway_config::ids::{CLUSTER_MARK, OBJECT_MARK};
 use slipway_engine::{Cost, Goal, Id, Meter, Seen, Step};
 use uuid::Uuid;
 
+use super::disks::Made;
 use super::machine::{CLONE_UNITS, change, destroy_step, tag_step};
 use super::{Action, KindError, State, VCenter, absent, need, step};
 use crate::vsphere::MoRef;
@@ -75,7 +76,16 @@ impl Place {
 impl Template {
     pub(super) fn made(&self, moref: String) -> State {
         let uuid = self.source.place().map_or_else(String::new, |place| place.uuid.to_string());
-        State::Machine { moref, uuid, tagged: false, template: true, grouped: false, volumes: Vec::new() }
+        State::Machine {
+            moref,
+            uuid,
+            tagged: false,
+            template: true,
+            grouped: false,
+            disks: Vec::new(),
+            volumes: Vec::new(),
+            finished: true,
+        }
     }
 
     pub(super) fn next(
@@ -95,7 +105,7 @@ impl Template {
             };
         };
         let path = format!("{}/{name}", place.folder);
-        let Some(State::Machine { uuid: found, tagged, template, .. }) = own else {
+        let Some(State::Machine { uuid: found, tagged, template, finished, .. }) = own else {
             return Ok((goal == Goal::Present).then(|| self.make_step(id, place)));
         };
         if *found != place.uuid.to_string() {
@@ -107,6 +117,13 @@ impl Template {
             };
         }
         Ok(match goal {
+            // It was whole once: somebody works on it.
+            Goal::Present if !template && *finished => {
+                return Err(format!(
+                    "the template {path} was converted to a machine. Convert it back to a template when that work is done, \
+                     and run again"
+                ));
+            }
             // An import that was cut off: its disks are not whole, and cannot be made so.
             Goal::Present if !template => {
                 Some(destroy_step(id, &path, &format!("unfinished import of the template `{name}`")))
@@ -171,7 +188,7 @@ impl Template {
                 self.import(vcenter, seen, image, place, networks, meter).await?
             }
             (Action::CopyTemplate, Source::Copy { place }, _) => self.copy(vcenter, seen, place).await?,
-            (_, _, Some(own)) => return change(vcenter, seen, own, action, &[]).await,
+            (_, _, Some(own)) => return change(vcenter, seen, own, Made::Template, action, &[]).await,
             _ => return Err(absent("template")),
         };
         Ok(Some(self.made(made.reference.to_string())))

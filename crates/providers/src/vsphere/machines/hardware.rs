@@ -1,15 +1,23 @@
 //! The devices of a machine, and which of them change when it becomes another one.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use thiserror::Error;
 
 use super::spec::DeviceChange;
+use crate::vsphere::error::Cause;
 use crate::vsphere::moref::{MoRef, Reference};
 use crate::vsphere::properties::Object;
 use crate::vsphere::soap::{Element, Malformed};
 
-pub(super) const PROPERTIES: [&str; 3] = ["config.hardware.device", "config.version", "snapshot"];
+const DEVICES: &str = "config.hardware.device";
+const HOME: &str = "config.files.vmPathName";
+const IDENTITY: &str = "config.instanceUuid";
+/// The mark alone: the whole extra configuration may be a megabyte.
+const MARK: &str = "config.extraConfig[\"slipway.dev/disks\"]";
+
+pub(super) const PROPERTIES: [&str; 6] = [DEVICES, HOME, IDENTITY, MARK, "config.version", "snapshot"];
 
 const KIB_PER_GIB: u64 = 1 << 20;
 
@@ -25,13 +33,23 @@ pub struct Hardware {
     /// The number in `vmx-15`.
     pub version: Option<u32>,
     pub nics: Vec<Nic>,
-    /// In the order of their controllers and units: the first is the one it boots from.
+    /// In the order of their controllers and units.
     pub disks: Vec<Disk>,
+    /// The configuration file, `[datastore] folder/name.vmx`: what was made with the machine lies in its folder.
+    pub home: String,
+    /// What the machine is known by.
+    pub instance_uuid: String,
+    /// Where it says that the disks are it was made with; nothing if it does not say.
+    pub slots: Option<Slots>,
     pub snapshots: Vec<Snapshot>,
     pub current_snapshot: Option<MoRef>,
     /// Controller and unit of every device that has one.
     taken: BTreeSet<(i32, i32)>,
 }
+
+/// Controllers and units, as they are written down on a machine: `1000:0 1000:1`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Slots(BTreeSet<(i32, i32)>);
 
 /// A network card.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,6 +68,8 @@ pub struct Disk {
     /// `[datastore] folder/file.vmdk`; empty for backings that are no files.
     pub file: String,
     pub datastore: Option<MoRef>,
+    /// The id of its content, which stays when it is moved and when it gets a snapshot.
+    pub uuid: Option<String>,
     /// Its id as a first-class disk, such as volumes of the storage driver have.
     pub first_class_id: Option<String>,
     element: Element,
@@ -107,10 +127,16 @@ pub enum DeviceError {
 }
 
 impl Hardware {
-    pub(super) fn of(object: &Object) -> Result<Self, Malformed> {
+    /// What cannot be read is an error: without its devices a machine would look as if it had no disks.
+    pub(in crate::vsphere) fn of(object: &Object) -> Result<Self, Cause> {
         let vcenter = |reference| MoRef { vcenter: object.moref.vcenter.clone(), reference };
-        let devices = object.properties.get("config.hardware.device");
-        let devices = devices.map(|list| list.children.as_slice()).unwrap_or_default();
+        let need = |name: &'static str| match (object.properties.get(name), object.missing.get(name)) {
+            (Some(value), _) => Ok(value),
+            (None, Some(fault)) => Err(Cause::from(fault.clone())),
+            (None, None) => Err(Cause::from(Malformed::Missing(name))),
+        };
+        let (home, instance_uuid) = (need(HOME)?.text.to_string(), need(IDENTITY)?.text.to_string());
+        let devices = need(DEVICES)?.children.as_slice();
         let (mut nics, mut disks, mut taken) = (Vec::new(), Vec::new(), BTreeSet::new());
         for device in devices {
             let number = |name| device.child(name).map(|child| child.integer(name)).transpose();
@@ -130,6 +156,9 @@ impl Hardware {
                     datastore: backing
                         .and_then(|backing| backing.child("datastore"))
                         .map(|datastore| vcenter(Reference::of(datastore))),
+                    uuid: backing
+                        .map(|backing| backing.text_of("uuid").to_owned())
+                        .filter(|uuid| !uuid.is_empty()),
                     first_class_id: device.at(&["vDiskId", "id"]).map(|id| id.text.to_string()),
                     element: device.clone(),
                 });
@@ -150,6 +179,9 @@ impl Hardware {
             version: object.text("config.version").strip_prefix("vmx-").and_then(|text| text.parse().ok()),
             nics,
             disks,
+            home,
+            instance_uuid,
+            slots: object.properties.get(MARK).and_then(Slots::of),
             snapshots,
             current_snapshot: current.map(|current| vcenter(Reference::of(current))),
             taken,
@@ -188,9 +220,47 @@ impl Hardware {
         }
         Ok(changes)
     }
+
+    /// Where the disks of a clone will be that is made with these changes: it keeps the controllers of its source.
+    pub fn slots_with(&self, changes: &[DeviceChange]) -> Slots {
+        let own = self.disks.iter().map(Disk::slot);
+        let added = changes.iter().filter_map(|change| match change {
+            DeviceChange::AddDisk { controller, unit, .. } => Some((*controller, *unit)),
+            _ => None,
+        });
+        Slots(own.chain(added).collect())
+    }
+}
+
+impl Slots {
+    fn of(option: &Element) -> Option<Self> {
+        // A mark that is not there, or that was changed by hand, says nothing.
+        let slot = |text: &str| {
+            let (controller, unit) = text.split_once(':')?;
+            Some((controller.parse().ok()?, unit.parse().ok()?))
+        };
+        let slots: Option<BTreeSet<_>> = option.text_of("value").split(' ').map(slot).collect();
+        slots.map(Slots)
+    }
+
+    pub fn contains(&self, disk: &Disk) -> bool {
+        self.0.contains(&disk.slot())
+    }
+}
+
+impl fmt::Display for Slots {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let slots: Vec<String> =
+            self.0.iter().map(|(controller, unit)| format!("{controller}:{unit}")).collect();
+        f.write_str(&slots.join(" "))
+    }
 }
 
 impl Disk {
+    fn slot(&self) -> (i32, i32) {
+        (self.controller, self.unit)
+    }
+
     /// Takes the disk out of its machine; the file stays.
     pub fn detach(&self) -> DeviceChange {
         DeviceChange::Remove(self.element.clone())

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tokio::sync::{Notify, oneshot, watch};
 use tokio::task::AbortHandle;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 use tracing::debug;
 
 use crate::vsphere::client::Client;
@@ -19,7 +19,8 @@ use crate::vsphere::moref::{MoRef, Reference};
 use crate::vsphere::properties::{Wanted, property_sets};
 use crate::vsphere::soap::{Body, Element};
 
-/// How long the server holds a call in which nothing happens.
+/// How long the server holds a call in which nothing happens, at most: no longer than a call may take, so that a server that
+/// is gone is noticed.
 const HOLD: Duration = Duration::from_secs(30);
 
 /// Tasks that start, or end, within this time share a call.
@@ -230,11 +231,13 @@ async fn follow(follower: Follower) {
     let client = &follower.0;
     let tracker = client.tracker();
     let mut failures = 0;
+    let mut heard = Instant::now();
     loop {
         sleep(GATHER).await;
         let error = match round(client).await {
             Ok(()) => {
                 failures = 0;
+                heard = Instant::now();
                 let mut state = tracker.lock();
                 if state.tasks.is_empty() {
                     state.follower = None;
@@ -255,15 +258,23 @@ async fn follow(follower: Follower) {
                 None
             }
         };
-        if failures >= ATTEMPTS {
+        let (hold, deadline) = patience(client);
+        if failures >= ATTEMPTS || heard.elapsed() >= deadline {
             let mut state = tracker.lock();
             state.follower = None;
             state.end_all(&End::Unheard(Arc::new(error)));
             return;
         }
         debug!(server = %client.server(), %error, "waiting for tasks again");
-        sleep(pause.unwrap_or(FIRST_PAUSE * 2_u32.pow(failures - 1)).min(HOLD)).await;
+        sleep(pause.unwrap_or(FIRST_PAUSE * 2_u32.pow(failures - 1)).min(hold)).await;
     }
+}
+
+/// How long the server holds a call, and how long an answer is waited for.
+fn patience(client: &Client) -> (Duration, Duration) {
+    let timeout = client.parts().0.timeout;
+    let hold = HOLD.min(timeout).max(Duration::from_secs(1));
+    (hold, hold + timeout)
 }
 
 fn made_anew(error: &Error) -> bool {
@@ -312,9 +323,9 @@ async fn round(client: &Client) -> Result<(), Error> {
 /// Waits for news, and lists the tasks that are added meanwhile. `None` when there is nothing to wait for.
 async fn listen(client: &Client, feed: &Feed) -> Result<Option<Element>, Error> {
     let tracker = client.tracker();
-    let options = Body::new().text("maxWaitSeconds", HOLD.as_secs());
+    let (hold, deadline) = patience(client);
+    let options = Body::new().text("maxWaitSeconds", hold.as_secs());
     let body = Body::new().text("version", &feed.version).object("options", &options);
-    let deadline = HOLD + client.parts().0.timeout;
     let wait = client.call_within(&feed.collector, "WaitForUpdatesEx", &body, deadline);
     tokio::pin!(wait);
     loop {
