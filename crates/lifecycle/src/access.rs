@@ -48,7 +48,7 @@ struct Unanswered {
 impl AccessError {
     /// The object, or its whole kind, is not there.
     pub fn is_absent(&self) -> bool {
-        matches!(self, AccessError::Api { source, .. } if matches!(&**source, kube::Error::Api(status) if status.code == 404))
+        self.has_code(404)
     }
 }
 

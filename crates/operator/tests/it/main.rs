@@ -8,5 +8,6 @@ mod bootstrap;
 mod drivers;
 mod first_boot;
 mod joining;
+mod from_cluster;
 mod machine_config;
 mod served;
