@@ -221,6 +221,10 @@ pub struct Run {
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Controller::Connections, Controller::Drivers, Controller::Checks])]
     pub controllers: Vec<Controller>,
 
+    /// Let connections say `tls.insecure`: anybody on the way to such a vCenter can read its password
+    #[arg(long)]
+    pub allow_insecure: bool,
+
     /// Where the compatibility matrix comes from: `embedded`, a file, `configmap:NAME`, or an https URL
     #[arg(long, value_name = "PLACE", default_value = "embedded")]
     pub matrix: crate::drivers::matrix::Place,

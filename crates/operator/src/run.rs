@@ -258,6 +258,7 @@ async fn operator(args: Run) -> anyhow::Result<()> {
         namespace,
         identity,
         controllers,
+        allow_insecure,
         matrix,
         matrix_key,
         matrix_ca,
@@ -281,6 +282,8 @@ async fn operator(args: Run) -> anyhow::Result<()> {
         let (_, roster) = watch::channel(Roster::default());
         anyhow::Ok((controller::Settings { bootstrapper, vips: vip, roster }, metrics))
     });
+    let insecure =
+        if allow_insecure { connections::Insecure::Allowed } else { connections::Insecure::Refused };
     let pace = drivers::Pace {
         step: upgrade_patience.try_into().context("the patience with upgrades is negative")?,
         ..drivers::Pace::default()
@@ -296,18 +299,21 @@ async fn operator(args: Run) -> anyhow::Result<()> {
         },
         images: Images { registry: images_from, pull_secrets: pull_secret },
         pace,
+        insecure,
         checked: has(Controller::Checks),
     };
     let checks = checks::Settings {
         namespace: namespace.clone(),
         options: slipway_lifecycle::check::Options::default(),
         pace: checks::Pace::default(),
+        insecure,
     };
     let settings = manager::Settings {
         namespace,
         identity: identity.unwrap_or_else(own_name),
         lease: lease::Pace::default(),
         connections: has(Controller::Connections).then(connections::Pace::default),
+        insecure,
         drivers: has(Controller::Drivers).then_some(drivers),
         checks: has(Controller::Checks).then_some(checks),
         csr: csr.transpose()?,

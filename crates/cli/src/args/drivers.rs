@@ -220,6 +220,10 @@ pub struct DeployDrivers {
     pub matrix_proxy: Option<String>,
 
     /// A file of `drivers bundle`, for a site without the internet
+    /// Let connections say that a vCenter's certificate is not verified: anybody on the way can then read its password
+    #[arg(long, conflicts_with = "bundle")]
+    pub allow_insecure: bool,
+
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub bundle: Option<PathBuf>,
 }

@@ -40,6 +40,7 @@ use super::matrix::{Library, Source};
 use super::upgrade::{self, Next, Plan};
 use super::{ADOPT, MANAGER, status};
 use crate::conditions::{find, news};
+use crate::connections::Insecure;
 use crate::csr::controller::keep;
 use crate::metrics::Metrics;
 use crate::nodes::Nodes;
@@ -82,6 +83,8 @@ pub struct Settings {
     /// Where images come from, unless the VDOConfig says so.
     pub images: Images,
     pub pace: Pace,
+    /// Whether connections may do without verifying certificates.
+    pub insecure: Insecure,
     /// Whether somebody makes health checks, whose results are waited for.
     pub checked: bool,
 }
@@ -94,7 +97,7 @@ pub async fn run(
     metrics: Metrics,
     mut stop: watch::Receiver<bool>,
 ) -> Result<(), String> {
-    let Settings { namespace, matrix, images, pace, checked } = settings;
+    let Settings { namespace, matrix, images, pace, insecure, checked } = settings;
     let changed = Arc::new(Notify::new());
     let mut watches = JoinSet::new();
     let config = watcher::Config::default();
@@ -128,6 +131,7 @@ pub async fn run(
         metrics,
         recorder,
         library,
+        insecure,
         ledger: Ledger::default(),
         search: Search::default(),
         whole: Instant::now(),
@@ -188,6 +192,7 @@ struct Keeper {
     metrics: Metrics,
     recorder: Recorder,
     library: Library,
+    insecure: Insecure,
     ledger: Ledger,
     search: Search,
     whole: Instant,
@@ -207,7 +212,7 @@ impl Keeper {
             self.whole = Instant::now();
         }
         self.library.refresh(&self.client, &self.namespace).await;
-        let facts = fetch(&self.client, &self.namespace, &config, connections).await?;
+        let facts = fetch(&self.client, &self.namespace, &config, connections, self.insecure).await?;
         let now = Timestamp::now();
         let before = config.status.clone().unwrap_or_default();
         let mut failures: Vec<Failure> = Vec::new();

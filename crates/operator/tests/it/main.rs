@@ -5,6 +5,7 @@
 mod approver;
 mod attacks;
 mod bootstrap;
+mod connections;
 mod drivers;
 mod first_boot;
 mod joining;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use kube::Client;
-use slipway_assets::drivers::operator::Placed;
+use slipway_assets::drivers::operator::{ALLOW_INSECURE, Placed};
 use slipway_lifecycle::drivers::bundle::Bundle;
 use slipway_lifecycle::drivers::deploy::{self, DeployError};
 use slipway_lifecycle::drivers::status::{Status, Verdict, status};
@@ -33,6 +33,7 @@ pub(crate) fn run(args: &DeployDrivers, printer: &Printer) -> anyhow::Result<Exi
         matrix_key,
         matrix_ca_file,
         matrix_proxy,
+        allow_insecure,
         bundle,
     } = args;
     let objects = if let Some(file) = bundle {
@@ -44,9 +45,15 @@ pub(crate) fn run(args: &DeployDrivers, printer: &Printer) -> anyhow::Result<Exi
                 "`--matrix-proxy` has a login: whoever sees the operator's pods would read it; give a proxy without one"
             );
         }
+        if matrix.as_ref().is_some_and(|place| has_login(place)) {
+            bail!(
+                "the URL of `--matrix` has a login: whoever sees the operator's pods would read it; give one without"
+            );
+        }
         let mut arguments: Vec<String> = matrix.iter().map(|place| format!("--matrix={place}")).collect();
         arguments.extend(matrix_key.iter().map(|key| format!("--matrix-key={key}")));
         arguments.extend(matrix_proxy.iter().map(|proxy| format!("--matrix-proxy={proxy}")));
+        arguments.extend(allow_insecure.then(|| ALLOW_INSECURE.to_owned()));
         let authorities = matrix_ca_file.as_deref().map(fs_err::read_to_string).transpose()?;
         arguments.extend(authorities.iter().map(|_| format!("--matrix-ca={}", deploy::MATRIX_CA)));
         let placed = Placed { image: image.as_deref(), pull_secrets: pull_secret, arguments: &arguments };
@@ -61,6 +68,12 @@ pub(crate) fn run(args: &DeployDrivers, printer: &Printer) -> anyhow::Result<Exi
         deploy::deploy(&client, &objects, told).await?;
         wait(&client, waiting, printer).await
     })
+}
+
+/// Whether a URL has `user:password@` before its path.
+fn has_login(url: &str) -> bool {
+    let authority = url.split_once("://").and_then(|(_, rest)| rest.split(['/', '?', '#']).next());
+    authority.is_some_and(|authority| authority.contains('@'))
 }
 
 /// Waits for the operator, and for the drivers and the nodes if there is something it was told to do.
