@@ -49,7 +49,8 @@ pub enum Drivers {
 
     /// Remove the drivers and the operator, in the safe order
     ///
-    /// Refused while volumes are attached. Connections, Secrets, namespaces and the definitions of our kinds stay.
+    /// The operator's account and rights go last. Refused while volumes are attached. Connections, their Secrets, namespaces and
+    /// the definitions of our kinds stay.
     #[command(after_help = "Examples:\n  slipway drivers remove\n  slipway drivers remove --yes --force")]
     Remove(RemoveDrivers),
 

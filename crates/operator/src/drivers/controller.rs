@@ -107,12 +107,16 @@ pub async fn run(
     let connections = keep(&mut watches, &changed, watcher(connections, config.clone()));
     let labelled = config.clone().labels(DRIVER_LABEL);
     for (place, config) in
-        [(&*namespace, config), (cloud::NAMESPACE, labelled.clone()), (storage::NAMESPACE, labelled.clone())]
+        [(&*namespace, &config), (cloud::SECRET_NAMESPACE, &labelled), (storage::NAMESPACE, &labelled)]
     {
         let secrets: Api<PartialObjectMeta<Secret>> = Api::namespaced(client.clone(), place);
         keep(&mut watches, &changed, watcher(secrets, config.clone()));
+    }
+    for (place, config) in
+        [(&*namespace, &config), (cloud::NAMESPACE, &labelled), (storage::NAMESPACE, &labelled)]
+    {
         let maps: Api<PartialObjectMeta<ConfigMap>> = Api::namespaced(client.clone(), place);
-        keep(&mut watches, &changed, watcher(maps, config));
+        keep(&mut watches, &changed, watcher(maps, config.clone()));
     }
     for place in [cloud::NAMESPACE, storage::NAMESPACE] {
         let sets: Api<PartialObjectMeta<DaemonSet>> = Api::namespaced(client.clone(), place);
