@@ -137,6 +137,7 @@ fn signs_a_matrix() {
 #[case(&["configure", "--server", "vc.example.com"], "add `--user NAME@DOMAIN`, and `--password-env` or", 1)]
 #[case(&["configure", "--file", "-", "--pull-secret", "mirror"], "cannot be used with '--pull-secret", 2)]
 #[case(&["deploy", "--matrix", "https://a.example/m", "--matrix-key", KEY, "--matrix-proxy", "http://me:hunter2@proxy:8080"], "has a login", 1)]
+#[case(&["deploy", "--matrix", "https://me:hunter2@a.example/m", "--matrix-key", KEY], "has a login", 1)]
 #[case(&["bundle", "--registry", "https://mirror.example.com"], "leave out the scheme", 2)]
 #[case(&["bundle", "--registry", "mirror; true"], "write name and path", 2)]
 #[case(&["bundle", "--matrix", "install-config.yaml", "--matrix-key", KEY], "`iamges`", 1)]

@@ -215,6 +215,7 @@ impl Keeper {
             self.ledger.clear();
             self.whole = Instant::now();
         }
+        self.library.recall(config.status.as_ref().and_then(|status| status.matrix.as_ref()));
         self.library.refresh(&self.client, &self.namespace).await;
         let facts = fetch(&self.client, &self.namespace, &config, connections, self.insecure).await?;
         let now = Timestamp::now();
