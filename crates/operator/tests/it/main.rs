@@ -8,7 +8,7 @@ mod bootstrap;
 mod connections;
 mod drivers;
 mod first_boot;
-mod joining;
 mod from_cluster;
+mod joining;
 mod machine_config;
 mod served;
