@@ -50,13 +50,7 @@ fn a_cluster_gets_its_operator_and_loses_it_again() {
     let plane = ControlPlane::start(Options { beside, ..Options::default() }).expect("a control plane");
     let path = plane.kubeconfig();
     insta::assert_snapshot!("drivers_nothing_yet", transcript(path, &["drivers", "status"]));
-    let nothing = transcript(path, &["drivers", "remove", "--yes"]);
-    assert!(nothing.contains("there is nothing to remove") && nothing.contains("exit: 0"), "{nothing}");
-    let nothing = transcript(path, &["drivers", "upgrade", "--unpin"]);
-    assert!(
-        nothing.contains("error: the cluster has no VDOConfig") && nothing.contains("exit: 1"),
-        "{nothing}"
-    );
+    there_is_nothing_yet(path);
     for name in ["one", "two"] {
         plane.register(&nodes::living(name, "")).expect("a node");
     }
@@ -146,6 +140,21 @@ fn a_cluster_gets_its_operator_and_loses_it_again() {
     users_are_made(&plane);
     whoever_sits_there_is_asked(&plane);
 
+    it_goes_again(&plane);
+}
+
+fn there_is_nothing_yet(path: &Path) {
+    let nothing = transcript(path, &["drivers", "remove", "--yes"]);
+    assert!(nothing.contains("there is nothing to remove") && nothing.contains("exit: 0"), "{nothing}");
+    let nothing = transcript(path, &["drivers", "upgrade", "--unpin"]);
+    assert!(
+        nothing.contains("error: the cluster has no VDOConfig") && nothing.contains("exit: 1"),
+        "{nothing}"
+    );
+}
+
+fn it_goes_again(plane: &ControlPlane) {
+    let path = plane.kubeconfig();
     // Nobody is there to ask; then volumes are attached; then it is forced.
     insta::assert_snapshot!("drivers_not_removed", transcript(path, &["drivers", "remove"]));
     let attachment = json!({
