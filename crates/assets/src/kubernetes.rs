@@ -65,13 +65,16 @@ pub const RECORD_KEY: &str = "record";
 pub const RECORD_PATH: &str = "/bootstrap";
 /// The ConfigMap in `kube-system` whose `status` becomes `complete`, as on OpenShift.
 pub const COMPLETION_NAME: &str = "bootstrap";
-/// A Secret for each role in [`NAMESPACE`], `machine-config-<role>`, holds what the machine-config server of a running
+/// Where Secrets of the machine-config server are. The operator's own namespace is not the place: the operator reads all Secrets
+/// there, since users call those of their vCenters as they like.
+pub const MACHINE_CONFIG_NAMESPACE: &str = "kube-system";
+/// A Secret for each role in [`MACHINE_CONFIG_NAMESPACE`], `machine-config-<role>`, holds what the machine-config server of a running
 /// cluster hands out.
 pub const MACHINE_CONFIG_SECRET: &str = "machine-config";
 /// The keys in it: the configuration, and hashes of tokens.
 pub const MACHINE_CONFIG_KEY: &str = "config.ign";
 pub const TOKENS_KEY: &str = "tokens";
-/// The Secret in [`NAMESPACE`] with certificate and key of the machine-config server.
+/// The Secret in [`MACHINE_CONFIG_NAMESPACE`] with certificate and key of the machine-config server.
 pub const MACHINE_CONFIG_TLS_SECRET: &str = "machine-config-server-tls";
 /// Stands for the name of the machine in [`JOIN_FILE`]: all machines of a role get the same file.
 pub const MACHINE_NAME: &str = "slipway-machine-name";

@@ -3,10 +3,11 @@
 use std::path::Path;
 use std::time::Duration;
 
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry;
 use kube::api::{ApiResource, DynamicObject, Patch, PatchParams};
 use kube::client::ClientBuilder;
 use kube::config::{KubeConfigOptions, Kubeconfig, KubeconfigError};
-use kube::{Api, Client, Config};
+use kube::{Api, Client, Config, ResourceExt};
 use serde_json::Value;
 use thiserror::Error;
 use tower::BoxError;
@@ -48,8 +49,25 @@ struct Unanswered {
 impl AccessError {
     /// The object, or its whole kind, is not there.
     pub fn is_absent(&self) -> bool {
-        matches!(self, AccessError::Api { source, .. } if matches!(&**source, kube::Error::Api(status) if status.code == 404))
+        self.has_code(404)
     }
+
+    /// Somebody else changed the object, or owns what was to be changed.
+    pub fn is_conflict(&self) -> bool {
+        self.has_code(409)
+    }
+
+    fn has_code(&self, code: u16) -> bool {
+        matches!(self, AccessError::Api { source, .. } if matches!(&**source, kube::Error::Api(status) if status.code == code))
+    }
+}
+
+/// Whether an object was applied by a manager of fields. A label can be copied with an object, this cannot.
+pub fn is_applied_by(object: &impl ResourceExt, manager: &str) -> bool {
+    let by = |entry: &ManagedFieldsEntry| {
+        entry.manager.as_deref() == Some(manager) && entry.operation.as_deref() == Some("Apply")
+    };
+    object.managed_fields().iter().any(by)
 }
 
 /// Connects as kubectl does: a file, or those of KUBECONFIG, or `~/.kube/config`; inside of a pod its own access.
@@ -151,7 +169,7 @@ pub(crate) fn api(
 }
 
 /// The plural of the kinds that are applied here.
-fn plural(kind: &str) -> String {
+pub(crate) fn plural(kind: &str) -> String {
     let lower = kind.to_lowercase();
     match lower.strip_suffix('y') {
         Some(stem) => format!("{stem}ies"),

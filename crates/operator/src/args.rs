@@ -47,8 +47,8 @@ pub enum Command {
 
     /// Make a token for a role, whose pointer configurations are to send it
     ///
-    /// The token goes to standard output and is kept nowhere; its hash goes to the role's file of tokens. The tokens before it
-    /// stay good for a while, for machines that are on their way.
+    /// The token goes to standard output and is kept nowhere; its hash goes to the role's file of tokens, or to its Secret. The
+    /// tokens before it stay good for a while, for machines that are on their way.
     MachineConfigToken(MachineConfigToken),
 
     /// Approve the certificates that nodes ask for, by the rules
@@ -104,6 +104,10 @@ pub struct MachineConfigServer {
     #[arg(long, conflicts_with_all = ["dir", "tls_cert", "tls_key"])]
     pub from_cluster: bool,
 
+    /// A role of the cluster, whose Secret is `machine-config-<role>`; can be repeated. Others are answered with 404
+    #[arg(long, value_name = "NAME", conflicts_with = "dir", default_values = ["master", "worker"])]
+    pub role: Vec<Role>,
+
     /// Where to listen for machines
     #[arg(long, value_name = "ADDRESS", default_value = "[::]:22623")]
     pub listen: SocketAddr,
@@ -140,8 +144,20 @@ pub struct MachineConfigServer {
 #[derive(Debug, clap::Args)]
 pub struct MachineConfigToken {
     /// Where the configurations are
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
-    pub dir: PathBuf,
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, required_unless_present = "from_cluster")]
+    pub dir: Option<PathBuf>,
+
+    /// Rotate in a running cluster: the Secret of the role, and the pointer in `<role>-user-data` that new machines get
+    #[arg(long, conflicts_with = "dir")]
+    pub from_cluster: bool,
+
+    /// Access to the cluster; without it KUBECONFIG, or the pod's own access
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "from_cluster")]
+    pub kubeconfig: Option<PathBuf>,
+
+    /// The context of the kubeconfig
+    #[arg(long, value_name = "NAME", requires = "from_cluster")]
+    pub context: Option<String>,
 
     /// The role
     #[arg(long)]
@@ -150,6 +166,10 @@ pub struct MachineConfigToken {
     /// How long the tokens before it stay good, such as 2h; 0s withdraws them at once
     #[arg(long, value_name = "TIME", default_value = "24h")]
     pub keep: SignedDuration,
+
+    /// How long the new one is good. Default: 24h for `master`, which new machines rarely need; until it is replaced for others
+    #[arg(long, value_name = "TIME", requires = "from_cluster")]
+    pub expires_after: Option<SignedDuration>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -200,6 +220,10 @@ pub struct Run {
     /// Which controllers run
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Controller::Connections, Controller::Drivers, Controller::Checks])]
     pub controllers: Vec<Controller>,
+
+    /// Let connections say `tls.insecure`: anybody on the way to such a vCenter can read its password
+    #[arg(long)]
+    pub allow_insecure: bool,
 
     /// Where the compatibility matrix comes from: `embedded`, a file, `configmap:NAME`, or an https URL
     #[arg(long, value_name = "PLACE", default_value = "embedded")]

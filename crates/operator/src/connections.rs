@@ -20,3 +20,4 @@ pub mod read;
 
 pub use controller::run;
 pub use pace::Pace;
+pub use read::Insecure;

@@ -35,7 +35,7 @@ pub mod upgrade;
 pub use controller::{Pace, Settings, run};
 
 /// Who applies the objects and writes the status.
-pub const MANAGER: &str = "slipway-drivers";
+pub use slipway_assets::drivers::object::MANAGER;
 
 /// On a VDOConfig: drivers that somebody else installed may be taken over.
 pub const ADOPT: &str = "slipway.dev/adopt";

@@ -13,8 +13,10 @@
 //! | [`directory`] | a directory as a source |
 //! | [`cluster`] | a running cluster as a source |
 //! | [`joining`] | the token that a machine joins with, fresh when a cluster hands it out |
+//! | [`rotate`](mod@rotate) | new tokens in a running cluster |
 //! | [`answer`] | a request's answer, and its name in logs and metrics |
 //! | [`metrics`] | how often each answer was given |
+//! | `throttle` | lines of the log that anybody can cause |
 //! | [`routes`] | the paths that are served |
 
 pub mod accept;
@@ -24,7 +26,9 @@ pub mod directory;
 pub mod joining;
 pub mod metrics;
 pub mod role;
+pub mod rotate;
 pub mod routes;
 pub mod source;
 pub mod spec;
+mod throttle;
 pub mod token;

@@ -24,6 +24,8 @@ pub struct Settings {
     pub identity: String,
     pub lease: lease::Pace,
     pub connections: Option<connections::Pace>,
+    /// Whether connections may do without verifying certificates.
+    pub insecure: connections::Insecure,
     pub drivers: Option<drivers::Settings>,
     pub checks: Option<checks::Settings>,
     pub csr: Option<(csr::controller::Settings, csr::metrics::Metrics)>,
@@ -47,7 +49,7 @@ pub async fn run(
     metrics: Metrics,
     mut stop: watch::Receiver<bool>,
 ) -> End {
-    let Settings { namespace, identity, lease, connections, drivers, checks, csr } = settings;
+    let Settings { namespace, identity, lease, connections, insecure, drivers, checks, csr } = settings;
     let mut lock = Lock::new(client.clone(), &namespace, "slipway-operator", &identity, lease);
     tracing::info!(identity, "waiting for the lease");
     tokio::select! {
@@ -62,7 +64,7 @@ pub async fn run(
         let (client, metrics, stop) = (client.clone(), metrics.clone(), receiver.clone());
         let namespace = namespace.clone();
         controllers.spawn(async move {
-            connections::run(client, namespace, pace, metrics, stop).await;
+            connections::run(client, namespace, pace, insecure, metrics, stop).await;
             Ok(())
         });
     }

@@ -8,8 +8,6 @@ use std::time::Duration;
 
 use anyhow::Context;
 use axum::Router;
-use axum::http::StatusCode;
-use axum::routing::get;
 use jiff::Timestamp;
 use prometheus_client::registry::Registry;
 use secrecy::ExposeSecret;
@@ -20,6 +18,7 @@ use tokio::sync::watch;
 use slipway_api::slipway::vdo_config::Images;
 use slipway_assets::kubernetes::Facts;
 use slipway_lifecycle::access::connect;
+use slipway_lifecycle::text::chain;
 use tokio_rustls::TlsAcceptor;
 
 use crate::args::{
@@ -32,11 +31,17 @@ use crate::host::{Files, Processes};
 use crate::machine_config::cluster::ClusterSource;
 use crate::machine_config::directory::Directory;
 use crate::machine_config::metrics::Metrics;
+use crate::machine_config::rotate::{MASTER_TOKEN_LIFE, Rotated, rotate};
 use crate::machine_config::routes::{Demand, router};
 use crate::machine_config::source::Source;
-use crate::net::health::health_router;
+use crate::net::health::{health_router, with_readiness};
 use crate::net::{self, Limits, Transport, tls};
 use crate::{checks, connections, drivers, lease, log, manager, onprem};
+
+/// How long the API server may take before the operator does not call itself ready.
+const READY_TIMEOUT: Duration = Duration::from_secs(5);
+/// Between two tries to read the certificate of the machine-config server.
+const CERTIFICATE_INTERVAL: Duration = Duration::from_secs(2);
 
 /// Runs a command until it is done or told to end.
 pub fn run(args: Args) -> anyhow::Result<()> {
@@ -45,7 +50,7 @@ pub fn run(args: Args) -> anyhow::Result<()> {
     match command {
         Command::Run(args) => runtime()?.block_on(operator(args)),
         Command::MachineConfigServer(args) => runtime()?.block_on(machine_config_server(args)),
-        Command::MachineConfigToken(args) => machine_config_token(&args),
+        Command::MachineConfigToken(args) => runtime()?.block_on(machine_config_token(&args)),
         Command::CsrApprover(args) => runtime()?.block_on(csr_approver(args)),
         Command::Bootstrap(args) => runtime()?.block_on(bootstrap(args)),
         Command::Node(args) => runtime()?.block_on(node(args)),
@@ -60,6 +65,7 @@ async fn machine_config_server(args: MachineConfigServer) -> anyhow::Result<()> 
     let MachineConfigServer {
         dir,
         from_cluster,
+        role,
         listen,
         tls_cert,
         tls_key,
@@ -81,16 +87,31 @@ async fn machine_config_server(args: MachineConfigServer) -> anyhow::Result<()> 
     }
     let mut registry = Registry::default();
     let metrics = Metrics::register(&mut registry);
-    let serving = Serving { listen, health_listen, limits, demand, metrics, registry };
+    let stop = on_signal()?;
+    let serving = Serving { listen, health_listen, limits, demand, metrics, registry, stop };
     match (dir, tls_cert, tls_key) {
         (Some(dir), Some(tls_cert), Some(tls_key)) if !from_cluster => {
-            serving.serve(Directory::new(dir), tls::acceptor(&tls_cert, &tls_key)?).await
+            let acceptor = tls::acceptor(&tls_cert, &tls_key)?;
+            serving.serve(Directory::new(dir), async |_: Directory| Ok(acceptor)).await
         }
         _ => {
-            let source = ClusterSource::new(connect(None, None).await?, &own_name());
-            let (certificate, key) = source.tls().await?;
-            let names = ("tls.crt", "tls.key");
-            serving.serve(source, tls::acceptor_from(&certificate, &key, names)?).await
+            let source = ClusterSource::new(connect(None, None).await?, &own_name(), role);
+            serving.serve(source, certificate_of).await
+        }
+    }
+}
+
+/// Waits for the certificate: a server that starts while the API server is away serves once that is back.
+async fn certificate_of(source: ClusterSource) -> anyhow::Result<TlsAcceptor> {
+    loop {
+        match source.tls().await {
+            Ok((certificate, key)) => {
+                return tls::acceptor_from(&certificate, &key, ("tls.crt", "tls.key"));
+            }
+            Err(error) => {
+                tracing::warn!(reason = chain(&error), "there is no certificate to serve with yet");
+                tokio::time::sleep(CERTIFICATE_INTERVAL).await;
+            }
         }
     }
 }
@@ -103,19 +124,28 @@ struct Serving {
     demand: Demand,
     metrics: Metrics,
     registry: Registry,
+    stop: watch::Receiver<bool>,
 }
 
 impl Serving {
-    async fn serve(self, source: impl Source + Clone, acceptor: TlsAcceptor) -> anyhow::Result<()> {
-        let Serving { listen, health_listen, limits, demand, metrics, registry } = self;
-        let listener = bind(listen).await?;
-        let stop = on_signal()?;
+    async fn serve<S, F>(self, source: S, acceptor: F) -> anyhow::Result<()>
+    where
+        S: Source + Clone,
+        F: AsyncFnOnce(S) -> anyhow::Result<TlsAcceptor>,
+    {
+        let Serving { listen, health_listen, limits, demand, metrics, registry, mut stop } = self;
         let ready = source.clone();
-        let health = move || {
+        let ready = move || {
             let source = ready.clone();
-            async move { source.is_ready().await }
+            async move { source.is_ready().await.then_some(()).ok_or("configurations cannot be read") }
         };
-        let health = serve_health(health_listen, health_router(health, registry), &stop).await?;
+        let routes = with_readiness(health_router(registry), ready);
+        let health = serve_health(health_listen, routes, &stop).await?;
+        let acceptor = tokio::select! {
+            acceptor = acceptor(source.clone()) => acceptor?,
+            _ = stop.wait_for(|stop| *stop) => return Ok(()),
+        };
+        let listener = bind(listen).await?;
         tracing::info!(address = %listener.local_addr()?, "machines are served");
         let routes = router(source, demand, metrics.clone());
         net::serve(listener, Transport::Tls(acceptor), routes, limits, metrics, stop).await;
@@ -138,7 +168,7 @@ async fn bootstrap(args: Bootstrap) -> anyhow::Result<()> {
     let mut registry = Registry::default();
     let requests = Metrics::register(&mut registry);
     let verdicts = csr::metrics::Metrics::register(&mut registry);
-    let health = serve_health(health_listen, health_router(|| async { true }, registry), &stop).await?;
+    let health = serve_health(health_listen, health_router(registry), &stop).await?;
     let tls = |name: &str| dir.join("tls").join(format!("machine-config-server.{name}"));
     let transport = Transport::Tls(tls::acceptor(&tls("crt"), &tls("key"))?);
     let source = Directory::new(dir.join("machine-config"));
@@ -180,9 +210,24 @@ fn read_facts(path: &Path) -> anyhow::Result<Facts> {
     serde_json::from_str(&text).with_context(|| format!("`{}` has no facts about a cluster", path.display()))
 }
 
-fn machine_config_token(args: &MachineConfigToken) -> anyhow::Result<()> {
-    let MachineConfigToken { dir, role, keep } = args;
-    let token = Directory::new(dir).rotate(role, Timestamp::now(), *keep)?;
+async fn machine_config_token(args: &MachineConfigToken) -> anyhow::Result<()> {
+    let MachineConfigToken { dir, from_cluster: _, kubeconfig, context, role, keep, expires_after } = args;
+    let now = Timestamp::now();
+    let token = if let Some(dir) = dir {
+        Directory::new(dir).rotate(role, now, *keep)?
+    } else {
+        let client = connect(kubeconfig.as_deref(), context.as_deref()).await?;
+        let is_master = role.as_str() == slipway_assets::names::Role::Master.as_str();
+        let life = expires_after.or_else(|| is_master.then_some(MASTER_TOKEN_LIFE));
+        let Rotated { token, pointer } = rotate(&client, role, now, *keep, life).await?;
+        match pointer {
+            Some(secret) => tracing::info!(secret, "new machines get the new token"),
+            None => {
+                tracing::warn!(%role, "there is no user-data Secret of this role: put the token into the pointers")
+            }
+        }
+        token
+    };
     writeln!(std::io::stdout(), "{}", token.expose_secret())?;
     Ok(())
 }
@@ -195,7 +240,7 @@ async fn csr_approver(args: CsrApprover) -> anyhow::Result<()> {
     let mut registry = Registry::default();
     let metrics = csr::metrics::Metrics::register(&mut registry);
     let stop = on_signal()?;
-    let health = serve_health(health_listen, health_router(|| async { true }, registry), &stop).await?;
+    let health = serve_health(health_listen, health_router(registry), &stop).await?;
     let client = connect(kubeconfig.as_deref(), context.as_deref()).await?;
     let (_roster, roster) = watch::channel(Roster { named_alike, ..Roster::default() });
     let settings = controller::Settings { bootstrapper, vips: vip, roster };
@@ -213,6 +258,7 @@ async fn operator(args: Run) -> anyhow::Result<()> {
         namespace,
         identity,
         controllers,
+        allow_insecure,
         matrix,
         matrix_key,
         matrix_ca,
@@ -236,6 +282,8 @@ async fn operator(args: Run) -> anyhow::Result<()> {
         let (_, roster) = watch::channel(Roster::default());
         anyhow::Ok((controller::Settings { bootstrapper, vips: vip, roster }, metrics))
     });
+    let insecure =
+        if allow_insecure { connections::Insecure::Allowed } else { connections::Insecure::Refused };
     let pace = drivers::Pace {
         step: upgrade_patience.try_into().context("the patience with upgrades is negative")?,
         ..drivers::Pace::default()
@@ -251,18 +299,21 @@ async fn operator(args: Run) -> anyhow::Result<()> {
         },
         images: Images { registry: images_from, pull_secrets: pull_secret },
         pace,
+        insecure,
         checked: has(Controller::Checks),
     };
     let checks = checks::Settings {
         namespace: namespace.clone(),
         options: slipway_lifecycle::check::Options::default(),
         pace: checks::Pace::default(),
+        insecure,
     };
     let settings = manager::Settings {
         namespace,
         identity: identity.unwrap_or_else(own_name),
         lease: lease::Pace::default(),
         connections: has(Controller::Connections).then(connections::Pace::default),
+        insecure,
         drivers: has(Controller::Drivers).then_some(drivers),
         checks: has(Controller::Checks).then_some(checks),
         csr: csr.transpose()?,
@@ -273,14 +324,11 @@ async fn operator(args: Run) -> anyhow::Result<()> {
     let ready = move || {
         let client = asked.clone();
         async move {
-            let version = tokio::time::timeout(Duration::from_secs(5), client.apiserver_version()).await;
-            match version {
-                Ok(Ok(_)) => (StatusCode::OK, "ok\n"),
-                _ => (StatusCode::SERVICE_UNAVAILABLE, "the API server does not answer\n"),
-            }
+            let version = tokio::time::timeout(READY_TIMEOUT, client.apiserver_version()).await;
+            version.is_ok_and(|version| version.is_ok()).then_some(()).ok_or("the API server does not answer")
         }
     };
-    let routes = health_router(|| async { true }, registry).route("/readyz", get(ready));
+    let routes = with_readiness(health_router(registry), ready);
     let health = serve_health(Some(health_listen), routes, &stop).await?;
     match manager::run(client, settings, metrics, stop).await {
         manager::End::Told => {}

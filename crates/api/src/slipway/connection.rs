@@ -42,10 +42,13 @@ use super::schema;
 )]
 #[serde(rename_all = "camelCase")]
 pub struct VSphereConnectionSpec {
-    /// Name or address of the vCenter, without scheme and port, in lower case.
+    /// Name or address of the vCenter, without scheme and port, in lower case. It cannot be changed: another vCenter is another
+    /// connection.
     #[schemars(length(min = 1, max = 253))]
     #[x_kube(validation = Rule::new("self.matches('^[a-z0-9]([-a-z0-9.:]*[a-z0-9])?$')")
         .message("the server is a DNS name or address in lower case, without scheme and port; the port has its own field"))]
+    #[x_kube(validation = Rule::new("self == oldSelf")
+        .message("the server of a connection cannot be changed: make another connection"))]
     pub server: String,
     /// Port of the vCenter.
     #[serde(default = "https")]
@@ -61,8 +64,9 @@ pub struct VSphereConnectionSpec {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64))]
     pub resources: Vec<Resource>,
-    /// The Secret with `username` and `password`, in the namespace of this object. The type
-    /// `kubernetes.io/basic-auth` is the usual one. The user is written `name@domain`.
+    /// The Secret with `username`, `password` and `server`, in the namespace of this object. The type
+    /// `kubernetes.io/basic-auth` is the usual one. The user is written `name@domain`. The login is sent to no other server than
+    /// those that `server` names, separated by spaces.
     pub credentials_secret: SecretName,
     /// How the vCenter's certificate is verified. Without it, by the authorities of the operator's image.
     pub tls: Option<Tls>,
@@ -115,7 +119,8 @@ pub struct Tls {
     /// Fingerprint of the certificate: SHA-1 or SHA-256, as hexadecimal bytes with colons.
     #[schemars(extend("pattern" = "^([0-9A-Fa-f]{2}:){19}([0-9A-Fa-f]{2}|([0-9A-Fa-f]{2}:){12}[0-9A-Fa-f]{2})$"))]
     pub thumbprint: Option<String>,
-    /// `true`: the certificate is not verified. Anyone on the way to the vCenter can then read the password.
+    /// `true`: the certificate is not verified. Anyone on the way to the vCenter can then read the password. The operator
+    /// refuses it unless it runs with `--allow-insecure`.
     #[x_kube(validation = Rule::new("self").message("insecure is true or not given"))]
     pub insecure: Option<bool>,
 }

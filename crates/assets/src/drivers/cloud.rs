@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::apps::v1::{DaemonSet, DaemonSetSpec, DaemonSetUpdateStrategy};
-use k8s_openapi::api::core::v1::{PodSecurityContext, PodSpec, ResourceRequirements, Toleration};
+use k8s_openapi::api::core::v1::{Namespace, PodSecurityContext, PodSpec, ResourceRequirements, Toleration};
 use k8s_openapi::api::rbac::v1::PolicyRule;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use slipway_api::slipway::vdo_config::{CloudProvider, NodeAddresses};
@@ -18,16 +18,19 @@ use super::pods::{
     tolerates_control_plane,
 };
 use super::settings::{DriverError, DriverSettings, cloud_vcenter};
-use crate::objects::{config_map, map, secret, within};
+use crate::objects::{config_map, map, namespace, secret, within};
 
 /// Where the cloud provider runs.
 pub const NAMESPACE: &str = "kube-system";
 pub const DAEMON_SET: &str = "vsphere-cloud-controller-manager";
 pub const CONFIG_MAP: &str = "vsphere-cloud-config";
 pub const SECRET: &str = "vsphere-cloud-secret";
+/// Where its login is, and nothing else: the driver watches all Secrets of that namespace.
+pub const SECRET_NAMESPACE: &str = "slipway-cloud-provider";
 const ACCOUNT: &str = "cloud-controller-manager";
 const CLUSTER_ROLE: &str = "system:cloud-controller-manager";
-const SECRET_ROLE: &str = "vsphere-cloud-controller-manager-secrets";
+pub(super) const SECRET_ROLE: &str = "vsphere-cloud-controller-manager-secrets";
+pub(super) const AUTHENTICATION_BINDING: &str = "vsphere-cloud-controller-manager-authentication";
 /// Where the ConfigMap is mounted.
 const DIRECTORY: &str = "/etc/cloud";
 const CONFIG_KEY: &str = "vsphere.conf";
@@ -44,8 +47,15 @@ pub fn objects(settings: &DriverSettings<'_>, spec: &CloudProvider) -> Result<Ve
     let hash = settings.hash(texts);
 
     let mut objects = Objects::new(settings.row);
+    objects.add(secret_namespace())?;
+    objects.add(role(SECRET_NAMESPACE, SECRET_ROLE, secret_rules()))?;
+    let mut reader = role_binding(SECRET_NAMESPACE, SECRET_ROLE, SECRET_ROLE, ACCOUNT);
+    for subject in reader.subjects.iter_mut().flatten() {
+        subject.namespace = Some(NAMESPACE.to_owned());
+    }
+    objects.add(reader)?;
+    objects.add(secret(within(SECRET_NAMESPACE, SECRET), "Opaque", logins))?;
     if let Source::Manifests(text) = &settings.row.source {
-        objects.add(secret(within(NAMESPACE, SECRET), "Opaque", logins))?;
         objects.add(config_map(within(NAMESPACE, CONFIG_MAP), files))?;
         let workloads = &[("DaemonSet", DAEMON_SET)];
         let own = &[("Secret", SECRET), ("ConfigMap", CONFIG_MAP)];
@@ -56,15 +66,12 @@ pub fn objects(settings: &DriverSettings<'_>, spec: &CloudProvider) -> Result<Ve
     objects.add(service_account(NAMESPACE, ACCOUNT))?;
     objects.add(cluster_role(CLUSTER_ROLE, cluster_rules()))?;
     objects.add(cluster_role_binding(CLUSTER_ROLE, CLUSTER_ROLE, NAMESPACE, ACCOUNT))?;
-    objects.add(role(NAMESPACE, SECRET_ROLE, secret_rules()))?;
-    objects.add(role_binding(NAMESPACE, SECRET_ROLE, SECRET_ROLE, ACCOUNT))?;
     objects.add(role_binding(
         NAMESPACE,
-        "vsphere-cloud-controller-manager-authentication",
+        AUTHENTICATION_BINDING,
         "extension-apiserver-authentication-reader",
         ACCOUNT,
     ))?;
-    objects.add(secret(within(NAMESPACE, SECRET), "Opaque", logins))?;
     objects.add(config_map(within(NAMESPACE, CONFIG_MAP), files))?;
     objects.add(daemon_set(settings, hash)?)?;
     Ok(objects.finish())
@@ -83,8 +90,13 @@ pub(super) fn cluster_rules() -> Vec<PolicyRule> {
     ]
 }
 
-/// What it may do in its namespace.
-pub(super) fn secret_rules() -> Vec<PolicyRule> {
+/// The namespace of its login, where no pod runs.
+pub(super) fn secret_namespace() -> Namespace {
+    namespace(SECRET_NAMESPACE, map([("pod-security.kubernetes.io/enforce", "restricted")]))
+}
+
+/// What it may do in the namespace of its login.
+fn secret_rules() -> Vec<PolicyRule> {
     vec![rule("", &["secrets"], &["get", "list", "watch"])]
 }
 
@@ -92,7 +104,7 @@ pub(super) fn secret_rules() -> Vec<PolicyRule> {
 pub fn config(settings: &DriverSettings<'_>, spec: &CloudProvider) -> cloud::CloudConfig {
     let mut config = cloud::CloudConfig::default();
     SECRET.clone_into(&mut config.global.secret_name);
-    NAMESPACE.clone_into(&mut config.global.secret_namespace);
+    SECRET_NAMESPACE.clone_into(&mut config.global.secret_namespace);
     for connection in settings.connections {
         config.vcenters.insert(connection.server.clone(), cloud_vcenter(connection, DIRECTORY));
     }

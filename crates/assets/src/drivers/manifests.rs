@@ -17,6 +17,7 @@ use serde_json::Value;
 use slipway_config::yaml::from_yaml;
 
 use super::object::Objects;
+use super::operator::names::covers;
 use super::settings::{DriverError, DriverSettings, NodeMark};
 use super::storage;
 
@@ -34,6 +35,9 @@ const KINDS: [(&str, &str); 11] = [
     ("apps/v1", "Deployment"),
     ("apps/v1", "DaemonSet"),
 ];
+
+/// Kinds that are in no namespace.
+const OF_CLUSTER: [&str; 3] = ["CSIDriver", "ClusterRole", "ClusterRoleBinding"];
 
 /// What is changed in the objects.
 #[derive(Debug)]
@@ -156,9 +160,9 @@ fn one(
         return Err(format!("a driver consists of {} only", kinds.join(", ")));
     };
     // Nobody else's objects are taken over.
-    let known = ["vsphere", "cloud-controller-manager", "apiserver-authentication-reader"];
-    if !known.iter().any(|part| name.contains(part)) {
-        return Err("its name does not say that it belongs to the driver".to_owned());
+    let place = (!OF_CLUSTER.contains(kind)).then_some(patch.namespace);
+    if !covers(kind, place, name) {
+        return Err("it is none of the objects that the operator has the right to write".to_owned());
     }
     match *kind {
         "CSIDriver" if name != storage::DRIVER => Err(format!("the driver is called {}", storage::DRIVER)),

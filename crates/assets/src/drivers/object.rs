@@ -13,6 +13,8 @@ use super::settings::DriverError;
 
 /// Which driver an object belongs to. What carries it and is no longer made is to be deleted.
 pub const DRIVER_LABEL: &str = "slipway.dev/driver";
+/// Who applies the objects of the drivers, as the API server knows it. What others apply is not deleted, whatever its labels.
+pub const MANAGER: &str = "slipway-drivers";
 /// Which version of the driver an object was made for.
 pub const VERSION_LABEL: &str = "slipway.dev/driver-version";
 /// On pods: changes when a configuration or a Secret does.

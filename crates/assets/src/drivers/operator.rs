@@ -1,9 +1,11 @@
 //! Who the operator is, and what it may do: everything its controllers need, and nothing by a wildcard.
 //!
 //! Whoever writes a role must have what the role gives. The operator has no right to go beyond that (`escalate`,
-//! `bind`), so what the drivers may do is part of what it may do; it comes from the same functions.
+//! `bind`), so what the drivers may do is part of what it may do; it comes from the same functions. What it writes it writes by
+//! name ([`names`]).
 
 mod deployment;
+pub mod names;
 
 use k8s_openapi::Resource;
 use k8s_openapi::api::core::v1::{Namespace, ServiceAccount};
@@ -13,7 +15,7 @@ use k8s_openapi::api::rbac::v1::{
 use serde::Serialize;
 use serde_json::Value;
 
-pub use deployment::{ARGUMENTS, IMAGE, Placed, deployment};
+pub use deployment::{ALLOW_INSECURE, ARGUMENTS, IMAGE, Placed, deployment};
 
 use super::pods::{cluster_role, cluster_role_binding, role, rule, service_account};
 use super::settings::DriverError;
@@ -24,34 +26,54 @@ use crate::objects::{map, namespace, within};
 pub const NAMESPACE: &str = "slipway-system";
 /// Its name: of the account, the roles and the Deployment.
 pub const NAME: &str = "slipway-operator";
+/// The role and the binding of one that approves certificates of nodes.
+const APPROVER: &str = "slipway-operator-csr";
+/// The Secret with what it draws once.
+pub const KEYS_SECRET: &str = "slipway-operator-keys";
 
 const READ: &[&str] = &["get", "list", "watch"];
-/// Server-side apply makes and changes with these; what is no longer wanted is deleted.
-const MANAGE: &[&str] = &["get", "list", "watch", "create", "patch", "delete"];
 
 /// Its own namespace, where no pod has more rights than it needs.
 pub(crate) fn own_namespace() -> Namespace {
     namespace(NAMESPACE, map([("pod-security.kubernetes.io/enforce", "restricted")]))
 }
 
-/// The operator's account and its rights, in the order they are to be applied. The namespace of the storage driver is
-/// among them, since a role in it needs it to be there.
+/// The operator's account and its rights, in the order they are to be applied. The namespaces of the drivers are among them,
+/// since a role in one needs it to be there.
 pub fn objects() -> Result<Vec<Value>, DriverError> {
     let privileged = map([("pod-security.kubernetes.io/enforce", "privileged")]);
     let mut objects = vec![
         value::<Namespace>(&own_namespace())?,
+        value::<Namespace>(&cloud::secret_namespace())?,
         value::<Namespace>(&namespace(storage::NAMESPACE, privileged))?,
         value::<ServiceAccount>(&service_account(NAMESPACE, NAME))?,
         value::<ClusterRole>(&cluster_role(NAME, cluster_rules()))?,
         value::<ClusterRoleBinding>(&cluster_role_binding(NAME, NAME, NAMESPACE, NAME))?,
     ];
-    for (place, rules) in
-        [(NAMESPACE, own_rules()), (cloud::NAMESPACE, driver_rules()), (storage::NAMESPACE, driver_rules())]
-    {
+    for (place, rules) in [
+        (NAMESPACE, own_rules()),
+        (cloud::NAMESPACE, driver_rules(cloud::NAMESPACE)),
+        (cloud::SECRET_NAMESPACE, names::rules(Some(cloud::SECRET_NAMESPACE))),
+        (storage::NAMESPACE, driver_rules(storage::NAMESPACE)),
+    ] {
         objects.push(value::<Role>(&role(place, NAME, rules))?);
         objects.push(value::<RoleBinding>(&binding(place))?);
     }
     Ok(objects)
+}
+
+/// The right to approve certificates of nodes. Only an operator that runs that controller (`--controllers`) is given it.
+pub fn approver() -> Result<Vec<Value>, DriverError> {
+    Ok(vec![
+        value::<ClusterRole>(&cluster_role(APPROVER, approver_rules()))?,
+        value::<ClusterRoleBinding>(&cluster_role_binding(APPROVER, APPROVER, NAMESPACE, NAME))?,
+    ])
+}
+
+/// Whether an operator that is told this approves certificates of nodes.
+pub fn approves(arguments: &[String]) -> bool {
+    let mut words = arguments.iter().flat_map(|one| one.split('=')).skip_while(|one| *one != "--controllers");
+    words.nth(1).is_some_and(|list| list.split(',').any(|one| one == "csr"))
 }
 
 pub(super) fn value<K: Resource + Serialize>(object: &K) -> Result<Value, DriverError> {
@@ -81,43 +103,26 @@ fn cluster_rules() -> Vec<PolicyRule> {
     let mut rules = vec![
         rule("slipway.dev", &["vdoconfigs", "vsphereconnections"], READ),
         rule("slipway.dev", &["vdoconfigs/status", "vsphereconnections/status"], &["get", "patch", "update"]),
-        // It makes the namespace of the storage driver, and never deletes one.
-        rule("", &["namespaces"], &["get", "list", "watch", "create", "patch"]),
-        rule("rbac.authorization.k8s.io", &["clusterroles", "clusterrolebindings"], MANAGE),
-        rule("storage.k8s.io", &["csidrivers", "storageclasses"], MANAGE),
-        rule("admissionregistration.k8s.io", &["validatingwebhookconfigurations"], MANAGE),
+        // Users call them as they like.
+        rule("storage.k8s.io", &["storageclasses"], &["get", "list", "watch", "create", "patch", "delete"]),
         // Beside OpenShift's own operators it only looks.
         rule("config.openshift.io", &["clusterversions", "infrastructures"], READ),
         rule("operator.openshift.io", &["clustercsidrivers"], READ),
         // Events about a VDOConfig, which is in no namespace, are in `default`.
         rule("events.k8s.io", &["events"], &["create", "patch"]),
-        // Certificates of nodes, when that controller runs.
-        rule("certificates.k8s.io", &["certificatesigningrequests"], READ),
-        rule("certificates.k8s.io", &["certificatesigningrequests/approval"], &["patch", "update"]),
-        PolicyRule {
-            resource_names: Some(
-                ["kubernetes.io/kube-apiserver-client-kubelet", "kubernetes.io/kubelet-serving"]
-                    .map(str::to_owned)
-                    .into(),
-            ),
-            ..rule("certificates.k8s.io", &["signers"], &["approve"])
-        },
-        rule("machine.openshift.io", &["machines"], READ),
         // What health checks look at.
         rule("", &["nodes", "persistentvolumes", "persistentvolumeclaims", "pods"], &["list"]),
         rule("storage.k8s.io", &["csinodes"], &["list"]),
         // OpenShift's own logins and configuration of the storage driver, by their names.
-        PolicyRule {
-            resource_names: Some(
-                ["vmware-vsphere-cloud-credentials", "vsphere-csi-config-secret"].map(str::to_owned).into(),
-            ),
-            ..rule("", &["secrets"], &["get"])
-        },
-        PolicyRule {
-            resource_names: Some(vec!["cloud-provider-config".to_owned()]),
-            ..rule("", &["configmaps"], READ)
-        },
+        names::named(
+            "",
+            "secrets",
+            &["vmware-vsphere-cloud-credentials", "vsphere-csi-config-secret"],
+            &["get"],
+        ),
+        names::named("", "configmaps", &["cloud-provider-config"], READ),
     ];
+    rules.extend(names::rules(None));
     rules.extend(cloud::cluster_rules());
     rules.extend(storage::rights::controller_rules(true));
     rules.extend(storage::rights::node_rules());
@@ -125,23 +130,38 @@ fn cluster_rules() -> Vec<PolicyRule> {
     rules
 }
 
-/// What it may do where a driver runs.
-fn driver_rules() -> Vec<PolicyRule> {
+/// What an operator that approves certificates of nodes may do besides.
+fn approver_rules() -> Vec<PolicyRule> {
+    let signers = ["kubernetes.io/kube-apiserver-client-kubelet", "kubernetes.io/kubelet-serving"];
     vec![
-        rule("", &["serviceaccounts", "secrets", "configmaps", "services"], MANAGE),
-        rule("", &["pods"], READ),
-        rule("apps", &["daemonsets", "deployments"], MANAGE),
-        rule("policy", &["poddisruptionbudgets"], MANAGE),
-        rule("rbac.authorization.k8s.io", &["roles", "rolebindings"], MANAGE),
+        rule("certificates.k8s.io", &["certificatesigningrequests"], READ),
+        rule("certificates.k8s.io", &["certificatesigningrequests/approval"], &["patch", "update"]),
+        names::named("certificates.k8s.io", "signers", &signers, &["approve"]),
+        rule("machine.openshift.io", &["machines"], READ),
+        rule("", &["nodes"], READ),
     ]
+}
+
+/// What it may do where a driver runs.
+fn driver_rules(place: &str) -> Vec<PolicyRule> {
+    let mut rules = names::rules(Some(place));
+    rules.push(rule("", &["pods"], READ));
+    // Others may run a driver of their own.
+    rules.push(rule("apps", &["daemonsets", "deployments"], READ));
+    if place == cloud::NAMESPACE {
+        // OpenShift's own logins, for health checks there.
+        rules.push(names::named("", "secrets", &["vsphere-creds"], READ));
+    }
+    rules
 }
 
 /// What it may do where it runs itself.
 fn own_rules() -> Vec<PolicyRule> {
     vec![
-        // Credentials of the connections, authorities, a matrix; and a key of its own.
+        // Credentials of the connections, authorities, a matrix. Users call them as they like.
         rule("", &["secrets", "configmaps"], READ),
-        rule("", &["secrets"], &["create", "patch"]),
-        rule("coordination.k8s.io", &["leases"], &["get", "create", "update", "patch"]),
+        names::named("", "secrets", &[KEYS_SECRET], &["create", "patch"]),
+        names::named("coordination.k8s.io", "leases", &[NAME], &["get", "update", "patch"]),
+        rule("coordination.k8s.io", &["leases"], &["create"]),
     ]
 }

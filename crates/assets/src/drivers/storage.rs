@@ -33,7 +33,7 @@ pub const WEBHOOK: &str = "vsphere-csi-webhook";
 /// The name that the webhook's certificate is for.
 pub const WEBHOOK_HOST: &str = "vsphere-webhook-svc.vmware-system-csi.svc";
 pub const CONFIG_SECRET: &str = "vsphere-config-secret";
-const FEATURES: &str = "internal-feature-states.csi.vsphere.vmware.com";
+pub(super) const FEATURES: &str = "internal-feature-states.csi.vsphere.vmware.com";
 /// Where the Secret is mounted.
 const DIRECTORY: &str = "/etc/cloud";
 const CONFIG_KEY: &str = "csi-vsphere.conf";

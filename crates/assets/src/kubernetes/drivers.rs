@@ -6,7 +6,7 @@ use slipway_api::slipway::vdo_config::{
     CloudProvider, CloudTopology, IpFamily, NodeAddresses, StorageProvider,
 };
 use slipway_api::slipway::{VDO_CONFIG_NAME, VDOConfig, VDOConfigSpec};
-use slipway_config::install_config::vsphere;
+use slipway_config::install_config::vsphere::{self, Tls};
 use slipway_config::install_config::{Platform, Stack};
 use slipway_config::net::Cidr;
 
@@ -23,7 +23,10 @@ pub(super) fn add(cluster: &Cluster, tree: &mut Tree) -> Result<(), Error> {
     else {
         return Ok(());
     };
-    let placed = Placed { image: Some(payload(cluster)?.image), ..Placed::default() };
+    let is_insecure = platform.vcenters.iter().any(|vcenter| vcenter.tls == Tls::Insecure);
+    let arguments: Vec<String> =
+        is_insecure.then(|| operator::ALLOW_INSECURE.to_owned()).into_iter().collect();
+    let placed = Placed { image: Some(payload(cluster)?.image), arguments: &arguments, ..Placed::default() };
     let objects = [operator::objects()?, operator::deployment(&placed)?].concat();
     // Its namespace is there on every platform.
     let is_there =

@@ -10,8 +10,8 @@
 use serde_json::{Value, json};
 
 use super::{
-    CONTROL_PLANE, Facts, JOIN_TOKEN_SECRET, MACHINE_CONFIG_SECRET, MACHINE_CONFIG_TLS_SECRET, NAMESPACE,
-    payload,
+    CONTROL_PLANE, Facts, JOIN_TOKEN_SECRET, MACHINE_CONFIG_NAMESPACE, MACHINE_CONFIG_SECRET,
+    MACHINE_CONFIG_TLS_SECRET, payload,
 };
 use crate::names::Role;
 use crate::onprem::{API_PORT, CONFIG_FOLDER};
@@ -139,12 +139,12 @@ fn approver_rules() -> [Value; 6] {
     ]
 }
 
-/// The right to read what machines boot from, and nothing else in the operator's namespace.
+/// The right to read what machines boot from, and no other Secret.
 fn reader() -> [(&'static str, Value); 2] {
     let mut names: Vec<String> =
         Role::ALL.iter().map(|role| format!("{MACHINE_CONFIG_SECRET}-{}", role.as_str())).collect();
     names.push(MACHINE_CONFIG_TLS_SECRET.to_owned());
-    narrow("slipway-machine-config", NAMESPACE, &names, &["get"])
+    narrow("slipway-machine-config", MACHINE_CONFIG_NAMESPACE, &names, &["get"])
 }
 
 /// The right to renew the token that machines join with. With server-side apply, making is bound to the name too.

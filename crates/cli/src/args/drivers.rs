@@ -31,12 +31,12 @@ pub enum Drivers {
 
     /// Add a vCenter, and choose the drivers
     ///
-    /// Makes the Secret, the VSphereConnection and, if there is none, the VDOConfig. On a terminal whatever is not given as a
-    /// flag is asked for: the login is tried, a certificate that is not trusted is shown, and the result before it is applied.
+    /// Makes the Secret, the VSphereConnection and, if there is none, the VDOConfig; the login is tried before. On a terminal
+    /// whatever is not given as a flag is asked for: a certificate that is not trusted is shown, and the result before it is applied.
     /// The password comes from a prompt, a variable or a file, and never from the command line. Run it again for each vCenter,
     /// or give a file with all objects.
     #[command(
-        after_help = "Examples:\n  slipway drivers configure --server vc1.example.com --user csi@vsphere.local --ca-file vc1.pem\n  VC_PASSWORD=… slipway drivers configure --server vc2.example.com --user csi@vsphere.local --password-env VC_PASSWORD --datacenter DC0 --topology-category k8s-region --topology-category k8s-zone\n  slipway drivers configure\n  slipway drivers configure --file drivers.yaml\n\nExit codes: 0 applied, 1 other failure, 8 interrupted."
+        after_help = "Examples:\n  slipway drivers configure --server vc1.example.com --user csi@vsphere.local --ca-file vc1.pem\n  VC_PASSWORD=… slipway drivers configure --server vc2.example.com --user csi@vsphere.local --password-env VC_PASSWORD --datacenter DC0 --topology-category k8s-region --topology-category k8s-zone\n  slipway drivers configure\n  slipway drivers configure --file drivers.yaml\n\nExit codes: 0 applied, 1 other failure, 4 the vCenter refuses the login or cannot be reached, and nothing was applied, 8 interrupted."
     )]
     Configure(ConfigureDrivers),
 
@@ -51,7 +51,8 @@ pub enum Drivers {
 
     /// Remove the drivers and the operator, in the safe order
     ///
-    /// Refused while volumes are attached. Connections, Secrets, namespaces and the definitions of our kinds stay.
+    /// The operator's account and rights go last. Refused while volumes are attached. Connections, their Secrets, namespaces and
+    /// the definitions of our kinds stay.
     #[command(after_help = "Examples:\n  slipway drivers remove\n  slipway drivers remove --yes --force")]
     Remove(RemoveDrivers),
 
@@ -221,6 +222,10 @@ pub struct DeployDrivers {
     #[arg(long, value_name = "URL", requires = "matrix", conflicts_with = "bundle")]
     pub matrix_proxy: Option<String>,
 
+    /// Let connections say that a vCenter's certificate is not verified: anybody on the way can then read its password
+    #[arg(long, conflicts_with = "bundle")]
+    pub allow_insecure: bool,
+
     /// A file of `drivers bundle`, for a site without the internet
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub bundle: Option<PathBuf>,
@@ -233,7 +238,8 @@ pub struct ConfigureDrivers {
 
     /// Apply these objects: VSphereConnections, their Secrets and ConfigMaps, the VDOConfig; `-` is standard input
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with_all = [
-        "server", "name", "port", "user", "password_env", "password_file", "datacenter", "ca_file", "thumbprint", "insecure",
+        "server", "name", "port", "user", "password_env", "password_file", "untried", "datacenter", "ca_file", "thumbprint",
+        "insecure",
         "without_cloud_provider", "without_storage_provider", "topology_category", "update_policy", "registry", "pull_secret",
     ])]
     pub file: Option<PathBuf>,
@@ -261,6 +267,10 @@ pub struct ConfigureDrivers {
     /// The file with the password
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub password_file: Option<PathBuf>,
+
+    /// Apply without trying the login first, where this machine does not reach the vCenter
+    #[arg(long, requires = "server")]
+    pub untried: bool,
 
     /// A datacenter with nodes or volumes; can be repeated. Without it all that the user sees
     #[arg(long, value_name = "NAME")]

@@ -50,6 +50,7 @@ fn a_cluster_gets_its_operator_and_loses_it_again() {
     let plane = ControlPlane::start(Options { beside, ..Options::default() }).expect("a control plane");
     let path = plane.kubeconfig();
     insta::assert_snapshot!("drivers_nothing_yet", transcript(path, &["drivers", "status"]));
+    there_is_nothing_yet(path);
     for name in ["one", "two"] {
         plane.register(&nodes::living(name, "")).expect("a node");
     }
@@ -76,6 +77,7 @@ fn a_cluster_gets_its_operator_and_loses_it_again() {
         "AA:BB",
         "--topology-category",
         "k8s-zone",
+        "--untried",
     ];
     let refused = transcript(path, &arguments);
     assert!(refused.contains("`--thumbprint` is not 20 or 32 bytes"), "{refused}");
@@ -90,6 +92,7 @@ fn a_cluster_gets_its_operator_and_loses_it_again() {
     let secret =
         plane.kubectl().json(&["get", "secret", "north", "--namespace=slipway-system"]).expect("a Secret");
     assert_eq!(secret["data"]["password"], "aHVudGVyMg==");
+    assert_eq!(secret["data"]["server"], "dmMxLmV4YW1wbGUuY29t", "whom the login is for");
 
     // What the operator would say.
     patch_status(
@@ -137,6 +140,21 @@ fn a_cluster_gets_its_operator_and_loses_it_again() {
     users_are_made(&plane);
     whoever_sits_there_is_asked(&plane);
 
+    it_goes_again(&plane);
+}
+
+fn there_is_nothing_yet(path: &Path) {
+    let nothing = transcript(path, &["drivers", "remove", "--yes"]);
+    assert!(nothing.contains("there is nothing to remove") && nothing.contains("exit: 0"), "{nothing}");
+    let nothing = transcript(path, &["drivers", "upgrade", "--unpin"]);
+    assert!(
+        nothing.contains("error: the cluster has no VDOConfig") && nothing.contains("exit: 1"),
+        "{nothing}"
+    );
+}
+
+fn it_goes_again(plane: &ControlPlane) {
+    let path = plane.kubeconfig();
     // Nobody is there to ask; then volumes are attached; then it is forced.
     insta::assert_snapshot!("drivers_not_removed", transcript(path, &["drivers", "remove"]));
     let attachment = json!({
@@ -145,7 +163,14 @@ fn a_cluster_gets_its_operator_and_loses_it_again() {
     });
     plane.kubectl().apply_value(&attachment).expect("an attachment");
     insta::assert_snapshot!("drivers_attached", transcript(path, &["drivers", "remove", "--yes"]));
+    // Somebody has copied an object of a driver with its labels.
+    let copy = json!({
+        "apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {"name": "copy", "namespace": "vmware-system-csi", "labels": {"slipway.dev/driver": "storage-provider"}},
+    });
+    plane.kubectl().apply_value(&copy).expect("a copy");
     insta::assert_snapshot!("drivers_removed", transcript(path, &["drivers", "remove", "--yes", "--force"]));
+    plane.kubectl().json(&["get", "configmap", "copy", "--namespace=vmware-system-csi"]).expect("the copy");
 }
 
 /// Healthy drivers are not the end as long as nodes wait for them.
@@ -214,6 +239,18 @@ fn users_are_made(plane: &ControlPlane) {
         json!(["k8s-zone"]),
         "what was there stays"
     );
+    // A login that does not work does not take the place of one that does.
+    let secret = || {
+        let place = ["get", "secret", "vc-csi", "--namespace=slipway-system"];
+        plane.kubectl().json(&place).expect("a Secret")["data"].clone()
+    };
+    let before = secret();
+    let place = ["--server", "127.0.0.1", "--port", &port, "--ca-file", &ca, "--name", "vc-csi"];
+    let login = ["--user", "slipway-csi@vsphere.local", "--password-env", "VC_PASSWORD"];
+    let refused =
+        transcript(plane.kubeconfig(), &[&["drivers", "configure"], &place[..], &login[..]].concat());
+    assert!(refused.contains("exit: 4") && refused.contains("nothing was applied"), "{refused}");
+    assert_eq!(secret(), before);
     // Somebody means well.
     let too_much = json!({"permissions": [{"principal": "VSPHERE.LOCAL\\slipway-csi", "role": "Admin", "entity": "/DC0"}]});
     vcenter.control("POST", "/inventory/apply", &too_much).expect("a permission");

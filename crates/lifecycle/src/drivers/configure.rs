@@ -1,10 +1,13 @@
 //! Connections, their Secrets, and the VDOConfig.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use kube::api::{ListParams, Patch, PatchParams};
 use kube::{Api, Client};
 use serde_json::{Value, json};
 use slipway_api::slipway::vdo_config::UpdatePolicy;
 use slipway_api::slipway::{VDO_CONFIG_NAME, VDOConfig, VDOConfigSpec, VSphereConnection};
+use slipway_assets::drivers::connection::SERVER_KEY;
 use slipway_assets::drivers::manifests::documents;
 use slipway_assets::drivers::{Connection, DriverError};
 use thiserror::Error;
@@ -189,7 +192,9 @@ impl Plan {
             return Err(ConfigureError::File(problems));
         }
         objects.sort_by_key(|(place, _)| *place);
-        Ok(Plan { objects: objects.into_iter().map(|(_, object)| object).collect(), change: None })
+        let mut objects: Vec<Value> = objects.into_iter().map(|(_, object)| object).collect();
+        bind(&mut objects);
+        Ok(Plan { objects, change: None })
     }
 
     /// Does it; each object that is there is told.
@@ -209,12 +214,47 @@ impl Plan {
     }
 }
 
+/// Has Secrets say which vCenters their logins are for, where connections of the same file use them and they do not say so
+/// themselves.
+fn bind(objects: &mut [Value]) {
+    let text = |object: &Value, path: &str| {
+        object.pointer(path).and_then(Value::as_str).unwrap_or_default().to_lowercase()
+    };
+    let mut servers: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for object in objects.iter().filter(|object| object["kind"] == "VSphereConnection") {
+        let secret = text(object, "/spec/credentialsSecret/name");
+        servers.entry(secret).or_default().push(text(object, "/spec/server"));
+    }
+    for object in objects.iter_mut().filter(|object| object["kind"] == "Secret") {
+        let said = ["data", "stringData"].iter().any(|part| object[*part].get(SERVER_KEY).is_some());
+        if let Some(servers) = servers.get(&text(object, "/metadata/name")).filter(|_| !said) {
+            object["stringData"][SERVER_KEY] = json!(servers.join(" "));
+        }
+    }
+}
+
 /// What a cluster has already.
 #[derive(Debug, Clone, Default)]
 pub struct There {
     pub config: Option<VDOConfigSpec>,
     /// Names of connections.
     pub connections: Vec<String>,
+    /// The vCenters they lead to.
+    pub servers: BTreeSet<String>,
+}
+
+impl There {
+    /// Whether drivers that use one more vCenter could not tell where a node is: with several, tags say so.
+    pub fn lacks_topology(&self, server: &str, wanted: &Wanted) -> bool {
+        let is_another = self.servers.iter().any(|one| !one.eq_ignore_ascii_case(server));
+        let config = self.config.as_ref();
+        let is_said = config.is_some_and(|config| {
+            let cloud = config.cloud_provider.as_ref().is_some_and(|cloud| cloud.topology.is_some());
+            let storage = config.storage_provider.as_ref();
+            cloud || storage.is_some_and(|storage| !storage.topology_categories.is_empty())
+        });
+        is_another && !is_said && wanted.topology_categories.is_empty()
+    }
 }
 
 /// The VDOConfig. Without the operator there is none.
@@ -241,6 +281,7 @@ pub async fn there(client: &Client) -> Result<There, AccessError> {
     let (config, connections) = wishes(client).await?;
     Ok(There {
         config: config.map(|config| config.spec),
+        servers: connections.iter().map(|object| object.spec.server.clone()).collect(),
         connections: connections.into_iter().filter_map(|object| object.metadata.name).collect(),
     })
 }
@@ -258,10 +299,10 @@ pub async fn configure(
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
     use slipway_api::slipway::vdo_config::UpdatePolicy;
 
-    use super::{Plan, Wanted};
+    use super::{Plan, There, Wanted};
 
     #[test]
     fn a_file_is_applied_in_order_or_not_at_all() {
@@ -270,6 +311,17 @@ mod tests {
         let plan = Plan::read(good).unwrap();
         assert_eq!(plan.objects[0]["metadata"]["namespace"], "slipway-system");
         assert_eq!(plan.objects[1]["kind"], "VDOConfig");
+        assert_eq!(plan.objects[0]["stringData"]["server"], Value::Null, "no connection says so");
+        let connection = |name: &str, server: &str| {
+            format!(
+                "---\nkind: VSphereConnection\napiVersion: slipway.dev/v1alpha1\nmetadata: {{name: {name}}}\n\
+                 spec: {{server: {server}, credentialsSecret: {{name: north}}}}\n"
+            )
+        };
+        let both = format!("{good}{}{}", connection("a", "vc1"), connection("b", "vc2"));
+        assert_eq!(Plan::read(&both).unwrap().objects[0]["stringData"]["server"], "vc1 vc2");
+        let said = both.replace("username: a", "username: a, server: vc1");
+        assert_eq!(Plan::read(&said).unwrap().objects[0]["stringData"]["server"], "vc1");
         let bad = "kind: Pod\napiVersion: v1\nmetadata: {name: x}\n---\nkind: VDOConfig\napiVersion: slipway.dev/v1alpha1\n\
                    metadata: {name: other}\n---\nkind: Secret\napiVersion: v1\nmetadata: {name: x, namespace: default}\n";
         let error = Plan::read(bad).unwrap_err().to_string();
@@ -277,6 +329,25 @@ mod tests {
             assert!(error.contains(part), "{part}: {error}");
         }
         assert!(Plan::read("# nothing\n").is_err() && Plan::read("a: [").is_err());
+    }
+
+    #[test]
+    fn several_vcenters_need_tags() {
+        let spec = |spec: Value| Some(serde_json::from_value(spec).unwrap());
+        let plain = spec(json!({"cloudProvider": {}, "storageProvider": {}}));
+        let tagged = spec(json!({"storageProvider": {"topologyCategories": ["zone"]}}));
+        let said = Wanted { topology_categories: vec!["zone".to_owned()], ..Wanted::default() };
+        for (config, server, wanted, expected) in [
+            (&plain, "vc2", &Wanted::default(), true),
+            (&None, "vc2", &Wanted::default(), true),
+            (&plain, "VC1", &Wanted::default(), false),
+            (&tagged, "vc2", &Wanted::default(), false),
+            (&plain, "vc2", &said, false),
+        ] {
+            let servers = ["vc1".to_owned()].into();
+            let there = There { config: config.clone(), servers, ..There::default() };
+            assert_eq!(there.lacks_topology(server, wanted), expected, "{server} {config:?}");
+        }
     }
 
     #[test]

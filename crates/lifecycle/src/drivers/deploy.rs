@@ -40,6 +40,9 @@ pub fn objects(placed: &Placed<'_>) -> Result<Vec<Value>, DeployError> {
         objects.push(serde_json::to_value(definition)?);
     }
     objects.extend(operator::objects()?);
+    if operator::approves(placed.arguments) {
+        objects.extend(operator::approver()?);
+    }
     objects.extend(operator::deployment(placed)?);
     Ok(objects)
 }

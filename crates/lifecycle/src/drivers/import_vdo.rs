@@ -1,9 +1,11 @@
 //! The objects of VDO (`vdo.vmware.com`) as ours.
 
+use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use kube::api::{DynamicObject, ListParams};
 use kube::{Api, Client, ResourceExt};
 use serde_json::{Value, json};
+use slipway_assets::drivers::connection::SERVER_KEY;
 use slipway_assets::drivers::operator::NAMESPACE;
 
 use crate::access::{AccessError, api, call, or_absent};
@@ -16,9 +18,19 @@ const VDO_SECRETS: &str = "kube-system";
 pub struct Imported {
     /// Connections and the VDOConfig.
     pub objects: Vec<Value>,
-    /// Secrets of VDO's that the connections need, by the name of the connection.
-    pub secrets: Vec<(String, String)>,
+    /// Secrets of VDO's that the connections need.
+    pub secrets: Vec<Copied>,
     pub notes: Vec<String>,
+}
+
+/// A Secret of VDO's, and what becomes of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Copied {
+    /// The connection that needs it, after which the copy is named.
+    pub connection: String,
+    pub secret: String,
+    /// The vCenter its login is for.
+    pub server: String,
 }
 
 /// Reads the objects of VDO from a cluster.
@@ -63,7 +75,11 @@ fn convert(configs: &[DynamicObject], connections: &[DynamicObject]) -> Imported
             )),
             thumbprint => spec["tls"] = json!({"thumbprint": thumbprint}),
         }
-        imported.secrets.push((name.clone(), text("/spec/credentials").to_owned()));
+        imported.secrets.push(Copied {
+            connection: name.clone(),
+            secret: text("/spec/credentials").to_owned(),
+            server: text("/spec/vcIp").to_lowercase(),
+        });
         imported.objects.push(json!({
             "apiVersion": "slipway.dev/v1alpha1", "kind": "VSphereConnection",
             "metadata": {"name": name, "namespace": NAMESPACE}, "spec": spec,
@@ -137,12 +153,15 @@ fn drivers(config: &Value) -> (Value, Vec<String>) {
 }
 
 /// Copies the credentials that VDO uses to where ours are. They are never shown.
-pub async fn copy_secret(client: &Client, connection: &str, secret: &str) -> Result<Value, AccessError> {
+pub async fn copy_secret(client: &Client, copied: &Copied) -> Result<Value, AccessError> {
+    let Copied { connection, secret, server } = copied;
     let secrets: Api<Secret> = Api::namespaced(client.clone(), VDO_SECRETS);
     let found = call(&format!("reading the Secret {VDO_SECRETS}/{secret}"), secrets.get(secret)).await?;
+    let mut data = found.data.unwrap_or_default();
+    data.insert(SERVER_KEY.to_owned(), ByteString(server.clone().into_bytes()));
     Ok(json!({
         "apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/basic-auth",
-        "metadata": {"name": connection, "namespace": NAMESPACE}, "data": found.data.unwrap_or_default(),
+        "metadata": {"name": connection, "namespace": NAMESPACE}, "data": data,
     }))
 }
 
@@ -151,7 +170,7 @@ mod tests {
     use kube::api::DynamicObject;
     use serde_json::{Value, from_value, json};
 
-    use super::convert;
+    use super::{Copied, convert};
 
     fn object(kind: &str, name: &str, spec: &Value) -> DynamicObject {
         let object = json!({
@@ -181,7 +200,8 @@ mod tests {
             &[object("VDOConfig", "vdo-config", &config)],
             &[object("VsphereCloudConfig", "north", &connection)],
         );
-        assert_eq!(imported.secrets, [("north".to_owned(), "vc-creds".to_owned())]);
+        let [connection, secret, server] = ["north", "vc-creds", "vc.example.com"].map(str::to_owned);
+        assert_eq!(imported.secrets, [Copied { connection, secret, server }]);
         assert_eq!(imported.notes.len(), 2, "{:?}", imported.notes);
         let connection = json!({
             "apiVersion": "slipway.dev/v1alpha1", "kind": "VSphereConnection",

@@ -4,6 +4,7 @@ use kube::api::{Patch, PatchParams};
 use kube::{Api, Client};
 use serde_json::{Value, json};
 use slipway_api::slipway::{VDO_CONFIG_NAME, VDOConfig};
+use thiserror::Error;
 
 use crate::access::{AccessError, call};
 
@@ -26,8 +27,17 @@ impl Pin {
     }
 }
 
+/// Why no version was asked for.
+#[derive(Debug, Error)]
+pub enum PinError {
+    #[error(transparent)]
+    Access(#[from] AccessError),
+    #[error("the cluster has no VDOConfig, so there is no driver whose version could change")]
+    NoConfig,
+}
+
 /// Asks for versions. The operator does the rest.
-pub async fn pin(client: &Client, cloud: &Pin, storage: &Pin) -> Result<(), AccessError> {
+pub async fn pin(client: &Client, cloud: &Pin, storage: &Pin) -> Result<(), PinError> {
     let mut spec = json!({});
     if let Some(patch) = cloud.patch() {
         spec["cloudProvider"] = patch;
@@ -43,5 +53,9 @@ pub async fn pin(client: &Client, cloud: &Pin, storage: &Pin) -> Result<(), Acce
     let patch = Patch::Merge(&patch);
     let parameters = PatchParams::default();
     let patched = configs.patch(VDO_CONFIG_NAME, &parameters, &patch);
-    call("changing the VDOConfig", patched).await.map(drop)
+    match call("changing the VDOConfig", patched).await {
+        // Neither where the kind is not known.
+        Err(error) if error.is_absent() => Err(PinError::NoConfig),
+        other => Ok(other.map(drop)?),
+    }
 }

@@ -119,7 +119,7 @@ async fn a_running_cluster_says_what_to_check() {
     let vcenter = start("127.0.0.1", &inventory(0, 1), &[]);
     for object in [
         json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "login", "namespace": "default"},
-               "stringData": {"username": "administrator@vsphere.local", "password": "VMware1!"}}),
+               "stringData": {"username": "administrator@vsphere.local", "password": "VMware1!", "server": "127.0.0.1"}}),
         json!({"apiVersion": "slipway.dev/v1alpha1", "kind": "VSphereConnection",
                "metadata": {"name": "north", "namespace": "default"},
                "spec": {"server": "127.0.0.1", "port": vcenter.port(), "datacenters": ["dc1"],

@@ -17,12 +17,13 @@ use secrecy::SecretString;
 use serde_json::json;
 use slipway_assets::kubernetes::record::Stage;
 use slipway_assets::kubernetes::{
-    COMPLETION_NAME, Facts, JOIN_TOKEN_FILE, MACHINE_CONFIG_KEY, MACHINE_CONFIG_SECRET,
-    MACHINE_CONFIG_TLS_SECRET, NAMESPACE, TOKENS_KEY,
+    COMPLETION_NAME, Facts, JOIN_TOKEN_FILE, MACHINE_CONFIG_KEY, MACHINE_CONFIG_NAMESPACE,
+    MACHINE_CONFIG_SECRET, MACHINE_CONFIG_TLS_SECRET, TOKENS_KEY,
 };
 use slipway_assets::names::Role;
 use slipway_assets::onprem::{Machine, Part, Settings};
 use slipway_lifecycle::access::call;
+use slipway_lifecycle::text::chain;
 use tokio::sync::{OnceCell, watch};
 use tokio::task::JoinSet;
 
@@ -35,6 +36,7 @@ use crate::csr::{self, Bootstrapper, Roster, controller};
 use crate::host::{Files, Programs};
 use crate::machine_config;
 use crate::machine_config::joining::{Joining, Renewal};
+use crate::machine_config::rotate;
 use crate::onprem::here::used_towards;
 use crate::onprem::{Here, Place, follow};
 
@@ -178,7 +180,7 @@ impl<P: Programs> Agent<P> {
                 .collect::<std::io::Result<_>>()?;
             let object = json!({
                 "apiVersion": "v1", "kind": "Secret", "type": kind,
-                "metadata": {"name": name, "namespace": NAMESPACE, "labels": {"app.kubernetes.io/part-of": "slipway"}},
+                "metadata": {"name": name, "namespace": MACHINE_CONFIG_NAMESPACE, "labels": {"app.kubernetes.io/part-of": "slipway"}},
                 "data": data,
             });
             Manifest::new("the machine-config server", object).map_err(StageError::Other)
@@ -233,6 +235,14 @@ impl<P: Programs> Agent<P> {
             }
             tokio::time::sleep(PAUSE).await;
         }
+    }
+
+    /// All machines of the control plane are there: what their pointers know is of no use to anybody after a while.
+    async fn end_tokens(&self) -> Result<(), StageError> {
+        let role = Role::Master.as_str().parse().map_err(|error| StageError::Other(format!("{error}")))?;
+        let last = Timestamp::now() + rotate::MASTER_TOKEN_LIFE;
+        let ended = rotate::end(self.client().await?, &role, last).await;
+        ended.map_err(|error| StageError::Other(chain(&error)))
     }
 
     /// The token in what this machine hands out.
@@ -329,6 +339,7 @@ impl<P: Programs> Steps for Agent<P> {
             Stage::Manifests => self.manifests().await,
             Stage::Machines => self.machines().await,
             Stage::Complete => {
+                self.end_tokens().await?;
                 Ok(told::put(self.client().await?, COMPLETION_NAME, json!({"status": "complete"})).await?)
             }
             Stage::HandOver => {

@@ -32,6 +32,7 @@ use tokio::time::{Instant, sleep_until};
 use super::MANAGER;
 use super::input::{ConfigInput, ConnectionInput, Input, adopts, heed, nodes};
 use super::status::{Times, news, of_round, unread};
+use crate::connections::Insecure;
 use crate::connections::controller::version;
 use crate::csr::controller::keep;
 use crate::metrics::Metrics;
@@ -66,6 +67,8 @@ pub struct Settings {
     pub namespace: String,
     pub options: Options,
     pub pace: Pace,
+    /// Whether connections may do without verifying certificates.
+    pub insecure: Insecure,
 }
 
 type Meta<K> = PartialObjectMeta<K>;
@@ -203,7 +206,7 @@ pub async fn run(
     metrics: Metrics,
     mut stop: watch::Receiver<bool>,
 ) {
-    let Settings { namespace, options, pace } = settings;
+    let Settings { namespace, options, pace, insecure } = settings;
     let changed = Arc::new(Notify::new());
     let mut watches = JoinSet::new();
     let recorder = Recorder::new(client.clone(), "slipway-operator".into());
@@ -211,6 +214,7 @@ pub async fn run(
         client: client.clone(),
         namespace: namespace.clone(),
         options: options.clone(),
+        insecure,
         metrics,
         recorder,
         context: Context::new(options),
@@ -272,6 +276,7 @@ struct Checker {
     client: Client,
     namespace: String,
     options: Options,
+    insecure: Insecure,
     metrics: Metrics,
     recorder: Recorder,
     context: Context,
@@ -320,7 +325,7 @@ impl Checker {
         connections: &[VSphereConnection],
     ) -> Result<(Round, bool), read::Error> {
         let mut subject = read::subject(&self.client, Some(&self.namespace)).await?;
-        heed(&mut subject, connections);
+        heed(&mut subject, connections, self.insecure);
         let storage = config.spec.storage_provider.as_ref();
         subject.volumes_per_node = storage.map(|storage| storage.max_volumes_per_node);
         let cluster = read::cluster(&self.client).await?;

@@ -3,8 +3,11 @@
 use slipway_api::slipway::condition::{AUTHENTICATED, READY};
 use slipway_api::slipway::{VDOConfig, VSphereConnection};
 use slipway_lifecycle::check::subject::{NoLogin, Subject};
+use slipway_providers::vsphere::Trust;
 
 use crate::conditions::find;
+use crate::connections::Insecure;
+use crate::connections::problem::Problem;
 use crate::drivers::ADOPT;
 use crate::nodes::All;
 
@@ -71,11 +74,19 @@ pub fn nodes(nodes: &All) -> u64 {
 }
 
 /// Logins that were refused a moment ago are not tried again here: vCenters lock accounts, and whoever validates the
-/// connection tries in its own time.
-pub fn heed(subject: &mut Subject, connections: &[VSphereConnection]) {
+/// connection tries in its own time. Nothing is sent where a connection does without verifying, unless that is allowed.
+pub fn heed(subject: &mut Subject, connections: &[VSphereConnection], insecure: Insecure) {
     for vcenter in &mut subject.vcenters {
+        let server = vcenter.server.clone();
+        let mut leading = connections.iter().filter(|connection| connection.spec.server == server);
         // Of several connections to one vCenter the first is used.
-        let used = connections.iter().find(|connection| connection.spec.server == vcenter.server);
+        let used = leading.clone().next();
+        let is_insecure =
+            |one: &VSphereConnection| one.spec.tls.as_ref().is_some_and(|tls| tls.insecure == Some(true));
+        if insecure == Insecure::Refused && vcenter.trust == Trust::Anything && leading.any(is_insecure) {
+            vcenter.login = Err(NoLogin::Refused(Problem::InsecureRefused.to_string()));
+            continue;
+        }
         let Some((connection, status)) = used.and_then(|used| Some((used, used.status.as_ref()?))) else {
             continue;
         };
@@ -94,6 +105,7 @@ mod tests {
     use slipway_providers::vsphere::Trust;
 
     use super::heed;
+    use crate::connections::Insecure;
 
     #[test]
     fn a_refused_login_is_not_tried_again() {
@@ -116,7 +128,18 @@ mod tests {
                 "lastTransitionTime": "2026-11-16T00:00:00Z",
             }]},
         });
-        heed(&mut subject, &[serde_json::from_value(connection).unwrap()]);
+        let insecure = json!({
+            "metadata": {"name": "east"},
+            "spec": {"server": "east", "credentialsSecret": {"name": "east"}, "tls": {"insecure": true}},
+        });
+        let connections = [connection, insecure].map(|one| serde_json::from_value(one).unwrap());
+        subject.vcenters.push(VCenter { trust: Trust::Anything, ..vcenter("east") });
+        // As OpenShift's own configuration has it.
+        subject.vcenters.push(VCenter { trust: Trust::Anything, ..vcenter("west") });
+        heed(&mut subject, &connections, Insecure::Allowed);
+        assert!(subject.vcenters[2].login.is_ok());
+        heed(&mut subject, &connections, Insecure::Refused);
+        assert!(subject.vcenters[2].login.is_err() && subject.vcenters[3].login.is_ok());
         assert!(subject.vcenters[0].login.is_ok());
         let refused = subject.vcenters[1].login.as_ref().err();
         assert_eq!(refused, Some(&NoLogin::Refused("wrong".to_owned())));

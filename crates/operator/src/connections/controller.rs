@@ -26,7 +26,7 @@ use super::judge::judge;
 use super::look::{Seen, look};
 use super::pace::Pace;
 use super::problem::Problem;
-use super::read::{Read, read};
+use super::read::{Insecure, Read, read};
 use crate::conditions::news;
 use crate::csr::controller::keep;
 use crate::metrics::Metrics;
@@ -67,6 +67,7 @@ pub async fn run(
     client: Client,
     namespace: String,
     pace: Pace,
+    insecure: Insecure,
     metrics: Metrics,
     mut stop: watch::Receiver<bool>,
 ) {
@@ -82,7 +83,7 @@ pub async fn run(
     let maps: Api<PartialObjectMeta<ConfigMap>> = Api::namespaced(client.clone(), &namespace);
     let maps = keep(&mut watches, &changed, watcher(maps, config));
     let recorder = Recorder::new(client.clone(), "slipway-operator".into());
-    let validator = Validator { client, namespace, recorder };
+    let validator = Validator { client, namespace, insecure, recorder };
     let mut looks: JoinSet<(String, Vec<Problem>, bool)> = JoinSet::new();
     let work = async {
         // The writers live as long as the watches do.
@@ -178,6 +179,7 @@ where
 struct Validator {
     client: Client,
     namespace: String,
+    insecure: Insecure,
     recorder: Recorder,
 }
 
@@ -191,7 +193,7 @@ impl Validator {
         failures: u32,
     ) -> (String, Vec<Problem>, bool) {
         let name = object.metadata.name.clone().unwrap_or_default();
-        let seen = match read(&self.client, &self.namespace, &name, &object.spec).await {
+        let seen = match read(&self.client, &self.namespace, &name, &object.spec, self.insecure).await {
             Ok(Ok(Read { connection, login, version })) => {
                 let seen = look(&connection, login, &object.spec, demands).await;
                 Seen { credentials_version: version, ..seen }

@@ -117,7 +117,7 @@ mod tests {
         assert_eq!(found, expected);
         assert_eq!(status.conditions[3].reason, reason);
         for problem in &seen.problems {
-            assert!(status.conditions[3].message.contains(problem.remedy()), "all of them are named");
+            assert!(status.conditions[3].message.contains(&*problem.remedy()), "all of them are named");
         }
     }
 }

@@ -67,9 +67,8 @@ pub async fn look(
         let limit = Problem::Timeout { server: connection.server.clone(), seconds: LOOK.as_secs() };
         seen.problems.push(limit);
     }
-    if seen.user.is_some()
-        && let Err(error) = client.logout().await
-    {
+    // Whatever became of the look: a login may have worked whose answer was not heard.
+    if let Err(error) = client.logout().await {
         tracing::debug!(connection = connection.name, error = chain(&error), "a session was left behind");
     }
     seen

@@ -1,7 +1,10 @@
 //! Everything that can be wrong with a connection.
 
+use std::borrow::Cow;
+
 use slipway_api::slipway::condition;
 use slipway_api::slipway::connection::MissingPrivileges;
+use slipway_assets::drivers::connection::Unbound;
 use slipway_lifecycle::text::chain;
 use slipway_providers::vsphere::distrust::Distrust;
 use slipway_providers::vsphere::error::Cause;
@@ -15,6 +18,8 @@ pub enum Problem {
     AuthoritiesMissing { name: String, key: String },
     #[error("{0}")]
     BadSettings(String),
+    #[error("`tls.insecure` is refused: anybody on the way to the vCenter could read the password")]
+    InsecureRefused,
     #[error("{0}")]
     Unreachable(String),
     #[error("no answer from `{server}` within {seconds} seconds")]
@@ -29,6 +34,8 @@ pub enum Problem {
     CredentialsMissing(String),
     #[error("the Secret `{secret}` has no key `{key}`")]
     CredentialsIncomplete { secret: String, key: &'static str },
+    #[error(transparent)]
+    CredentialsUnbound(#[from] Unbound),
     #[error("the user in the Secret `{0}` is not written as name@domain")]
     UserWithoutDomain(String),
     #[error("{0}")]
@@ -59,6 +66,7 @@ impl Problem {
         match self {
             Problem::AuthoritiesMissing { .. } => "AuthoritiesMissing",
             Problem::BadSettings(_) => "BadSettings",
+            Problem::InsecureRefused => "InsecureRefused",
             Problem::Unreachable(_) => "Unreachable",
             Problem::Timeout { .. } => "Timeout",
             Problem::CertificateExpired(_) => "CertificateExpired",
@@ -66,6 +74,8 @@ impl Problem {
             Problem::NotAVCenter(_) => "NotAVCenter",
             Problem::CredentialsMissing(_) => "CredentialsMissing",
             Problem::CredentialsIncomplete { .. } => "CredentialsIncomplete",
+            Problem::CredentialsUnbound(Unbound::Unsaid { .. }) => "CredentialsUnbound",
+            Problem::CredentialsUnbound(Unbound::Another { .. }) => "CredentialsOfAnother",
             Problem::UserWithoutDomain(_) => "UserWithoutDomain",
             Problem::InvalidLogin(_) => "InvalidLogin",
             Problem::LoginRefused(_) => "LoginRefused",
@@ -77,8 +87,13 @@ impl Problem {
     }
 
     /// What to do about it.
-    pub fn remedy(&self) -> &'static str {
-        match self {
+    pub fn remedy(&self) -> Cow<'static, str> {
+        let remedy = match self {
+            Problem::CredentialsUnbound(unbound) => return unbound.remedy().into(),
+            Problem::InsecureRefused => {
+                "give its authority in `tls.caBundle` or its fingerprint in `tls.thumbprint`; `slipway drivers deploy \
+                 --allow-insecure` lets connections do without"
+            }
             Problem::AuthoritiesMissing { .. } => {
                 "put the authorities, in PEM, into that key, or choose another way in `tls`"
             }
@@ -92,7 +107,7 @@ impl Problem {
                 "give its authority in `tls.caBundle`, or its fingerprint in `tls.thumbprint`"
             }
             Problem::NotAVCenter(_) => "check that `server` and `port` lead to a vCenter",
-            Problem::CredentialsMissing(_) => "make it, with the keys `username` and `password`",
+            Problem::CredentialsMissing(_) => "make it, with the keys `server`, `username` and `password`",
             Problem::CredentialsIncomplete { .. } => "add the key",
             Problem::UserWithoutDomain(_) => "write the user as name@domain, such as csi@vsphere.local",
             Problem::InvalidLogin(_) => {
@@ -107,7 +122,8 @@ impl Problem {
                 "make the category in this vCenter and tag its objects, or correct the name in the VDOConfig"
             }
             Problem::CheckFailed(_) => "look at the operator's log; it is tried again",
-        }
+        };
+        remedy.into()
     }
 
     /// The condition that does not hold because of it.
@@ -115,6 +131,7 @@ impl Problem {
         match self {
             Problem::AuthoritiesMissing { .. }
             | Problem::BadSettings(_)
+            | Problem::InsecureRefused
             | Problem::Unreachable(_)
             | Problem::Timeout { .. }
             | Problem::CertificateExpired(_)
@@ -122,6 +139,7 @@ impl Problem {
             | Problem::NotAVCenter(_) => condition::REACHABLE,
             Problem::CredentialsMissing(_)
             | Problem::CredentialsIncomplete { .. }
+            | Problem::CredentialsUnbound(_)
             | Problem::UserWithoutDomain(_)
             | Problem::InvalidLogin(_)
             | Problem::LoginRefused(_) => condition::AUTHENTICATED,

@@ -4,6 +4,7 @@ use k8s_openapi::api::core::v1::{ConfigMap, Secret as KubeSecret};
 use kube::{Api, Client};
 use slipway_api::slipway::VSphereConnectionSpec;
 use slipway_assets::drivers::Connection;
+use slipway_assets::drivers::connection::{SERVER_KEY, bound};
 use slipway_config::secret::Secret;
 use slipway_lifecycle::access::{AccessError, call};
 
@@ -18,13 +19,26 @@ pub struct Read {
     pub version: Option<String>,
 }
 
+/// What is made of connections whose vCenter's certificate is not verified.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Insecure {
+    /// Whoever may write a connection does not decide that its login can be read on the way.
+    #[default]
+    Refused,
+    Allowed,
+}
+
 /// Reads what a connection names, from its own namespace only.
 pub async fn read(
     client: &Client,
     namespace: &str,
     name: &str,
     spec: &VSphereConnectionSpec,
+    insecure: Insecure,
 ) -> Result<Result<Read, Problem>, AccessError> {
+    if insecure == Insecure::Refused && spec.tls.as_ref().is_some_and(|tls| tls.insecure == Some(true)) {
+        return Ok(Err(Problem::InsecureRefused));
+    }
     let authorities = match spec.tls.as_ref().and_then(|tls| tls.ca_bundle.as_ref()) {
         None => None,
         Some(bundle) => {
@@ -43,7 +57,7 @@ pub async fn read(
     let secret = &spec.credentials_secret.name;
     let found = call(&format!("reading the Secret `{secret}`"), secrets.get_opt(secret)).await?;
     let version = found.as_ref().and_then(|secret| secret.metadata.resource_version.clone());
-    let (user, password, login) = match login(secret, found) {
+    let (user, password, login) = match login(secret, found, &spec.server) {
         Ok((user, password)) => (user, password, Ok(())),
         Err(problem) => (String::new(), Secret::default(), Err(problem)),
     };
@@ -52,7 +66,7 @@ pub async fn read(
     Ok(connection.map(|connection| Read { connection, login, version }))
 }
 
-fn login(name: &str, secret: Option<KubeSecret>) -> Result<(String, Secret), Problem> {
+fn login(name: &str, secret: Option<KubeSecret>, server: &str) -> Result<(String, Secret), Problem> {
     let secret = secret.ok_or_else(|| Problem::CredentialsMissing(name.to_owned()))?;
     let data = secret.data.unwrap_or_default();
     let text = |key: &'static str| {
@@ -60,6 +74,7 @@ fn login(name: &str, secret: Option<KubeSecret>) -> Result<(String, Secret), Pro
         let text = bytes.and_then(|bytes| std::str::from_utf8(&bytes.0).ok());
         text.ok_or_else(|| Problem::CredentialsIncomplete { secret: name.to_owned(), key })
     };
+    bound(name, text(SERVER_KEY).ok(), server).map_err(Problem::from)?;
     let (user, password) = (text("username")?, text("password")?);
     // The storage driver does not start without a domain.
     if !user.contains('@') && !user.contains('\\') {

@@ -3,40 +3,37 @@
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use kube::api::{ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams};
+use kube::api::{ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, Preconditions};
+use kube::core::PartialObjectMeta;
 use kube::{Api, Client, ResourceExt};
 use slipway_api::slipway::vdo_status::Failure;
+use slipway_assets::drivers::Object;
 use slipway_assets::drivers::object::DRIVER_LABEL;
-use slipway_assets::drivers::{Object, cloud, storage};
+use slipway_assets::drivers::operator::names::{places, secrets_among_others};
 use slipway_config::matrix::Driver;
-use slipway_lifecycle::access::{AccessError, call, or_absent};
+use slipway_lifecycle::access::{AccessError, call, is_applied_by, or_absent};
 use slipway_lifecycle::text::chain;
 
 use super::MANAGER;
 use super::choose::failure;
 
-/// Kinds of objects that drivers consist of: group and version, kind, plural, and whether they are in a namespace.
+/// Kinds of objects that drivers consist of: group and version, kind, and plural.
 /// In reverse it is the order in which they are deleted.
-const KINDS: [(&str, &str, &str, bool); 14] = [
-    ("storage.k8s.io/v1", "CSIDriver", "csidrivers", false),
-    ("v1", "ServiceAccount", "serviceaccounts", true),
-    ("rbac.authorization.k8s.io/v1", "ClusterRole", "clusterroles", false),
-    ("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "clusterrolebindings", false),
-    ("rbac.authorization.k8s.io/v1", "Role", "roles", true),
-    ("rbac.authorization.k8s.io/v1", "RoleBinding", "rolebindings", true),
-    ("v1", "ConfigMap", "configmaps", true),
-    ("v1", "Secret", "secrets", true),
-    ("v1", "Service", "services", true),
-    ("policy/v1", "PodDisruptionBudget", "poddisruptionbudgets", true),
-    ("apps/v1", "Deployment", "deployments", true),
-    ("apps/v1", "DaemonSet", "daemonsets", true),
-    ("storage.k8s.io/v1", "StorageClass", "storageclasses", false),
-    (
-        "admissionregistration.k8s.io/v1",
-        "ValidatingWebhookConfiguration",
-        "validatingwebhookconfigurations",
-        false,
-    ),
+const KINDS: [(&str, &str, &str); 14] = [
+    ("storage.k8s.io/v1", "CSIDriver", "csidrivers"),
+    ("v1", "ServiceAccount", "serviceaccounts"),
+    ("rbac.authorization.k8s.io/v1", "ClusterRole", "clusterroles"),
+    ("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "clusterrolebindings"),
+    ("rbac.authorization.k8s.io/v1", "Role", "roles"),
+    ("rbac.authorization.k8s.io/v1", "RoleBinding", "rolebindings"),
+    ("v1", "ConfigMap", "configmaps"),
+    ("v1", "Secret", "secrets"),
+    ("v1", "Service", "services"),
+    ("policy/v1", "PodDisruptionBudget", "poddisruptionbudgets"),
+    ("apps/v1", "Deployment", "deployments"),
+    ("apps/v1", "DaemonSet", "daemonsets"),
+    ("storage.k8s.io/v1", "StorageClass", "storageclasses"),
+    ("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", "validatingwebhookconfigurations"),
 ];
 
 /// Kind, namespace and name.
@@ -49,6 +46,9 @@ pub struct Live {
     pub driver: String,
     /// Changes when anybody changes the object.
     mark: String,
+    uid: Option<String>,
+    /// We have applied it. What only carries our label was copied by somebody.
+    is_ours: bool,
     resource: ApiResource,
 }
 
@@ -78,32 +78,46 @@ fn mark(object: &impl ResourceExt) -> String {
 
 /// Everything that carries our label.
 pub async fn live(client: &Client) -> Result<Vec<Live>, AccessError> {
-    let labelled = ListParams::default().labels(DRIVER_LABEL);
     let mut lists = Vec::new();
-    for (api_version, kind, plural, namespaced) in KINDS {
+    for (api_version, kind, plural) in KINDS {
         let resource = resource(api_version, kind, plural);
-        let places: &[Option<&str>] =
-            if namespaced { &[Some(cloud::NAMESPACE), Some(storage::NAMESPACE)] } else { &[None] };
-        for place in places {
-            let (api, resource, labelled) =
-                (api(client, &resource, *place), resource.clone(), labelled.clone());
-            lists.push(async move {
-                let found = call(&format!("listing {plural}"), api.list_metadata(&labelled)).await;
-                // A namespace that is not there yet holds nothing.
-                or_absent(found.map(|found| found.items)).map(|items| (resource, items))
-            });
+        for place in places(kind) {
+            lists.push(labelled(client, resource.clone(), place));
         }
     }
-    let mut found = Vec::new();
-    for (resource, items) in futures_util::future::try_join_all(lists).await? {
-        found.extend(items.into_iter().map(|object| Live {
-            key: (resource.kind.clone(), object.namespace(), object.name_any()),
-            driver: object.labels().get(DRIVER_LABEL).cloned().unwrap_or_default(),
-            mark: mark(&object),
-            resource: resource.clone(),
-        }));
+    let found = futures_util::future::try_join_all(lists).await?;
+    Ok(found.into_iter().flatten().collect())
+}
+
+async fn labelled(
+    client: &Client,
+    resource: ApiResource,
+    place: Option<&str>,
+) -> Result<Vec<Live>, AccessError> {
+    let api = api(client, &resource, place);
+    let among_others =
+        place.filter(|_| resource.kind == "Secret").and_then(secrets_among_others).unwrap_or_default();
+    let mut items = Vec::new();
+    if among_others.is_empty() {
+        let labelled = ListParams::default().labels(DRIVER_LABEL);
+        let found = call(&format!("listing {}", resource.plural), api.list_metadata(&labelled)).await;
+        // A namespace that is not there yet holds nothing.
+        items.extend(or_absent(found.map(|found| found.items))?);
     }
-    Ok(found)
+    for name in among_others {
+        let doing = format!("reading {} {name}", resource.kind);
+        items.extend(call(&doing, api.get_metadata_opt(name)).await?);
+    }
+    items.retain(|object| object.labels().contains_key(DRIVER_LABEL));
+    let live = |object: PartialObjectMeta<DynamicObject>| Live {
+        key: (resource.kind.clone(), object.namespace(), object.name_any()),
+        driver: object.labels().get(DRIVER_LABEL).cloned().unwrap_or_default(),
+        mark: mark(&object),
+        uid: object.uid(),
+        is_ours: is_applied_by(&object, MANAGER),
+        resource: resource.clone(),
+    };
+    Ok(items.into_iter().map(live).collect())
 }
 
 /// The value of our label for a driver.
@@ -170,7 +184,8 @@ impl Ledger {
         (changed, failures)
     }
 
-    /// Deletes what belongs to a driver and is not among the objects, the last made first.
+    /// Deletes what belongs to a driver and is not among the objects, the last made first. Only what we have applied goes, and
+    /// only as it was seen: another object that took its name meanwhile stays.
     pub async fn prune(
         &mut self,
         client: &Client,
@@ -184,12 +199,16 @@ impl Ledger {
                 (object.kind, &object.namespace, &object.name) == (key.0.as_str(), &key.1, &key.2)
             })
         };
-        for live in live.iter().rev().filter(|live| live.driver == label(driver) && !wanted(&live.key)) {
+        let is_left = |live: &&Live| live.is_ours && live.driver == label(driver) && !wanted(&live.key);
+        for live in live.iter().rev().filter(is_left) {
             let (kind, namespace, name) = &live.key;
             let api = api(client, &live.resource, namespace.as_deref());
             let doing = format!("deleting {kind} {name}");
-            let deleted = call(&doing, api.delete(name, &DeleteParams::background())).await;
+            let exactly = Preconditions { uid: live.uid.clone(), resource_version: None };
+            let parameters = DeleteParams::background().preconditions(exactly);
+            let deleted = call(&doing, api.delete(name, &parameters)).await;
             match or_absent(deleted.map(|_| ())) {
+                Err(error) if error.is_conflict() => {}
                 Ok(()) => tracing::info!(driver = %driver, kind, name, "deleted"),
                 Err(error) => failures.push(failure(driver.key(), "NotPruned", &chain(&error), None)),
             }

@@ -6,6 +6,7 @@ use k8s_openapi::ByteString;
 use serde_json::{Value, json};
 use slipway_api::slipway::vdo_config::VDOConfigSpec;
 use slipway_assets::drivers::object::{DRIVER_LABEL, VERSION_LABEL};
+use slipway_assets::drivers::operator::names::PULL_SECRETS;
 use slipway_assets::drivers::{
     Connection, DriverError, DriverSettings, NodeMark, Object, StorageSettings, WebhookCertificate, cloud,
     storage,
@@ -33,7 +34,8 @@ pub struct Site<'a> {
 /// The objects of a version, in the order they are to be applied.
 pub fn build(site: &Site<'_>, row: &Row, connections: &[Connection]) -> Result<Vec<Object>, DriverError> {
     let images = site.spec.images.as_ref();
-    let names: Vec<String> = site.pull_secrets.keys().map(|name| copied(name)).collect();
+    let names: Vec<String> =
+        PULL_SECRETS.iter().zip(site.pull_secrets).map(|(name, _)| (*name).to_owned()).collect();
     let settings = DriverSettings {
         row,
         connections,
@@ -56,15 +58,11 @@ pub fn build(site: &Site<'_>, row: &Row, connections: &[Connection]) -> Result<V
     };
     carry(&mut objects, site.workloads);
     let place = objects.iter().position(|object| object.kind != "Namespace").unwrap_or(0);
-    for secret in site.pull_secrets.iter().map(|(name, data)| pull_secret(row, name, data)) {
+    for (name, (_, data)) in PULL_SECRETS.iter().zip(site.pull_secrets) {
+        let secret = pull_secret(row, name, data);
         objects.insert(place, secret);
     }
     Ok(objects)
-}
-
-/// What a Secret of the operator's namespace is called where the drivers run.
-fn copied(name: &str) -> String {
-    format!("slipway-pull-{name}")
 }
 
 fn pull_secret(row: &Row, name: &str, data: &BTreeMap<String, ByteString>) -> Object {
@@ -72,7 +70,6 @@ fn pull_secret(row: &Row, name: &str, data: &BTreeMap<String, ByteString>) -> Ob
         Driver::CloudProvider => (cloud::NAMESPACE, "cloud-provider"),
         Driver::StorageProvider => (storage::NAMESPACE, "storage-provider"),
     };
-    let name = copied(name);
     let value = json!({
         "apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/dockerconfigjson",
         "metadata": {
@@ -88,7 +85,7 @@ fn pull_secret(row: &Row, name: &str, data: &BTreeMap<String, ByteString>) -> Ob
         kind: "Secret",
         plural: "secrets",
         namespace: Some(namespace.to_owned()),
-        name,
+        name: name.to_owned(),
         value,
     }
 }

@@ -40,6 +40,7 @@ use super::matrix::{Library, Source};
 use super::upgrade::{self, Next, Plan};
 use super::{ADOPT, MANAGER, status};
 use crate::conditions::{find, news};
+use crate::connections::Insecure;
 use crate::csr::controller::keep;
 use crate::metrics::Metrics;
 use crate::nodes::Nodes;
@@ -82,6 +83,8 @@ pub struct Settings {
     /// Where images come from, unless the VDOConfig says so.
     pub images: Images,
     pub pace: Pace,
+    /// Whether connections may do without verifying certificates.
+    pub insecure: Insecure,
     /// Whether somebody makes health checks, whose results are waited for.
     pub checked: bool,
 }
@@ -94,7 +97,7 @@ pub async fn run(
     metrics: Metrics,
     mut stop: watch::Receiver<bool>,
 ) -> Result<(), String> {
-    let Settings { namespace, matrix, images, pace, checked } = settings;
+    let Settings { namespace, matrix, images, pace, insecure, checked } = settings;
     let changed = Arc::new(Notify::new());
     let mut watches = JoinSet::new();
     let config = watcher::Config::default();
@@ -104,12 +107,16 @@ pub async fn run(
     let connections = keep(&mut watches, &changed, watcher(connections, config.clone()));
     let labelled = config.clone().labels(DRIVER_LABEL);
     for (place, config) in
-        [(&*namespace, config), (cloud::NAMESPACE, labelled.clone()), (storage::NAMESPACE, labelled.clone())]
+        [(&*namespace, &config), (cloud::SECRET_NAMESPACE, &labelled), (storage::NAMESPACE, &labelled)]
     {
         let secrets: Api<PartialObjectMeta<Secret>> = Api::namespaced(client.clone(), place);
         keep(&mut watches, &changed, watcher(secrets, config.clone()));
+    }
+    for (place, config) in
+        [(&*namespace, &config), (cloud::NAMESPACE, &labelled), (storage::NAMESPACE, &labelled)]
+    {
         let maps: Api<PartialObjectMeta<ConfigMap>> = Api::namespaced(client.clone(), place);
-        keep(&mut watches, &changed, watcher(maps, config));
+        keep(&mut watches, &changed, watcher(maps, config.clone()));
     }
     for place in [cloud::NAMESPACE, storage::NAMESPACE] {
         let sets: Api<PartialObjectMeta<DaemonSet>> = Api::namespaced(client.clone(), place);
@@ -124,6 +131,7 @@ pub async fn run(
         namespace,
         images,
         pace,
+        insecure,
         checked,
         metrics,
         recorder,
@@ -184,6 +192,7 @@ struct Keeper {
     namespace: String,
     images: Images,
     pace: Pace,
+    insecure: Insecure,
     checked: bool,
     metrics: Metrics,
     recorder: Recorder,
@@ -206,8 +215,9 @@ impl Keeper {
             self.ledger.clear();
             self.whole = Instant::now();
         }
+        self.library.recall(config.status.as_ref().and_then(|status| status.matrix.as_ref()));
         self.library.refresh(&self.client, &self.namespace).await;
-        let facts = fetch(&self.client, &self.namespace, &config, connections).await?;
+        let facts = fetch(&self.client, &self.namespace, &config, connections, self.insecure).await?;
         let now = Timestamp::now();
         let before = config.status.clone().unwrap_or_default();
         let mut failures: Vec<Failure> = Vec::new();

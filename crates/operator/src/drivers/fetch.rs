@@ -19,7 +19,7 @@ use super::apply::{Live, live};
 use super::choose::Known;
 use super::health::Workload;
 use super::keys::{KeyError, Keys, keys};
-use crate::connections::read::{Read, read};
+use crate::connections::read::{Insecure, Read, read};
 
 /// The cluster could not be asked.
 #[derive(Debug, Error)]
@@ -54,6 +54,7 @@ pub async fn fetch(
     namespace: &str,
     config: &VDOConfig,
     connections: Vec<VSphereConnection>,
+    insecure: Insecure,
 ) -> Result<Facts, FetchError> {
     let version = call("asking for the version of Kubernetes", client.apiserver_version()).await?;
     let kubernetes =
@@ -61,7 +62,7 @@ pub async fn fetch(
     let mut known = Vec::new();
     for object in connections {
         let name = object.metadata.name.clone().unwrap_or_default();
-        let read = read(client, namespace, &name, &object.spec).await?;
+        let read = read(client, namespace, &name, &object.spec, insecure).await?;
         let status = object.status.unwrap_or_default();
         let tried = |version: &Option<String>| {
             version.is_some()

@@ -12,6 +12,7 @@ use rcgen::{
     KeyUsagePurpose,
 };
 use serde_json::json;
+use slipway_assets::drivers::operator::KEYS_SECRET as NAME;
 use slipway_assets::drivers::{WebhookCertificate, storage};
 use slipway_config::secret::Secret;
 use slipway_lifecycle::access::{AccessError, call};
@@ -19,8 +20,6 @@ use thiserror::Error;
 
 use super::MANAGER;
 
-/// The Secret in the operator's namespace.
-const NAME: &str = "slipway-operator-keys";
 const HASH: &str = "hash";
 const AUTHORITY: &str = "webhook-ca.crt";
 const AUTHORITY_KEY: &str = "webhook-ca.key";

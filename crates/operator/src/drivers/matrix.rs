@@ -49,7 +49,15 @@ impl FromStr for Place {
         match text.split_once(':') {
             _ if text == "embedded" => Ok(Place::Embedded),
             Some(("configmap", name)) if !name.is_empty() => Ok(Place::ConfigMap(name.to_owned())),
-            Some(("https", _)) => Ok(Place::Url(text.into())),
+            Some(("https", _)) => {
+                let url = PrivateUrl::from(text);
+                if url.is_private() {
+                    return Err("the URL of a matrix has a login or a signature, which whoever sees the operator's pods \
+                                would read"
+                        .to_owned());
+                }
+                Ok(Place::Url(url))
+            }
             Some(("http", _)) => Err("a matrix is fetched by https only".to_owned()),
             _ => Ok(Place::File(text.into())),
         }
@@ -116,6 +124,8 @@ pub struct Library {
     status: MatrixStatus,
     /// The matrix in use is the one that was asked for.
     settled: bool,
+    /// When the newest one of this source was published. Days compare like their texts.
+    latest: Option<String>,
 }
 
 impl Library {
@@ -130,7 +140,23 @@ impl Library {
             refused: None,
         };
         let settled = source.place == Place::Embedded;
-        Ok(Library { source, etag: None, asked: None, download: None, news, current, status, settled })
+        Ok(Library {
+            source,
+            etag: None,
+            asked: None,
+            download: None,
+            news,
+            current,
+            status,
+            settled,
+            latest: None,
+        })
+    }
+
+    /// What another copy of the operator, or this one before it was started again, took from the same source.
+    pub fn recall(&mut self, before: Option<&MatrixStatus>) {
+        let same = before.filter(|before| before.source == self.source.place.to_string());
+        self.latest = self.latest.take().max(same.map(|before| before.published.clone()));
     }
 
     pub fn matrix(&self) -> &Matrix {
@@ -208,8 +234,16 @@ impl Library {
             let words: Vec<String> = errors.take(3).map(|finding| finding.message.clone()).collect();
             return Err(format!("it is not a compatibility matrix: {}", words.join("; ")));
         };
+        // An old one is signed as well as a new one: versions that were withdrawn since would come back.
+        let published = matrix.published.to_string();
+        if let Some(latest) = self.latest.as_ref().filter(|latest| published < **latest) {
+            return Err(format!(
+                "it was published on {published}, before the one that was in use, of {latest}"
+            ));
+        }
+        self.latest = Some(published.clone());
         self.status.source = self.source.place.to_string();
-        self.status.published = matrix.published.to_string();
+        self.status.published = published;
         self.status.digest = digest;
         self.current = matrix;
         self.settled = true;
@@ -317,4 +351,59 @@ async fn key_of(
 
 fn hash(text: &str) -> String {
     digest(&SHA256, text.as_bytes()).as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use rstest::rstest;
+    use slipway_api::slipway::vdo_status::MatrixStatus;
+    use slipway_assets::drivers::signature::{draw, sign};
+    use slipway_config::matrix::EMBEDDED;
+    use tokio::sync::Notify;
+
+    use super::{Found, Library, Place, Source};
+
+    #[rstest]
+    #[case::plain("https://matrix.example.com/m@trix.yaml", true)]
+    #[case::login("https://user:hunter2@matrix.example.com/matrix.yaml", false)]
+    #[case::user("https://user@matrix.example.com", false)]
+    #[case::http("http://matrix.example.com/matrix.yaml", false)]
+    fn a_place_has_no_login(#[case] text: &str, #[case] good: bool) {
+        let place = text.parse::<Place>();
+        assert_eq!(place.is_ok(), good);
+        assert!(!format!("{place:?}").contains("hunter2"));
+    }
+
+    /// One that was signed once is not taken for ever.
+    #[test]
+    fn an_older_matrix_does_not_come_back() {
+        let (key, public) = draw().unwrap();
+        let source = || Source {
+            place: Place::ConfigMap("matrix".to_owned()),
+            keys: vec![public.clone()],
+            ..Source::default()
+        };
+        let found = |day: &str| {
+            let line = EMBEDDED.lines().find(|line| line.starts_with("published:")).unwrap();
+            let text = EMBEDDED.replace(line, &format!("published: {day}"));
+            let signature = Some(sign(&text, &key).unwrap().0);
+            Found { text, signature }
+        };
+        let mut library = Library::new(source(), Arc::new(Notify::new())).unwrap();
+        library.accept(&found("2027-02-01")).unwrap();
+        let refused = library.accept(&found("2027-01-31")).unwrap_err();
+        assert!(refused.contains("before the one that was in use, of 2027-02-01"), "{refused}");
+        assert_eq!(library.status().published, "2027-02-01");
+        library.accept(&found("2027-02-02")).unwrap();
+
+        // The operator was started again; a matrix of another source says nothing about this one.
+        for (from, good) in [("configmap:matrix", false), ("embedded", true)] {
+            let before = MatrixStatus { source: from.to_owned(), ..library.status().clone() };
+            let mut again = Library::new(source(), Arc::new(Notify::new())).unwrap();
+            again.recall(Some(&before));
+            assert_eq!(again.accept(&found("2027-02-01")).is_ok(), good, "{from}");
+        }
+    }
 }

@@ -9,8 +9,8 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::{Api, Client, ResourceExt};
 use secrecy::{ExposeSecret, SecretString};
 use slipway_assets::kubernetes::{
-    JOIN_TOKEN_FILE, MACHINE_CONFIG_KEY, MACHINE_CONFIG_SECRET, MACHINE_CONFIG_TLS_SECRET, NAMESPACE,
-    TOKENS_KEY,
+    JOIN_TOKEN_FILE, MACHINE_CONFIG_KEY, MACHINE_CONFIG_NAMESPACE, MACHINE_CONFIG_SECRET,
+    MACHINE_CONFIG_TLS_SECRET, TOKENS_KEY,
 };
 use tokio::sync::Mutex;
 use tokio::time::timeout;
@@ -21,17 +21,19 @@ use super::source::{Offer, Source, SourceError};
 use super::spec::Config;
 use super::token::Tokens;
 
-/// How long an answer of the API server is good for. Hundreds of machines ask at once, and a token that is withdrawn must
-/// soon be worth nothing.
+/// How long an answer of the API server is good for, a failure included. Hundreds of machines ask at once, and a token that
+/// is withdrawn must soon be worth nothing.
 const FRESH: Duration = Duration::from_secs(2);
-const PATIENCE: Duration = Duration::from_secs(10);
+const READ_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Reads Secrets. What cannot be read is not replaced by what was there before: somebody may have withdrawn a token.
+/// Reads Secrets. What cannot be read is not replaced by what was there before: a token may have been withdrawn.
 #[derive(Debug, Clone)]
 pub struct ClusterSource {
     api: Api<Secret>,
-    /// One who asks at a time for each role; the others wait for the answer.
-    known: Arc<Mutex<BTreeMap<Role, Known>>>,
+    /// The roles there are. For each, one request at a time reads; the others wait for its answer. Requests for other roles
+    /// never reach the API server.
+    roles: Arc<BTreeMap<Role, Mutex<Option<Known>>>>,
+    ready: Arc<Mutex<Option<(Instant, bool)>>>,
     joining: Joining,
     /// What was handed out last.
     fresh: Arc<Mutex<BTreeMap<Role, Fresh>>>,
@@ -45,20 +47,28 @@ struct Fresh {
     offer: Arc<Offer>,
 }
 
+/// What reading a Secret came to.
 #[derive(Debug)]
 struct Known {
     read: Instant,
-    /// Of the Secret: configurations are not read again as long as it stays the same.
+    /// Of the Secret: configurations are not parsed again as long as it stays the same.
     version: Option<String>,
-    offer: Option<Arc<Offer>>,
+    offer: Result<Option<Arc<Offer>>, Arc<SourceError>>,
+}
+
+impl Known {
+    fn answer(&self) -> Result<Option<Arc<Offer>>, SourceError> {
+        self.offer.clone().map_err(SourceError::Shared)
+    }
 }
 
 impl ClusterSource {
     /// `identity` tells servers of the same cluster apart.
-    pub fn new(client: Client, identity: &str) -> Self {
+    pub fn new(client: Client, identity: &str, roles: impl IntoIterator<Item = Role>) -> Self {
         ClusterSource {
-            api: Api::namespaced(client.clone(), NAMESPACE),
-            known: Arc::default(),
+            api: Api::namespaced(client.clone(), MACHINE_CONFIG_NAMESPACE),
+            roles: Arc::new(roles.into_iter().map(|role| (role, Mutex::default())).collect()),
+            ready: Arc::default(),
             joining: Joining::new(client, identity, Renewal::Drawn),
             fresh: Arc::default(),
         }
@@ -76,24 +86,38 @@ impl ClusterSource {
     }
 
     async fn get(&self, name: &str) -> Result<Option<Secret>, ClusterError> {
-        match timeout(PATIENCE, self.api.get_opt(name)).await {
+        match timeout(READ_TIMEOUT, self.api.get_opt(name)).await {
             Ok(Ok(found)) => Ok(found),
             Ok(Err(source)) => Err(ClusterError::Api { name: name.to_owned(), source: Box::new(source) }),
             Err(_) => Err(ClusterError::TooSlow { name: name.to_owned() }),
         }
     }
 
-    async fn read(&self, role: &Role, known: Option<Known>) -> Result<Known, SourceError> {
+    /// Reads the Secret of a role; what is known of it is kept if it is the same still.
+    async fn read(&self, role: &Role, known: Option<Known>) -> Known {
+        let (version, offer) = match self.read_offer(role, known).await {
+            Ok((version, offer)) => (version, Ok(offer)),
+            Err(error) => (None, Err(Arc::new(error))),
+        };
+        Known { read: Instant::now(), version, offer }
+    }
+
+    async fn read_offer(
+        &self,
+        role: &Role,
+        known: Option<Known>,
+    ) -> Result<(Option<String>, Option<Arc<Offer>>), SourceError> {
         let unreadable = |error: ClusterError| SourceError::Unreadable {
             role: role.clone(),
             source: std::io::Error::other(error),
         };
         let secret = self.get(&format!("{MACHINE_CONFIG_SECRET}-{role}")).await.map_err(unreadable)?;
-        let read = Instant::now();
-        let Some(secret) = secret else { return Ok(Known { read, version: None, offer: None }) };
+        let Some(secret) = secret else { return Ok((None, None)) };
         let version = secret.resource_version();
-        if let Some(known) = known.filter(|known| known.version == version && version.is_some()) {
-            return Ok(Known { read, ..known });
+        if let Some(Known { offer: Ok(offer), .. }) =
+            known.filter(|known| known.version == version && version.is_some())
+        {
+            return Ok((version, offer));
         }
         let data = secret.data.unwrap_or_default();
         let part = |key: &str| data.get(key).map(|value| value.0.as_slice()).unwrap_or_default();
@@ -101,7 +125,7 @@ impl ClusterSource {
             .map_err(|source| SourceError::Config { role: role.clone(), source })?;
         let tokens = Tokens::parse(&String::from_utf8_lossy(part(TOKENS_KEY)))
             .map_err(|source| SourceError::Tokens { role: role.clone(), source })?;
-        Ok(Known { read, version, offer: Some(Arc::new(Offer::new(config, tokens))) })
+        Ok((version, Some(Arc::new(Offer::new(config, tokens)))))
     }
 }
 
@@ -110,27 +134,27 @@ impl ClusterSource {
 pub enum ClusterError {
     #[error("reading the Secret `{name}`")]
     Api { name: String, source: Box<kube::Error> },
-    #[error("reading the Secret `{name}` took longer than {} seconds", PATIENCE.as_secs())]
+    #[error("reading the Secret `{name}` took longer than {} seconds", READ_TIMEOUT.as_secs())]
     TooSlow { name: String },
-    #[error("there is no Secret `{name}` in `{NAMESPACE}`")]
+    #[error("there is no Secret `{name}` in `{MACHINE_CONFIG_NAMESPACE}`")]
     Missing { name: &'static str },
     #[error("the Secret `{name}` has no `{key}`")]
     NoKey { name: &'static str, key: &'static str },
 }
 
 impl Source for ClusterSource {
+    async fn knows(&self, role: &Role) -> bool {
+        self.roles.contains_key(role)
+    }
+
     async fn offer(&self, role: &Role) -> Result<Option<Arc<Offer>>, SourceError> {
-        let mut all = self.known.lock().await;
-        if let Some(known) = all.get(role).filter(|known| known.read.elapsed() < FRESH) {
-            return Ok(known.offer.clone());
+        let Some(place) = self.roles.get(role) else { return Ok(None) };
+        let mut known = place.lock().await;
+        if let Some(known) = known.as_ref().filter(|known| known.read.elapsed() < FRESH) {
+            return known.answer();
         }
-        // Whoever asks chooses no keys: what is not there is not kept.
-        let known = self.read(role, all.remove(role)).await?;
-        let offer = known.offer.clone();
-        if offer.is_some() {
-            all.insert(role.clone(), known);
-        }
-        Ok(offer)
+        let read = self.read(role, known.take()).await;
+        known.insert(read).answer()
     }
 
     /// With a token that is good for as long as it takes to join, if machines of the role join with one.
@@ -152,7 +176,14 @@ impl Source for ClusterSource {
         Ok(offer)
     }
 
+    /// Asked without a token, so it is the API server's business once in a while only.
     async fn is_ready(&self) -> bool {
-        self.get(MACHINE_CONFIG_TLS_SECRET).await.is_ok()
+        let mut ready = self.ready.lock().await;
+        if let Some((_, ready)) = ready.filter(|(read, _)| read.elapsed() < FRESH) {
+            return ready;
+        }
+        let now = self.get(MACHINE_CONFIG_TLS_SECRET).await.is_ok();
+        *ready = Some((Instant::now(), now));
+        now
     }
 }

@@ -105,6 +105,11 @@ impl Inner {
 }
 
 impl Source for Directory {
+    async fn knows(&self, role: &Role) -> bool {
+        let path = self.inner.config(role);
+        tokio::task::spawn_blocking(move || path.exists()).await.unwrap_or(false)
+    }
+
     async fn offer(&self, role: &Role) -> Result<Option<Arc<Offer>>, SourceError> {
         let (inner, role) = (Arc::clone(&self.inner), role.clone());
         let read = tokio::task::spawn_blocking(move || inner.offer(&role));

@@ -2,7 +2,9 @@
 //!
 //! Such a token ends by itself, the first one a day after the cluster was started. A configuration that is handed out later
 //! carries one that is good for a while from then on: it is drawn when the one before has ended, and lives only as long as
-//! machines fetch configurations. Its id, which certificates are asked for under, stays the same.
+//! machines fetch configurations. Where they fetch all the time, it is let end after a day; the last minutes of it are handed out
+//! to no machine, so that none is on its way with it when the next one is drawn. Its id, which certificates are asked for
+//! under, stays the same.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -26,6 +28,12 @@ use tokio::sync::Mutex;
 const LIFE: SignedDuration = SignedDuration::from_hours(2);
 /// What a machine needs to boot and to join. A token with less is given more time.
 const ENOUGH: SignedDuration = SignedDuration::from_hours(1);
+/// How old a token may be and still be given more time.
+const MAX_AGE: SignedDuration = SignedDuration::from_hours(24);
+/// What a machine that got a token as old as that has left to join at least.
+const LAST_CALL: SignedDuration = SignedDuration::from_mins(10);
+/// When the secret half was drawn: the Secret is older than what is in it.
+const DRAWN: &str = "slipway.dev/drawn";
 /// How long a look is good for: hundreds of machines ask at once.
 const FRESH: Duration = Duration::from_secs(2);
 /// Letters and digits of the secret half of a token: 82 bits.
@@ -45,6 +53,8 @@ pub enum JoinError {
     SwitchedOff { name: String },
     #[error("others change the Secret `{name}` all the time")]
     Contended { name: String },
+    #[error("the token is a day old and ends at {until}; machines get the next one from then on")]
+    Ending { until: Timestamp },
 }
 
 /// Where the secret half of a token that has ended comes from.
@@ -91,14 +101,15 @@ impl Joining {
         let name = format!("{JOIN_TOKEN_SECRET}-{id}");
         for _ in 0..TRIES {
             let found = call(&format!("reading the Secret `{name}`"), self.api.get_opt(&name)).await?;
-            let secret = match judge(found.as_ref(), now) {
+            let (secret, drawn) = match judge(found.as_ref(), self.renewal, now) {
                 Step::SwitchedOff => return Err(JoinError::SwitchedOff { name }),
                 Step::Use(secret) => return Ok(format!("{id}.{secret}").into()),
-                Step::Extend(secret) => secret,
-                Step::Replace if self.renewal == Renewal::Same => first.to_owned(),
-                Step::Replace => OsRandom.letters(SECRET_LENGTH),
+                Step::Wait(until) => return Err(JoinError::Ending { until }),
+                Step::Extend(secret) => (secret, found.as_ref().and_then(drawn).unwrap_or(now)),
+                Step::Replace if self.renewal == Renewal::Same => (first.to_owned(), now),
+                Step::Replace => (OsRandom.letters(SECRET_LENGTH), now),
             };
-            if self.write(&name, id, &secret, found.as_ref(), now).await? {
+            if self.write(&name, id, (&secret, drawn), found.as_ref(), now).await? {
                 tracing::info!(secret = name, until = %(now + LIFE), "the token that machines join with is good again");
                 return Ok(format!("{id}.{secret}").into());
             }
@@ -111,7 +122,7 @@ impl Joining {
         &self,
         name: &str,
         id: &str,
-        secret: &str,
+        (secret, drawn): (&str, Timestamp),
         found: Option<&Secret>,
         now: Timestamp,
     ) -> Result<bool, JoinError> {
@@ -130,7 +141,8 @@ impl Joining {
             data.iter().map(|(key, value)| ((*key).to_owned(), json!(STANDARD.encode(value)))).collect();
         let mut object = json!({
             "apiVersion": "v1", "kind": "Secret", "type": "bootstrap.kubernetes.io/token",
-            "metadata": {"name": name, "namespace": NAMESPACE}, "data": data,
+            "metadata": {"name": name, "namespace": NAMESPACE, "annotations": {DRAWN: drawn.to_string()}},
+            "data": data,
         });
         let mut parameters = PatchParams::apply(&self.manager);
         if let Some(version) = found.and_then(ResourceExt::resource_version) {
@@ -141,9 +153,7 @@ impl Joining {
         let doing = format!("writing the Secret `{name}`");
         match call(&doing, self.api.patch(name, &parameters, &patch)).await {
             Ok(_) => Ok(true),
-            Err(AccessError::Api { source, .. }) if matches!(&*source, kube::Error::Api(status) if status.code == 409) => {
-                Ok(false)
-            }
+            Err(error) if error.is_conflict() => Ok(false),
             Err(error) => Err(error.into()),
         }
     }
@@ -157,11 +167,19 @@ enum Step {
     Extend(String),
     /// There is none, or it has ended: nobody is on the way with it.
     Replace,
+    /// It has been given more time for long enough, and is about to end.
+    Wait(Timestamp),
     /// Somebody does not want machines to join.
     SwitchedOff,
 }
 
-fn judge(found: Option<&Secret>, now: Timestamp) -> Step {
+/// When the secret half was drawn. A Secret that does not say so is as old as its token.
+fn drawn(secret: &Secret) -> Option<Timestamp> {
+    let said = secret.annotations().get(DRAWN).and_then(|text| text.parse().ok());
+    said.or_else(|| secret.creation_timestamp().map(|time| time.0))
+}
+
+fn judge(found: Option<&Secret>, renewal: Renewal, now: Timestamp) -> Step {
     let Some(data) = found.and_then(|secret| secret.data.as_ref()) else { return Step::Replace };
     let text = |key: &str| {
         data.get(key).and_then(|ByteString(bytes)| String::from_utf8(bytes.clone()).ok()).unwrap_or_default()
@@ -176,7 +194,16 @@ fn judge(found: Option<&Secret>, now: Timestamp) -> Step {
     match (data.contains_key("expiration"), text("expiration").parse::<Timestamp>()) {
         (false, _) => Step::Use(secret),
         (true, Ok(until)) if now.duration_until(until) >= ENOUGH => Step::Use(secret),
-        (true, Ok(until)) if until > now => Step::Extend(secret),
+        (true, Ok(until)) if until > now => {
+            let age = found.and_then(drawn).map(|drawn| drawn.duration_until(now)).unwrap_or_default();
+            match renewal {
+                Renewal::Drawn if age >= MAX_AGE && now.duration_until(until) < LAST_CALL => {
+                    Step::Wait(until)
+                }
+                Renewal::Drawn if age >= MAX_AGE => Step::Use(secret),
+                _ => Step::Extend(secret),
+            }
+        }
         _ => Step::Replace,
     }
 }
@@ -187,7 +214,7 @@ mod tests {
     use rstest::rstest;
     use serde_json::json;
 
-    use super::{STANDARD, Step, judge};
+    use super::{Renewal, STANDARD, Step, judge};
     use base64::Engine;
 
     const NOW: &str = "2026-11-17T12:00:00Z";
@@ -220,7 +247,32 @@ mod tests {
         #[case] until: Option<&str>,
         #[case] expected: Step,
     ) {
-        assert_eq!(judge(Some(&secret(usage, groups, until)), NOW.parse().unwrap()), expected);
-        assert_eq!(judge(None, NOW.parse().unwrap()), Step::Replace);
+        let now = NOW.parse().unwrap();
+        assert_eq!(judge(Some(&secret(usage, groups, until)), Renewal::Drawn, now), expected);
+        assert_eq!(judge(None, Renewal::Drawn, now), Step::Replace);
+    }
+
+    /// Where machines come all the time, a token that is a day old ends nevertheless.
+    #[rstest]
+    #[case::young("2026-11-16T12:00:01Z", "2026-11-17T12:05:00Z", Step::Extend("s".to_owned()))]
+    #[case::old("2026-11-16T12:00:00Z", "2026-11-17T12:30:00Z", Step::Use("s".to_owned()))]
+    #[case::last_call("2026-11-16T12:00:00Z", "2026-11-17T12:10:00Z", Step::Use("s".to_owned()))]
+    #[case::too_late("2026-11-16T12:00:00Z", "2026-11-17T12:09:59Z", Step::Wait("2026-11-17T12:09:59Z".parse().unwrap()))]
+    #[case::over("2026-11-16T12:00:00Z", NOW, Step::Replace)]
+    fn ages(#[case] drawn: &str, #[case] until: &str, #[case] expected: Step) {
+        let mut said = secret("true", OURS, Some(until));
+        said.metadata = serde_json::from_value(json!({
+            "creationTimestamp": "2026-01-01T00:00:00Z", "annotations": {"slipway.dev/drawn": drawn},
+        }))
+        .unwrap();
+        let mut unsaid = said.clone();
+        unsaid.metadata = serde_json::from_value(json!({"creationTimestamp": drawn})).unwrap();
+        let now = NOW.parse().unwrap();
+        for secret in [&said, &unsaid] {
+            assert_eq!(judge(Some(secret), Renewal::Drawn, now), expected);
+            // Files have the first token: it is kept good as long as they are handed out.
+            let kept = if expected == Step::Replace { Step::Replace } else { Step::Extend("s".to_owned()) };
+            assert_eq!(judge(Some(secret), Renewal::Same, now), kept);
+        }
     }
 }

@@ -16,7 +16,8 @@ use super::answer::{Answer, Refusal};
 use super::metrics::Metrics;
 use super::role::Role;
 use super::source::{Source, SourceError};
-use super::token::Admission;
+use super::throttle::Throttle;
+use super::token::{Admission, is_presented};
 use crate::net::Peer;
 
 /// What a request must have.
@@ -33,11 +34,13 @@ struct App<S> {
     source: S,
     demand: Demand,
     metrics: Metrics,
+    /// For lines that requests without a token lead to.
+    lines: Throttle,
 }
 
 /// `/config/<role>` and `/healthz`.
 pub fn router<S: Source>(source: S, demand: Demand, metrics: Metrics) -> Router {
-    let app = Arc::new(App { source, demand, metrics });
+    let app = Arc::new(App { source, demand, metrics, lines: Throttle::default() });
     Router::new()
         .route("/config/{role}", get(config::<S>))
         .route("/healthz", get(health::<S>))
@@ -89,10 +92,21 @@ impl<S: Source> App<S> {
             return (None, Answer::Refusal(Refusal::UnknownRole));
         };
         let unavailable = |role: Role, error: &SourceError| {
-            let reason = chain(error);
-            tracing::error!(%role, reason, "a configuration cannot be used");
+            if let Some(untold) = self.lines.pass() {
+                let reason = chain(error);
+                tracing::error!(%role, reason, untold, "a configuration cannot be used");
+            }
             (Some(role), Answer::Refusal(Refusal::Unavailable))
         };
+        let authorization = headers.get(header::AUTHORIZATION).map(HeaderValue::as_bytes);
+        if self.demand == Demand::Token && !is_presented(authorization) {
+            let refusal = if self.source.knows(&role).await {
+                (Some(role), Refusal::MissingToken)
+            } else {
+                (None, Refusal::UnknownRole)
+            };
+            return (refusal.0, Answer::Refusal(refusal.1));
+        }
         let offer = match self.source.offer(&role).await {
             Ok(Some(offer)) => offer,
             Ok(None) => return (None, Answer::Refusal(Refusal::UnknownRole)),
@@ -100,7 +114,6 @@ impl<S: Source> App<S> {
         };
         // Who asks comes first: nobody else learns anything about the configuration.
         if self.demand == Demand::Token {
-            let authorization = headers.get(header::AUTHORIZATION).map(HeaderValue::as_bytes);
             let refusal = match offer.tokens().admit(authorization, Timestamp::now()) {
                 Admission::Admitted => None,
                 Admission::Missing => Some(Refusal::MissingToken),
@@ -140,7 +153,9 @@ impl<S: Source> App<S> {
             }
             Answer::Refusal(refusal) => {
                 let reason = refusal.to_string();
-                tracing::warn!(%peer, role, outcome, reason, "a request was refused");
+                if let Some(untold) = self.lines.pass() {
+                    tracing::warn!(%peer, role, outcome, reason, untold, "a request was refused");
+                }
                 (refusal.status(), format!("{reason}\n")).into_response()
             }
         }

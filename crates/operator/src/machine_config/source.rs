@@ -65,10 +65,16 @@ pub enum SourceError {
     Joining { role: Role, source: JoinError },
     #[error("reading took too long or was given up")]
     GivenUp,
+    /// Another request failed with it a moment ago.
+    #[error(transparent)]
+    Shared(Arc<SourceError>),
 }
 
 /// Gives what there is for a role: from a directory, or from a cluster.
 pub trait Source: Send + Sync + 'static {
+    /// Whether there may be such a role. It is asked for requests without a token, so it must cost next to nothing.
+    fn knows(&self, role: &Role) -> impl Future<Output = bool> + Send;
+
     /// `None` if there is no such role.
     fn offer(&self, role: &Role) -> impl Future<Output = Result<Option<Arc<Offer>>, SourceError>> + Send;
 

@@ -133,6 +133,16 @@ impl Tokens {
         admission
     }
 
+    /// None of them is good any longer than that.
+    #[must_use]
+    pub fn ended_by(&self, last: Timestamp) -> Self {
+        let end = |entry: &Entry| Entry {
+            until: Some(entry.until.map_or(last, |until| until.min(last))),
+            ..*entry
+        };
+        Tokens { entries: self.entries.iter().map(end).collect() }
+    }
+
     /// A new token takes over: those before it are good for a while yet, so that machines that are on their way arrive.
     #[must_use]
     pub fn rotated(&self, new: TokenHash, now: Timestamp, keep: SignedDuration) -> Self {
@@ -159,6 +169,11 @@ impl fmt::Display for Tokens {
         }
         Ok(())
     }
+}
+
+/// Whether an Authorization header has a token at all.
+pub fn is_presented(authorization: Option<&[u8]>) -> bool {
+    authorization.and_then(bearer).is_some()
 }
 
 /// The token of `Bearer <token>`.
@@ -250,6 +265,9 @@ mod tests {
         );
         assert_eq!(tokens.to_string(), expected);
         assert_eq!(Tokens::parse(&expected).unwrap(), tokens);
+        let ended = tokens.ended_by("2026-11-16T13:30:00Z".parse().unwrap());
+        let ends = expected.replace("14:00", "13:30").replace(&format!("{}\n", hash("d")), "");
+        assert_eq!(ended.to_string(), format!("{ends}{} until 2026-11-16T13:30:00Z\n", hash("d")));
         let at_once = tokens.rotated(hash("e"), now, SignedDuration::ZERO);
         assert_eq!(at_once.to_string(), format!("{}\n", hash("e")));
     }

@@ -1,4 +1,4 @@
-//! `/healthz` and `/metrics`, for a port of their own.
+//! `/healthz`, `/readyz` and `/metrics`, for a port of their own.
 
 use std::sync::Arc;
 
@@ -9,26 +9,32 @@ use axum::response::IntoResponse;
 use axum::routing::get;
 use prometheus_client::registry::Registry;
 
-/// Says whether all is well, and what was counted.
-pub fn health_router<F, R>(is_well: F, registry: Registry) -> Router
+/// Says that the process runs, and what was counted. Being alive depends on nothing else: a process that is started again
+/// because another one is slow makes that one slower.
+pub fn health_router(registry: Registry) -> Router {
+    let registry = Arc::new(registry);
+    Router::new()
+        .route("/healthz", get(async || "ok\n"))
+        .route("/metrics", get(move || async move { metrics(&registry) }))
+}
+
+/// Says at `/readyz` whether there is any use in asking.
+#[must_use]
+pub fn with_readiness<F, R>(router: Router, is_ready: F) -> Router
 where
     F: Fn() -> R + Clone + Send + Sync + 'static,
-    R: Future<Output = bool> + Send + 'static,
+    R: Future<Output = Result<(), &'static str>> + Send + 'static,
 {
-    let registry = Arc::new(registry);
-    let health = move || {
-        let well = is_well();
+    let ready = move || {
+        let ready = is_ready();
         async move {
-            if well.await {
-                (StatusCode::OK, "ok\n")
-            } else {
-                (StatusCode::SERVICE_UNAVAILABLE, "not well\n")
+            match ready.await {
+                Ok(()) => (StatusCode::OK, "ok\n".to_owned()),
+                Err(reason) => (StatusCode::SERVICE_UNAVAILABLE, format!("{reason}\n")),
             }
         }
     };
-    Router::new()
-        .route("/healthz", get(health))
-        .route("/metrics", get(move || async move { metrics(&registry) }))
+    router.route("/readyz", get(ready))
 }
 
 fn metrics(registry: &Registry) -> Response<Body> {

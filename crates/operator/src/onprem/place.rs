@@ -27,6 +27,14 @@ impl Program {
         }
     }
 
+    /// What the kernel calls a process of it.
+    fn command(self) -> &'static str {
+        match self {
+            Program::Keepalived => "keepalived",
+            Program::Haproxy => "haproxy",
+        }
+    }
+
     fn signal(self) -> rustix::process::Signal {
         match self {
             Program::Keepalived => rustix::process::Signal::HUP,
@@ -77,11 +85,21 @@ impl Place {
         self.files.remove(format!("{MANIFESTS}/{KEEPALIVED_POD}"))
     }
 
+    /// Whether a process is what its file says. A file that was left behind may name another one by now, and most programs
+    /// end when they are told this.
+    fn runs(&self, pid: rustix::process::Pid, program: Program) -> bool {
+        let command = self.files.read_if_there(format!("/proc/{}/comm", pid.as_raw_nonzero()));
+        matches!(command, Ok(Some(text)) if text.trim_end() == program.command())
+    }
+
     /// Tells a program that its file has changed. One that does not run yet reads it when it starts.
     pub fn tell(&self, program: Program) {
         let Ok(Some(text)) = self.files.read_if_there(program.pid_file()) else { return };
         let pid = text.trim().parse().ok().and_then(rustix::process::Pid::from_raw);
         let Some(pid) = pid else { return };
+        if !self.runs(pid, program) {
+            return;
+        }
         if let Err(error) = rustix::process::kill_process(pid, program.signal()) {
             tracing::warn!(?program, %error, "a program was not told that its file has changed");
         }
@@ -108,6 +126,25 @@ mod tests {
         };
         let all = others.iter().enumerate().map(|(index, name)| machine(name, index + 1)).collect();
         Settings::new(facts, machine("a", 0), all, "eth0", Vec::new()).unwrap()
+    }
+
+    /// A pid file that was left behind names a process of somebody else.
+    #[test]
+    fn nobody_else_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let files = Files::below(folder.path());
+        let place = Place::new(files.clone());
+        let mut other = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        files.write("/run/slipway/haproxy.pid", 0o644, &format!("{}\n", other.id())).unwrap();
+        let comm = format!("/proc/{}/comm", other.id());
+        // SIGUSR2 ends what does not expect it: only the process of the right name gets it.
+        place.tell(Program::Haproxy);
+        files.write(&comm, 0o644, "sleep\n").unwrap();
+        place.tell(Program::Haproxy);
+        assert!(other.try_wait().unwrap().is_none());
+        files.write(&comm, 0o644, "haproxy\n").unwrap();
+        place.tell(Program::Haproxy);
+        assert_eq!(std::os::unix::process::ExitStatusExt::signal(&other.wait().unwrap()), Some(12));
     }
 
     #[test]

@@ -3,7 +3,10 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use jiff::Timestamp;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use jiff::{SignedDuration, Timestamp};
+use secrecy::ExposeSecret;
 use serde_json::{Value, json};
 use slipway_assets::kubernetes::record::{Record, Stage};
 use slipway_assets::kubernetes::{Facts, JOIN_TOKEN_FILE, RECORD_FILE};
@@ -14,8 +17,9 @@ use slipway_operator::csr::{Bootstrapper, Machine, Roster, metrics};
 use slipway_operator::host::{Files, ProgramError, Programs};
 use slipway_operator::machine_config::cluster::ClusterSource;
 use slipway_operator::machine_config::role::Role;
+use slipway_operator::machine_config::rotate::{Rotated, rotate};
 use slipway_operator::machine_config::source::Source;
-use slipway_operator::machine_config::token::Admission;
+use slipway_operator::machine_config::token::{Admission, Tokens};
 use slipway_testkit::control_plane::{Beside, ControlPlane, Options};
 use slipway_testkit::process::eventually;
 use tokio::sync::watch;
@@ -139,11 +143,17 @@ async fn stages_can_be_run_again_and_machines_come_in_one_by_one() {
     assert_eq!(published, ledger.record());
     assert_eq!(published, serde_json::from_str(&files.read(RECORD_FILE).unwrap()).unwrap());
 
-    configurations_come_from_the_cluster(&plane, ClusterSource::new(client.clone(), "a")).await;
+    let roles = ["master", "worker"].map(|role| role.parse().unwrap());
+    let source = ClusterSource::new(client.clone(), "a", roles);
+    configurations_come_from_the_cluster(&plane, client.clone(), source).await;
     one_by_one(&plane, client).await;
 }
 
-async fn configurations_come_from_the_cluster(plane: &ControlPlane, source: ClusterSource) {
+async fn configurations_come_from_the_cluster(
+    plane: &ControlPlane,
+    client: kube::Client,
+    source: ClusterSource,
+) {
     let role = |name: &str| name.parse::<Role>().unwrap();
     let bearer = format!("Bearer {MASTER_TOKEN}");
     let admission = async || {
@@ -155,6 +165,21 @@ async fn configurations_come_from_the_cluster(plane: &ControlPlane, source: Clus
     assert!(source.is_ready().await);
     assert_eq!(source.tls().await.unwrap(), (b"certificate".to_vec(), b"key".to_vec()));
     assert_eq!(admission().await, Admission::Admitted);
+    // All machines of the control plane are there: their token ends.
+    let tokens_of = |role: &str| {
+        let secret = format!("machine-config-{role}");
+        let secret = tokio::task::block_in_place(|| {
+            plane.kubectl().json(&["get", "secret", &secret, "--namespace", "kube-system"]).unwrap()
+        });
+        let text = STANDARD.decode(secret["data"]["tokens"].as_str().unwrap()).unwrap();
+        Tokens::parse(&String::from_utf8(text).unwrap()).unwrap()
+    };
+    let admits = |role: &str, token: &str, hours: i64| {
+        let at = Timestamp::now() + SignedDuration::from_hours(hours);
+        tokens_of(role).admit(Some(format!("Bearer {token}").as_bytes()), at)
+    };
+    assert_eq!(admits("master", MASTER_TOKEN, 25), Admission::Expired);
+    assert_eq!(admits("worker", MASTER_TOKEN, 25), Admission::Admitted);
     assert!(source.offer(&role("infra")).await.unwrap().is_none());
     // Whoever is let in gets a token that is good: the first one is not there any more.
     let stored = source.offer(&role("worker")).await.unwrap().unwrap();
@@ -167,10 +192,39 @@ async fn configurations_come_from_the_cluster(plane: &ControlPlane, source: Clus
     assert!(Arc::ptr_eq(&one, &other), "it is made once");
     let master = source.offer(&role("master")).await.unwrap().unwrap();
     assert!(Arc::ptr_eq(&master, &source.hand_out(&role("master"), Arc::clone(&master)).await.unwrap()));
+    // A token is rotated in the running cluster, and new machines get the new one.
+    let pointer = |token: &str| {
+        let headers = json!([{"name": "Authorization", "value": format!("Bearer {token}")}]);
+        let server = json!({"source": "https://10.0.0.2:22623/config/worker", "httpHeaders": headers});
+        json!({"ignition": {"version": "3.2.0", "config": {"merge": [server]}}})
+    };
+    let user_data = json!({
+        "apiVersion": "v1", "kind": "Secret", "stringData": {"userData": pointer(MASTER_TOKEN).to_string()},
+        "metadata": {"name": "worker-user-data", "namespace": "openshift-machine-api"},
+    });
+    tokio::task::block_in_place(|| {
+        plane.kubectl().run(&["create", "namespace", "openshift-machine-api"]).unwrap();
+        plane.kubectl().apply_value(&user_data).unwrap();
+    });
+    let keep = SignedDuration::from_hours(2);
+    let Rotated { token, pointer: rewritten } =
+        rotate(&client, &role("worker"), Timestamp::now(), keep, None).await.unwrap();
+    assert_eq!(rewritten.as_deref(), Some("worker-user-data"));
+    let secret = tokio::task::block_in_place(|| {
+        let place = ["--namespace", "openshift-machine-api"];
+        plane.kubectl().json(&[&["get", "secret", "worker-user-data"], &place[..]].concat()).unwrap()
+    });
+    let text = STANDARD.decode(secret["data"]["userData"].as_str().unwrap()).unwrap();
+    assert_eq!(serde_json::from_slice::<Value>(&text).unwrap(), pointer(token.expose_secret()));
+    assert_eq!(admits("worker", token.expose_secret(), 25), Admission::Admitted);
+    assert_eq!(admits("worker", MASTER_TOKEN, 1), Admission::Admitted, "machines are on their way");
+    assert_eq!(admits("worker", MASTER_TOKEN, 3), Admission::Expired);
+    let unknown = rotate(&client, &role("infra"), Timestamp::now(), keep, None).await.unwrap_err();
+    assert!(unknown.to_string().contains("no Secret `machine-config-infra`"), "{unknown}");
     let patch = |patch: Value| {
         tokio::task::block_in_place(|| {
             let patch = patch.to_string();
-            let place = ["--namespace", "slipway-system", "--type", "merge", "--patch", &patch];
+            let place = ["--namespace", "kube-system", "--type", "merge", "--patch", &patch];
             plane
                 .kubectl()
                 .run(&[&["patch", "secret", "machine-config-master"], &place[..]].concat())

@@ -1,5 +1,6 @@
 //! The token that machines join with, on a real API server, under the rights that the manifests give, while the clock moves on.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
@@ -96,6 +97,24 @@ async fn a_machine_joins_whenever_it_comes() {
         let again = server(name).token(&first, after(hours)).await.unwrap();
         assert_eq!(again.expose_secret(), token.expose_secret(), "{hours} hours later");
     }
+
+    // A machine every half an hour, for two days: the token is another one every day nevertheless, and no machine gets one with
+    // less than ten minutes left.
+    let (mut handed, mut waited) = (BTreeSet::new(), 0);
+    for step in 0..96 {
+        let at = now + SignedDuration::from_mins(30 * step) + SignedDuration::from_hours(4);
+        match server("a").token(&first, at).await {
+            Ok(token) => _ = handed.insert(token.expose_secret().to_owned()),
+            Err(JoinError::Ending { until }) => {
+                assert!(until.duration_since(at) < SignedDuration::from_mins(10), "{until}");
+                waited += 1;
+            }
+            Err(error) => panic!("{error}"),
+        }
+    }
+    assert!((2..=4).contains(&handed.len()) && waited <= 2, "{} tokens, {waited} waited", handed.len());
+    let now = now + SignedDuration::from_hours(72);
+    let after = |hours: i64| now + SignedDuration::from_hours(hours);
 
     // The next day, and the one after: nobody has fetched anything for long.
     let next_day = server("a").token(&first, after(24)).await.unwrap();

@@ -5,8 +5,10 @@
 mod approver;
 mod attacks;
 mod bootstrap;
+mod connections;
 mod drivers;
 mod first_boot;
+mod from_cluster;
 mod joining;
 mod machine_config;
 mod served;

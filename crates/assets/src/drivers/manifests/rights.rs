@@ -10,7 +10,16 @@ const AUTHENTICATION_READER: &str = "extension-apiserver-authentication-reader";
 
 /// No rights by wildcard, none to get more rights; and the cloud provider deletes no node.
 pub(super) fn of_role(rules: Option<&mut Vec<PolicyRule>>, patch: &Patch<'_>) -> Result<(), String> {
-    for rule in rules.into_iter().flatten() {
+    let Some(rules) = rules else { return Ok(()) };
+    if matches!(patch.on, Purpose::Cloud) {
+        // It reads its login by a role of ours, where nothing else is.
+        rules
+            .iter_mut()
+            .flat_map(|rule| &mut rule.resources)
+            .for_each(|all| all.retain(|one| one != "secrets"));
+        rules.retain(|rule| rule.resources.as_ref().is_none_or(|all| !all.is_empty()));
+    }
+    for rule in rules {
         let nodes = rule.resources.iter().flatten().any(|resource| resource == "nodes");
         if nodes && matches!(patch.on, Purpose::Cloud) {
             // A node that no vCenter knows may be a machine of another kind.

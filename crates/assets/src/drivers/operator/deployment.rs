@@ -25,6 +25,9 @@ pub const IMAGE: &str = concat!("ghcr.io/slipway-dev/slipway-operator:v", env!("
 /// What every operator is told.
 pub const ARGUMENTS: [&str; 3] = ["run", "--log-format=json", "--health-listen=[::]:8081"];
 
+/// What lets connections do without verifying certificates.
+pub const ALLOW_INSECURE: &str = "--allow-insecure";
+
 /// Where the image comes from, and what else the operator is told.
 #[derive(Debug, Clone, Default)]
 pub struct Placed<'a> {

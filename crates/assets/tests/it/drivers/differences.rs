@@ -9,7 +9,7 @@ const ROLLS: &str = "pods are replaced when their configuration changes";
 const PULLS: &str = "a tag does not change, and the registry may be out of reach when a node restarts";
 const LEAST: &str =
     "the driver does not use it: it has no service accounts or volumes, and its locks are leases";
-const ONE_NAMESPACE: &str = "credentials are read from one namespace, not from all";
+const ONE_NAMESPACE: &str = "credentials are read from a namespace that has nothing else, not from all";
 const NO_DELETION: &str =
     "a node that no vCenter knows may be a machine of another kind: nobody here deletes nodes";
 const EXAMPLE: &str = "an example to be filled in, and here it is";
@@ -37,6 +37,11 @@ pub(super) const CLOUD: &[Explained] = &[
     ("- ClusterRole *: rules: * secrets.", ONE_NAMESPACE),
     ("+ Role vsphere-cloud-controller-manager-secrets", ONE_NAMESPACE),
     ("+ RoleBinding vsphere-cloud-controller-manager-secrets", ONE_NAMESPACE),
+    ("+ Namespace slipway-cloud-provider", ONE_NAMESPACE),
+    (
+        "~ Secret vsphere-cloud-secret: metadata.namespace: kube-system -> slipway-cloud-provider",
+        ONE_NAMESPACE,
+    ),
     (
         "- ClusterRoleBinding *: subjects[User cloud-controller-manager].*",
         "the driver runs as a service account; there is no such user",

@@ -167,6 +167,10 @@ fn connections_keep_what_they_say(plane: &ControlPlane) {
         connection["spec"]["resources"] = json!([{"kind": "Datastore", "path": "/DC0/datastore/fast"}]);
         plane.kubectl().apply_value(&connection).unwrap_or_else(|error| panic!("{name}: {error:#}"));
     }
+    let other = r#"{"spec": {"server": "other.example.com"}}"#;
+    let patch = ["patch", "vconn", "north", "--type=merge", "--patch", other];
+    let error = plane.kubectl().run(&patch).unwrap_err().to_string();
+    assert!(error.contains("the server of a connection cannot be changed"), "{error}");
     let table = plane.kubectl().run(&["get", "vconn"]).unwrap();
     assert!(table.starts_with("NAME       SERVER "), "{table}");
 }

@@ -99,6 +99,7 @@ fn the_cloud_provider_from_manifests_deletes_no_node() {
     for rule in role["rules"].as_array().unwrap() {
         let of_nodes = rule["resources"].as_array().unwrap().contains(&json!("nodes"));
         assert!(!of_nodes || !rule["verbs"].to_string().contains("delete"), "{rule}");
+        assert!(!rule["resources"].to_string().contains("secrets"), "{rule}");
     }
     assert!(find(&objects, "ConfigMap", "vsphere-cloud-config")["data"]["vsphere.conf"].is_string());
 }
@@ -110,31 +111,31 @@ fn the_cloud_provider_from_manifests_deletes_no_node() {
 )]
 #[case::secret("apiVersion: v1\nkind: Secret\nmetadata: {name: vsphere}", "a driver consists of")]
 #[case::place(
-    "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: vsphere, namespace: default}",
+    "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: vsphere-csi-node, namespace: default}",
     "it is in namespace `default`"
 )]
 #[case::stranger(
     "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: coredns}",
-    "does not say that it belongs"
+    "none of the objects that the operator has the right to write"
 )]
 #[case::field(
-    "apiVersion: v1\nkind: Service\nmetadata: {name: vsphere}\nspec: {prots: [{port: 1}]}",
+    "apiVersion: v1\nkind: Service\nmetadata: {name: vsphere-csi-controller}\nspec: {prots: [{port: 1}]}",
     "there is no field `spec.prots`"
 )]
 #[case::wildcard(
-    "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: vsphere}\nrules: [{apiGroups: ['*'], resources: [pods], verbs: [get]}]",
+    "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: vsphere-csi-node-cluster-role}\nrules: [{apiGroups: ['*'], resources: [pods], verbs: [get]}]",
     "by a wildcard"
 )]
 #[case::escalate(
-    "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: vsphere}\nrules: [{apiGroups: [rbac.authorization.k8s.io], resources: [roles], verbs: [escalate]}]",
+    "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: vsphere-csi-node-cluster-role}\nrules: [{apiGroups: [rbac.authorization.k8s.io], resources: [roles], verbs: [escalate]}]",
     "the right to `escalate`"
 )]
 #[case::admin(
-    "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRoleBinding\nmetadata: {name: vsphere}\nroleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}",
+    "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRoleBinding\nmetadata: {name: vsphere-csi-node-cluster-role-binding}\nroleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: cluster-admin}",
     "binds ClusterRole cluster-admin"
 )]
 #[case::account(
-    "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: vsphere}\nrules: []\n---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRoleBinding\nmetadata: {name: vsphere}\nroleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: vsphere}\nsubjects: [{kind: User, name: me}]",
+    "apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: vsphere-csi-node-cluster-role}\nrules: []\n---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRoleBinding\nmetadata: {name: vsphere-csi-node-cluster-role-binding}\nroleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: vsphere-csi-node-cluster-role}\nsubjects: [{kind: User, name: me}]",
     "gives rights to User `me`"
 )]
 #[case::garbage("a: [", "cannot be used")]

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use slipway_api::slipway::vdo_config::{CloudProvider, StorageProvider};
+use slipway_assets::drivers::operator::names::covers;
 use slipway_assets::drivers::{Object, operator};
+use slipway_config::matrix::Driver;
 use slipway_testkit::control_plane::{ControlPlane, Options};
 use slipway_testkit::kubectl::stream;
 use slipway_testkit::process::eventually;
@@ -16,6 +18,63 @@ use super::kinds;
 const PATIENCE: Duration = Duration::from_mins(1);
 const ACCOUNT: &str = "--as=system:serviceaccount:slipway-system:slipway-operator";
 
+/// What it needs.
+const ALLOWED: &[&[&str]] = &[
+    &[
+        "create",
+        "validatingwebhookconfigurations.admissionregistration.k8s.io/validation.csi.vsphere.vmware.com",
+    ],
+    &["patch", "vdoconfigs.slipway.dev", "--subresource=status"],
+    &["list", "secrets", "--namespace=slipway-system"],
+    &["patch", "secret/slipway-operator-keys", "--namespace=slipway-system"],
+    &["update", "leases.coordination.k8s.io/slipway-operator", "--namespace=slipway-system"],
+    &["delete", "secret/vsphere-cloud-secret", "--namespace=kube-system"],
+    &["get", "secret/slipway-pull-1", "--namespace=kube-system"],
+    &["watch", "secret/vsphere-creds", "--namespace=kube-system"],
+    &["watch", "secrets", "--namespace=slipway-cloud-provider"],
+    &["delete", "storageclasses.storage.k8s.io/fast"],
+];
+
+/// What it must not have.
+const FORBIDDEN: &[&[&str]] = &[
+    // In a namespace with Secrets and workloads of others: what is its own, by name.
+    &["list", "secrets", "--namespace=kube-system"],
+    &["watch", "secrets", "--namespace=kube-system"],
+    &["get", "secret/machine-config-master", "--namespace=kube-system"],
+    &["create", "secrets", "--namespace=kube-system"],
+    &["create", "serviceaccounts", "--namespace=kube-system"],
+    &["patch", "serviceaccount/default", "--namespace=kube-system"],
+    &["create", "daemonsets.apps", "--namespace=kube-system"],
+    &["patch", "daemonsets.apps/kube-proxy", "--namespace=kube-system"],
+    &["delete", "deployments.apps/coredns", "--namespace=kube-system"],
+    &["patch", "configmap/coredns", "--namespace=kube-system"],
+    &["create", "secrets", "--namespace=vmware-system-csi"],
+    &["create", "daemonsets.apps", "--namespace=vmware-system-csi"],
+    &["patch", "secret/north", "--namespace=slipway-system"],
+    &["delete", "secret/north", "--namespace=slipway-system"],
+    &["create", "secrets", "--namespace=slipway-system"],
+    // Of the whole cluster.
+    &["create", "clusterroles.rbac.authorization.k8s.io"],
+    &["patch", "clusterroles.rbac.authorization.k8s.io/cluster-admin"],
+    &["delete", "clusterrolebindings.rbac.authorization.k8s.io/cluster-admin"],
+    &["delete", "validatingwebhookconfigurations.admissionregistration.k8s.io/policy"],
+    &["patch", "csidrivers.storage.k8s.io/other"],
+    &["patch", "namespace/default"],
+    &["delete", "namespace/vmware-system-csi"],
+    // Certificates of nodes, as long as that controller does not run.
+    &["patch", "certificatesigningrequests.certificates.k8s.io", "--subresource=approval"],
+    &["approve", "signers.certificates.k8s.io/kubernetes.io/kubelet-serving"],
+    &["delete", "namespaces"],
+    &["delete", "nodes"],
+    &["escalate", "clusterroles.rbac.authorization.k8s.io"],
+    &["bind", "clusterroles.rbac.authorization.k8s.io"],
+    &["get", "secrets", "--namespace=default"],
+    &["list", "secrets", "--all-namespaces"],
+    &["create", "pods", "--namespace=kube-system"],
+    &["impersonate", "users"],
+    &["patch", "vdoconfigs.slipway.dev"],
+];
+
 /// The one cluster with the operator's rights as they are shipped.
 fn plane() -> &'static ControlPlane {
     static PLANE: LazyLock<ControlPlane> = LazyLock::new(|| {
@@ -23,7 +82,8 @@ fn plane() -> &'static ControlPlane {
         let shipped = concat!(env!("CARGO_MANIFEST_DIR"), "/../../deploy/operator/rbac.yaml");
         plane.kubectl().apply(&fs_err::read_to_string(shipped).unwrap()).unwrap();
         // They take a moment to be in force.
-        let last = ["auth", "can-i", ACCOUNT, "create", "clusterroles.rbac.authorization.k8s.io"];
+        let role = "clusterroles.rbac.authorization.k8s.io/vsphere-csi-node-cluster-role";
+        let last = ["auth", "can-i", ACCOUNT, "create", role];
         eventually("the operator has its rights", PATIENCE, || plane.kubectl().run(&last).map(Some)).unwrap();
         plane
     });
@@ -46,22 +106,19 @@ fn the_operator_may_do_what_it_has_to() {
     // Again, as it does all the time.
     plane.kubectl().run(&apply).unwrap();
 
-    may(plane, &["create", "validatingwebhookconfigurations.admissionregistration.k8s.io"], true);
-    may(plane, &["patch", "vdoconfigs.slipway.dev", "--subresource=status"], true);
-    may(plane, &["list", "secrets", "--namespace=slipway-system"], true);
-    for forbidden in [
-        &["delete", "namespaces"][..],
-        &["delete", "nodes"],
-        &["escalate", "clusterroles.rbac.authorization.k8s.io"],
-        &["bind", "clusterroles.rbac.authorization.k8s.io"],
-        &["get", "secrets", "--namespace=default"],
-        &["list", "secrets", "--all-namespaces"],
-        &["create", "pods", "--namespace=kube-system"],
-        &["impersonate", "users"],
-        &["patch", "vdoconfigs.slipway.dev"],
-    ] {
+    for allowed in ALLOWED {
+        may(plane, allowed, true);
+    }
+    for forbidden in FORBIDDEN {
         may(plane, forbidden, false);
     }
+
+    let approver = stream(operator::approver().unwrap().iter());
+    plane.kubectl().apply(&approver).unwrap();
+    let approval = ["patch", "certificatesigningrequests.certificates.k8s.io", "--subresource=approval"];
+    let may = [&["auth", "can-i", ACCOUNT][..], &approval[..]].concat();
+    eventually("one that approves has the right to", PATIENCE, || plane.kubectl().run(&may).map(Some))
+        .unwrap();
 
     objects.retain(|object| object.kind != "Namespace");
     let file = write(plane, &objects);
@@ -73,20 +130,62 @@ fn the_operator_may_do_what_it_has_to() {
 fn the_operator_cannot_give_more_than_it_has() {
     let plane = plane();
     let greedy = json!({
-        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": "greedy"},
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
+        "metadata": {"name": "vsphere-csi-webhook-cluster-role"},
         "rules": [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["delete"]}],
     });
     let file = plane.scratch().write("greedy.json", greedy.to_string()).unwrap();
-    let error = plane.kubectl().run(&["create", ACCOUNT, "--filename", file.to_str().unwrap()]).unwrap_err();
+    let apply =
+        ["apply", "--server-side", "--force-conflicts", ACCOUNT, "--filename", file.to_str().unwrap()];
+    let error = plane.kubectl().run(&apply).unwrap_err();
     assert!(
         error.to_string().contains("attempting to grant RBAC permissions not currently held"),
         "{error:#}"
     );
 }
 
+/// Rights are by name, and names are written down twice: whatever a driver of any version consists of is among them.
+#[test]
+fn everything_it_writes_is_named() {
+    let estate = Estate::new();
+    let storage = serde_json::from_value::<StorageProvider>(json!({"storageClass": {}})).unwrap();
+    let matrix = slipway_config::matrix::embedded().matrix.unwrap();
+    let rows = [Driver::CloudProvider, Driver::StorageProvider].map(|driver| matrix.rows(driver));
+    for row in rows.concat() {
+        let version = row.version.to_string();
+        let objects = match row.driver {
+            Driver::CloudProvider => estate.cloud(&version, &CloudProvider::default()),
+            Driver::StorageProvider => estate.storage(&version, &storage),
+        };
+        for object in objects.unwrap() {
+            let is_covered = covers(object.kind, object.namespace.as_deref(), &object.name);
+            assert!(is_covered, "{version}: {}", object.describe());
+        }
+    }
+    assert!(!covers("Secret", Some("kube-system"), "bootstrap-token-abcdef"));
+    assert!(!covers("ClusterRole", None, "cluster-admin"));
+}
+
+#[test]
+fn only_who_approves_is_given_the_right() {
+    let said = |text: &str| operator::approves(&text.split(' ').map(str::to_owned).collect::<Vec<_>>());
+    for (arguments, expected) in [
+        ("--registry=a", false),
+        ("--controllers=connections,drivers", false),
+        ("--controllers=connections,csr", true),
+        ("--log-level debug --controllers csr", true),
+        ("--matrix=csr", false),
+    ] {
+        assert_eq!(said(arguments), expected, "{arguments}");
+    }
+    let text: String = operator::objects().unwrap().iter().map(Value::to_string).collect();
+    assert!(!text.contains("certificates.k8s.io"));
+}
+
 #[test]
 fn there_are_no_wildcards() {
-    let text: String = operator::objects().unwrap().iter().map(Value::to_string).collect();
+    let objects = [operator::objects().unwrap(), operator::approver().unwrap()].concat();
+    let text: String = objects.iter().map(Value::to_string).collect();
     for word in ["\"*\"", "escalate", "\"bind\"", "impersonate"] {
         assert!(!text.contains(word), "{word}");
     }

@@ -7,8 +7,11 @@ use jiff::Timestamp;
 use secrecy::ExposeSecret;
 use slipway_api::slipway::vdo_config::UpdatePolicy;
 use slipway_assets::drivers::Connection;
+use slipway_assets::drivers::operator::ALLOW_INSECURE;
 use slipway_config::install_config::vsphere::Tls;
 use slipway_lifecycle::drivers::configure::{Plan, There, Wanted, configure, there};
+use slipway_lifecycle::drivers::deploy::running;
+use slipway_providers::vsphere::{Client, Endpoint, Login};
 
 use super::login::{Given, tls};
 use super::on_cluster;
@@ -39,13 +42,48 @@ pub(crate) fn run(args: &ConfigureDrivers, printer: &Printer) -> anyhow::Result<
     let connection = if plan.is_none() { connection(args)? } else { None };
     on_cluster(&args.access, "what was applied stays", printer, async |client| {
         let told = |what: &str| printer.say(&format!("{GOOD}applied{GOOD:#} {what}\n"));
+        let wanted = wanted(args);
+        if let Some(connection) = connection.as_ref().filter(|_| !args.untried)
+            && let Err(error) = log_in(connection).await
+        {
+            printer.error(&error.into());
+            printer.hint(
+                "nothing was applied; `--untried` applies it where this machine does not reach the vCenter",
+            );
+            return Ok(Exit::Infrastructure);
+        }
+        let before = there(&client).await?;
         match &plan {
             Some(plan) => plan.apply(&client, told).await?,
-            None => configure(&client, connection.as_slice(), &wanted(args), told).await?,
+            None => configure(&client, connection.as_slice(), &wanted, told).await?,
+        }
+        if connection.as_ref().is_some_and(|one| before.lacks_topology(&one.server, &wanted)) {
+            printer.warning(
+                "the cluster has several vCenters now, and no tag category says on which of them a node is: give \
+                 `--topology-category`",
+            );
+        }
+        if connection.as_ref().is_some_and(|one| one.tls == Tls::Insecure)
+            && !running(&client).await?.arguments.iter().any(|one| one == ALLOW_INSECURE)
+        {
+            printer.warning(
+                "the operator refuses vCenters whose certificate is not verified: `slipway drivers deploy --allow-insecure`",
+            );
         }
         printer.hint("`slipway drivers status` shows what the operator makes of it");
         Ok(Exit::Ok)
     })
+}
+
+/// Logs in and out again: what does not work must not take the place of what does.
+async fn log_in(connection: &Connection) -> Result<(), slipway_providers::vsphere::Error> {
+    let endpoint = Endpoint::new(&connection.server, connection.port, &connection.tls);
+    let login = Login { user: connection.user.clone(), password: connection.password.expose().into() };
+    let client = Client::new(endpoint, login)?;
+    let known = client.user().await;
+    // It ends by itself after a while.
+    let _ = client.logout().await;
+    known.map(drop)
 }
 
 const PASSWORD_FLAGS: &str = "`--password-env` or `--password-file`";

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use kube::Client;
-use slipway_assets::drivers::operator::Placed;
+use slipway_assets::drivers::operator::{ALLOW_INSECURE, Placed};
 use slipway_config::private_url::PrivateUrl;
 use slipway_lifecycle::drivers::bundle::Bundle;
 use slipway_lifecycle::drivers::deploy::{self, DeployError};
@@ -34,6 +34,7 @@ pub(crate) fn run(args: &DeployDrivers, printer: &Printer) -> anyhow::Result<Exi
         matrix_key,
         matrix_ca_file,
         matrix_proxy,
+        allow_insecure,
         bundle,
     } = args;
     let objects = if let Some(file) = bundle {
@@ -54,6 +55,7 @@ pub(crate) fn run(args: &DeployDrivers, printer: &Printer) -> anyhow::Result<Exi
         let mut arguments: Vec<String> = matrix.iter().map(|place| format!("--matrix={place}")).collect();
         arguments.extend(matrix_key.iter().map(|key| format!("--matrix-key={key}")));
         arguments.extend(matrix_proxy.iter().map(|proxy| format!("--matrix-proxy={proxy}")));
+        arguments.extend(allow_insecure.then(|| ALLOW_INSECURE.to_owned()));
         let authorities = matrix_ca_file.as_deref().map(fs_err::read_to_string).transpose()?;
         arguments.extend(authorities.iter().map(|_| format!("--matrix-ca={}", deploy::MATRIX_CA)));
         let placed = Placed { image: image.as_deref(), pull_secrets: pull_secret, arguments: &arguments };

@@ -3,7 +3,7 @@
 use serde_json::json;
 use slipway_config::yaml::to_yaml;
 use slipway_lifecycle::access::apply;
-use slipway_lifecycle::drivers::import_vdo::{copy_secret, read};
+use slipway_lifecycle::drivers::import_vdo::{Copied, copy_secret, read};
 
 use super::on_cluster;
 use crate::args::{ImportVdo, Output};
@@ -18,8 +18,8 @@ pub(crate) fn run(args: &ImportVdo, printer: &Printer) -> anyhow::Result<Exit> {
         }
         if args.apply {
             let told = |what: &str| printer.say(&format!("{GOOD}applied{GOOD:#} {what}\n"));
-            for (connection, secret) in &imported.secrets {
-                told(&apply(&client, &copy_secret(&client, connection, secret).await?).await?);
+            for copied in &imported.secrets {
+                told(&apply(&client, &copy_secret(&client, copied).await?).await?);
             }
             for object in &imported.objects {
                 told(&apply(&client, object).await?);
@@ -31,9 +31,10 @@ pub(crate) fn run(args: &ImportVdo, printer: &Printer) -> anyhow::Result<Exit> {
             Output::Text => {
                 let documents: Vec<String> = imported.objects.iter().map(to_yaml).collect();
                 printer.data(&documents.join("---\n"))?;
-                for (connection, secret) in &imported.secrets {
+                for Copied { connection, secret, server } in &imported.secrets {
                     printer.hint(&format!(
-                        "copy the Secret kube-system/{secret} to slipway-system/{connection}; `--apply` does so"
+                        "copy the Secret kube-system/{secret} to slipway-system/{connection}, with `server: {server}` beside its \
+                         login; `--apply` does so"
                     ));
                 }
             }

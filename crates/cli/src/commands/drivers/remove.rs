@@ -27,7 +27,13 @@ pub(crate) fn run(args: &RemoveDrivers, printer: &Printer) -> anyhow::Result<Exi
     on_cluster(access, interrupted, printer, async |client| {
         let told = |what: &str| printer.say(&format!("{GOOD}removed{GOOD:#} {what}\n"));
         match remove(&client, *force, told).await {
-            Ok(()) => Ok(Exit::Ok),
+            Ok(0) => {
+                printer.say(
+                    "there is nothing to remove: the cluster has neither the operator nor drivers of it\n",
+                );
+                Ok(Exit::Ok)
+            }
+            Ok(_) => Ok(Exit::Ok),
             Err(error @ RemoveError::Attached { .. }) => {
                 printer.error(&error.into());
                 printer.hint("end the pods that use them first; `--force` removes the driver nevertheless");

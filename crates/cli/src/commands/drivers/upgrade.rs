@@ -3,7 +3,7 @@
 use slipway_assets::drivers::operator::{IMAGE, Placed};
 use slipway_assets::drivers::settings::relocate;
 use slipway_lifecycle::drivers::deploy::{self, Running};
-use slipway_lifecycle::drivers::upgrade::{Pin, pin};
+use slipway_lifecycle::drivers::upgrade::{Pin, PinError, pin};
 
 use super::deploy::{GOES_ON, wait};
 use super::on_cluster;
@@ -32,7 +32,14 @@ pub(crate) fn run(args: &UpgradeDrivers, printer: &Printer) -> anyhow::Result<Ex
             let told = |what: &str| printer.say(&format!("{GOOD}applied{GOOD:#} {what}\n"));
             deploy::deploy(&client, &deploy::objects(&placed)?, told).await?;
         }
-        pin(&client, &cloud, &storage).await?;
+        match pin(&client, &cloud, &storage).await {
+            Err(error @ PinError::NoConfig) => {
+                printer.error(&error.into());
+                printer.hint("`slipway drivers deploy` and `slipway drivers configure` come first");
+                return Ok(Exit::Other);
+            }
+            pinned => pinned?,
+        }
         wait(&client, waiting, printer).await
     })
 }

@@ -119,6 +119,7 @@ fn what_is_known_is_not_asked() {
     let there = There {
         config: Some(from_value(config).expect("a VDOConfig")),
         connections: vec!["south.example.com".to_owned()],
+        ..There::default()
     };
     let told = Told {
         server: Some("north.example.com".to_owned()),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use slipway_assets::drivers::operator::Placed;
+use slipway_assets::drivers::operator::{self, Placed};
 use slipway_config::yaml::to_yaml;
 
 use super::olm;
@@ -18,14 +18,16 @@ pub(super) fn files() -> BTreeMap<PathBuf, String> {
         let content = format!("{GENERATED}{body}");
         files.insert(PathBuf::from("deploy/crds").join(format!("{name}.yaml")), content);
     }
-    let rights = slipway_assets::drivers::operator::objects().expect("objects");
-    let documents: Vec<String> = rights.iter().map(to_yaml).collect();
-    let content = format!("{GENERATED}{}", documents.join("---\n"));
-    files.insert(PathBuf::from("deploy/operator/rbac.yaml"), content);
-    let operator = slipway_assets::drivers::operator::deployment(&Placed::default()).expect("objects");
-    let documents: Vec<String> = operator.iter().map(to_yaml).collect();
-    let content = format!("{GENERATED}{}", documents.join("---\n"));
-    files.insert(PathBuf::from("deploy/operator/deployment.yaml"), content);
+    for (name, objects) in [
+        ("rbac", operator::objects()),
+        // Only for an operator that runs with `--controllers=...,csr`.
+        ("rbac-csr", operator::approver()),
+        ("deployment", operator::deployment(&Placed::default())),
+    ] {
+        let documents: Vec<String> = objects.expect("objects").iter().map(to_yaml).collect();
+        let content = format!("{GENERATED}{}", documents.join("---\n"));
+        files.insert(PathBuf::from(format!("deploy/operator/{name}.yaml")), content);
+    }
     files.extend(olm::files(GENERATED));
     files
 }

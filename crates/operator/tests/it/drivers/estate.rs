@@ -115,7 +115,8 @@ impl Estate {
         let secret = json!({
             "apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/basic-auth",
             "metadata": {"name": name, "namespace": NAMESPACE},
-            "stringData": {"username": user, "password": password},
+            // They have the same logins.
+            "stringData": {"server": "127.0.0.1 localhost", "username": user, "password": password},
         });
         self.plane.kubectl().apply_value(&secret).unwrap();
     }
@@ -209,7 +210,9 @@ impl Estate {
                 longest: Duration::from_secs(1),
                 ..connections::Pace::default()
             }),
+            insecure: connections::Insecure::Refused,
             drivers: Some(drivers::Settings {
+                insecure: connections::Insecure::Refused,
                 namespace: NAMESPACE.to_owned(),
                 matrix,
                 images: Images::default(),
@@ -221,6 +224,7 @@ impl Estate {
                 checked: true,
             }),
             checks: Some(checks::Settings {
+                insecure: connections::Insecure::Refused,
                 namespace: NAMESPACE.to_owned(),
                 options: slipway_lifecycle::check::Options {
                     proxy: slipway_providers::vsphere::Proxy::None,

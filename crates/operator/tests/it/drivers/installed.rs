@@ -51,7 +51,7 @@ fn five_lines_are_enough() {
     let account = "system:serviceaccount:kube-system:cloud-controller-manager";
     let kubeconfig = estate.plane.kubeconfig_for(account, Some("system:serviceaccounts")).unwrap();
     eventually("the cloud provider's Secret", PATIENCE, || {
-        let secret = estate.get("secret", "kube-system", "vsphere-cloud-secret");
+        let secret = estate.get("secret", "slipway-cloud-provider", "vsphere-cloud-secret");
         Ok(secret["data"].is_object().then_some(()))
     })
     .unwrap();

@@ -70,7 +70,7 @@ fn bench() {
         let (username, password) = ADMINISTRATOR;
         for object in [
             json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name, "namespace": NAMESPACE},
-                   "stringData": {"username": username, "password": password}}),
+                   "stringData": {"server": vcenter.host(), "username": username, "password": password}}),
             json!({"apiVersion": "slipway.dev/v1alpha1", "kind": "VSphereConnection",
                    "metadata": {"name": name, "namespace": NAMESPACE},
                    "spec": {"server": vcenter.host(), "port": vcenter.port(), "datacenters": ["dc"],

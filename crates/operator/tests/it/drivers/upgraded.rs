@@ -67,10 +67,11 @@ fn renew(estate: &Estate, volumes: u32) {
     estate.patch("vdo", "cluster", &json!({"spec": {"storageProvider": {"maxVolumesPerNode": volumes}}}));
 }
 
-/// Objects of the user's beside the driver's own. Not a StorageClass: the driver's webhook judges those, and pods here
+/// Objects of the user's beside the driver's own, copied from those with their labels. Not a StorageClass: the driver's webhook judges those, and pods here
 /// only pretend to run.
 fn belongings() -> [Value; 2] {
-    let metadata = json!({"name": "precious", "namespace": "vmware-system-csi"});
+    let labels = json!({"slipway.dev/driver": "storage-provider", "slipway.dev/driver-version": "3.6.0"});
+    let metadata = json!({"name": "precious", "namespace": "vmware-system-csi", "labels": labels});
     [
         json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"a": "b"}}),
         json!({"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "stringData": {"a": "b"}}),

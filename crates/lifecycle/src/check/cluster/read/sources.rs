@@ -10,6 +10,7 @@ use secrecy::SecretString;
 use serde_json::Value;
 use slipway_api::slipway::connection::{Tls, VSphereConnection};
 use slipway_assets::Login;
+use slipway_assets::drivers::connection::{SERVER_KEY, bound};
 use slipway_config::driver_config::{cloud, csi};
 use slipway_config::install_config::vsphere::RegionKind;
 use slipway_providers::vsphere::Trust;
@@ -278,7 +279,11 @@ async fn connections(client: &Client, namespace: Option<&str>) -> Result<Vec<VCe
         let spec = &connection.spec;
         let keys = secret(client, &namespace, &spec.credentials_secret.name).await?;
         let secret = format!("{namespace}/{}", spec.credentials_secret.name);
-        let login = pair(&keys, "username", "password", &secret);
+        // A login is shown to no server that its Secret does not name.
+        let said = keys.get(SERVER_KEY).map(String::as_str);
+        let login = bound(&secret, said, &spec.server)
+            .map_err(|unbound| NoLogin::Missing(unbound.to_string()))
+            .and_then(|()| pair(&keys, "username", "password", &secret));
         let mut resources: Vec<String> = spec.datacenters.iter().map(|name| absolute(name)).collect();
         resources.extend(spec.resources.iter().map(|resource| resource.path.clone()));
         vcenters.push(VCenter {

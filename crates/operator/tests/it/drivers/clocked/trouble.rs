@@ -111,6 +111,42 @@ fn an_idle_hour(estate: &mut Estate) {
     estate.operate(Duration::from_mins(5));
 }
 
+/// A login is sent to no vCenter that its Secret does not name, and to none whose certificate is not verified.
+fn a_login_goes_to_its_own_vcenter(estate: &Estate) {
+    let secret = |server: &Value| {
+        estate.patch("secret", "south", &json!({"stringData": {"server": server}}));
+    };
+    let heard = || {
+        let heard = estate.south.control("GET", "/requests", &Value::Null).unwrap();
+        heard["requests"].as_array().unwrap().iter().filter(|one| one["method"] == "Login").count()
+    };
+    secret(&json!("vc.example.com"));
+    let ready = shows(estate, "south", "CredentialsOfAnother");
+    assert!(ready["message"].as_str().unwrap().contains("another vCenter than `localhost`"), "{ready}");
+    estate.south.control("DELETE", "/requests", &Value::Null).unwrap();
+    secret(&json!(""));
+    let ready = shows(estate, "south", "CredentialsUnbound");
+    assert!(
+        ready["message"].as_str().unwrap().contains("kubectl --namespace slipway-system patch secret south"),
+        "{ready}"
+    );
+    assert_eq!(heard(), 0);
+    secret(&json!("localhost"));
+    estate.wait_for_connection("south", "Valid");
+    let tls = json!({"spec": {"tls": {"caBundle": null, "insecure": true}}});
+    estate.patch("vsphereconnection", "south", &tls);
+    shows(estate, "south", "InsecureRefused");
+    estate.south.control("DELETE", "/requests", &Value::Null).unwrap();
+    let again = json!({"spec": {"resources": [{"kind": "Datacenter", "path": "/south"}]}});
+    estate.patch("vsphereconnection", "south", &again);
+    shows(estate, "south", "InsecureRefused");
+    assert_eq!(heard(), 0);
+    let tls = json!({"spec": {"resources": null, "tls": {"caBundle": {"name": "south"}, "insecure": null}}});
+    estate.patch("vsphereconnection", "south", &tls);
+    estate.wait_for_connection("south", "Valid");
+    estate.wait_for("Degraded", "False");
+}
+
 #[test]
 fn every_trouble_has_its_reason_and_ends_with_its_cause() {
     let mut estate = Estate::new();
@@ -136,6 +172,8 @@ fn every_trouble_has_its_reason_and_ends_with_its_cause() {
     estate.credentials("south", ADMINISTRATOR);
     estate.wait_for_connection("south", "Valid");
     estate.wait_for("Degraded", "False");
+
+    a_login_goes_to_its_own_vcenter(&estate);
 
     // A user that may look, and nothing else.
     estate.credentials("north", ("driver@vsphere.local", "Str0ng!"));
