@@ -92,7 +92,7 @@ pub fn resolve(
     directory: &Path,
     environment: &Environment,
 ) -> Result<Resolved, Error> {
-    let mut warnings = Vec::from_iter(secret_file::exposed(config, directory));
+    let mut warnings: Vec<String> = secret_file::exposed(config, directory).into_iter().collect();
     let credentials = match &config.platform {
         Platform::VSphere(platform) => {
             Credentials::VSphere(vsphere::logins(&platform.vcenters, directory, environment, &mut warnings)?)
