@@ -23,7 +23,7 @@ pub(crate) fn inventory(position: usize) -> Value {
             "folders": {"vm": ["templates"], "host": ["racks"]},
             "clusters": [{
                 "name": "compute", "drs": {"enabled": true}, "hosts": [{"name": "esx", "count": 3}],
-                "groups": [{"name": "rack", "hosts": ["esx-0"]}],
+                "groups": [{"name": "rack", "hosts": ["esx-0", "esx-1"]}],
             }],
             "datastores": [{"name": "fast", "capacity_gb": 4000, "free_gb": 3000}],
             "networks": [{"name": "net"}],

@@ -99,14 +99,19 @@ async fn a_zone_can_be_a_group_of_hosts() {
             1,
         )
     };
-    let cases: [(Break, &[&str]); 3] = [
+    let cases: [(Break, &[&str]); 4] = [
         (|_| {}, &[]),
+        // Two control-plane machines are bound to it, and are to run on different hosts.
+        (
+            |i| dc(i)["clusters"][0]["groups"] = json!([{"name": "rack", "hosts": ["esx-0"]}]),
+            &["127.0.0.1: Warning anti-affinity rack"],
+        ),
         (
             |i| dc(i)["clusters"][0]["groups"] = json!([{"name": "racks", "hosts": ["esx-0"]}]),
             &["127.0.0.1: Failure host-group rack"],
         ),
         (
-            |i| i["categories"][1]["tags"][0]["attach"] = json!(["/dc1/host/compute/esx-1"]),
+            |i| i["categories"][1]["tags"][0]["attach"] = json!(["/dc1/host/compute/esx-2"]),
             &["127.0.0.1: Failure zone-tag rack"],
         ),
     ];
@@ -115,7 +120,8 @@ async fn a_zone_can_be_a_group_of_hosts() {
     for (break_it, expected) in cases {
         let mut estate = inventory(0);
         estate["categories"][0]["tags"][0]["attach"] = json!(["/dc1/host/compute"]);
-        estate["categories"][1]["tags"][0]["attach"] = json!(["/dc1/host/compute/esx-0"]);
+        estate["categories"][1]["tags"][0]["attach"] =
+            json!(["/dc1/host/compute/esx-0", "/dc1/host/compute/esx-1"]);
         break_it(&mut estate);
         vcenters[0] = start("127.0.0.1", &estate, &[]);
         let report = run(&zoned(&config(&vcenters))).await;

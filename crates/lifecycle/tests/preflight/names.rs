@@ -33,6 +33,7 @@ async fn a_name_that_is_elsewhere_is_told_with_its_path() {
             "127.0.0.1: Failure names compute",
             "127.0.0.1: Failure hosts /dc1/host/racks/compute/esx-0",
             "127.0.0.1: Failure hosts /dc1/host/racks/compute/esx-1",
+            "127.0.0.1: Failure hosts /dc1/host/racks/compute/esx-2",
         ]
     );
     assert!(report.findings[0].remedy.as_deref().unwrap().contains("`/dc1/host/racks/compute`"));

@@ -5,14 +5,15 @@ use std::time::{Duration, Instant};
 use rstest::rstest;
 use serde_json::{Value, json};
 use slipway_lifecycle::preflight::Options;
-use slipway_lifecycle::preflight::report::{Check, Outcome, Report};
+use slipway_lifecycle::preflight::report::{Check, Finding, Outcome, Report};
 use slipway_testkit::vcenter::ADMINISTRATOR;
 
 use crate::bench::{config, inventory, options, problems, run, run_as, sessions, start, start_all};
 
 /// Everything about all vCenters but one.
 fn others(report: &Report, server: &str) -> Vec<(Option<String>, &'static str, String, Outcome)> {
-    let others = report.findings.iter().filter(|finding| finding.endpoint.as_deref() != Some(server));
+    let about = |finding: &&Finding| finding.place().split(':').next() == Some(server);
+    let others = report.findings.iter().filter(|finding| !about(finding));
     let mut others: Vec<_> = others
         .map(|finding| {
             (finding.endpoint.clone(), finding.check.code(), finding.object.clone(), finding.outcome)
