@@ -285,7 +285,7 @@ fn back_and_forth() {
 fn ended_by_a_signal() {
     let home = home();
     let mut terminal = start(&[], home.path(), None);
-    terminal.expect("? Platform").signal(Signal::TERM).expect("stopped");
+    terminal.expect("? Platform").signal(Signal::TERM).expect("interrupted");
     assert_eq!(terminal.finish(), 8);
     assert!(!config(&home).exists());
 }

@@ -64,7 +64,7 @@ fn waiting_ends_with_the_code_of_what_was_waited_for() {
         "exit: 7",
         "waiting for the cluster operator ingress is degraded: the router has no certificate",
         "error: nothing has moved for 1s",
-        "Caused by: the cluster operator ingress is degraded: the router has no certificate",
+        "the cluster operator ingress is degraded: the router has no certificate",
     ] {
         assert!(said.contains(words), "{words} is not in\n{said}");
     }
