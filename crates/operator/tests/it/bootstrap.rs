@@ -6,7 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use slipway_assets::kubernetes::record::{Record, Stage};
-use slipway_assets::kubernetes::{Facts, JOIN_TOKEN_FILE, RECORD_FILE};
+use slipway_assets::kubernetes::{Facts, JOIN_TOKEN_FILE, NAMESPACE, RECORD_FILE};
 use slipway_lifecycle::access::connect;
 use slipway_operator::bootstrap::{Agent, Ledger, Steps, told};
 use slipway_operator::csr::controller::{Settings, run};
@@ -39,7 +39,7 @@ impl Programs for Noted {
 fn facts() -> Facts {
     serde_json::from_value(json!({
         "name": "harbour", "infraId": "harbour-x", "domain": "harbour.example.com", "platform": "vsphere",
-        "version": "v1.34.4", "controlPlaneReplicas": 3, "computeReplicas": 0, "bootstrapTokenId": "abcdef",
+        "version": "v1.34.4", "controlPlaneReplicas": 3, "computeReplicas": 0, "bootstrapTokens": {"master": "ghijkl", "worker": "abcdef"},
     }))
     .unwrap()
 }
@@ -196,13 +196,10 @@ async fn configurations_come_from_the_cluster(plane: &ControlPlane, source: Clus
 async fn one_by_one(plane: &ControlPlane, client: kube::Client) {
     let machine = |name: &str| Machine {
         name: name.to_owned(),
-        created: Timestamp::now(),
         internal_names: [name.to_owned()].into(),
         names: [name.to_owned()].into(),
         addresses: ["10.0.0.10".parse().unwrap()].into(),
-        node: None,
-        leaving: false,
-        held: None,
+        ..Machine::default()
     };
     let roster = Roster {
         named_alike: true,
@@ -213,7 +210,13 @@ async fn one_by_one(plane: &ControlPlane, client: kube::Client) {
     let roster = watch::Sender::new(roster);
     let (stop, stopped) = watch::channel(false);
     let bootstrapper = Bootstrapper::of("system:bootstrap:abcdef").unwrap();
-    let settings = Settings { bootstrapper, vips: Vec::new(), roster: roster.subscribe() };
+    let settings = Settings {
+        bootstrappers: vec![bootstrapper],
+        namespace: NAMESPACE.to_owned(),
+        vips: Vec::new(),
+        roster: roster.subscribe(),
+        refused: watch::Sender::default(),
+    };
     let task = tokio::spawn(run(client, settings, metrics::Metrics::default(), stopped));
     let approved = |name: &str| {
         eventually("a certificate", PATIENCE, || {

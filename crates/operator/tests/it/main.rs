@@ -5,8 +5,11 @@
 mod approver;
 mod attacks;
 mod bootstrap;
+mod certificates;
 mod drivers;
 mod first_boot;
 mod joining;
 mod machine_config;
+mod rights;
 mod served;
+mod shipped;
