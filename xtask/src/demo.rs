@@ -5,6 +5,7 @@ pub(crate) mod drills;
 pub(crate) mod drivers;
 mod metal;
 mod picture;
+mod renew;
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::os::unix::fs::PermissionsExt;

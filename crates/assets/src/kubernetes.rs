@@ -10,6 +10,7 @@
 //! | `kubeconfig` | the administrator's, and what a new machine trusts |
 //! | `objects` | `manifests/` |
 //! | `drivers` | the operator of the vSphere drivers, and what it is told |
+//! | [`rights`] | what the accounts of these programs may do |
 //! | `operator` | what keeps the cluster going once the bootstrap machine has left |
 //! | [`record`] | how far the agent of the bootstrap machine is |
 //!
@@ -26,13 +27,14 @@ mod node;
 mod objects;
 mod operator;
 pub mod record;
+pub mod rights;
 
 use serde::{Deserialize, Serialize};
 use slipway_config::install_config::{Payload, Platform};
 
 use crate::ignition::{metadata, pointer};
 use crate::names::Role;
-use crate::pki::BOOTSTRAP_TOKEN;
+use crate::pki::bootstrap_token;
 use crate::{Access, Cluster, Error, Tree, cluster_api, machines};
 
 /// Where everything of ours is on a machine.
@@ -82,8 +84,18 @@ pub const MACHINE_NAME: &str = "slipway-machine-name";
 pub const BOOTSTRAPPERS: &str = "system:bootstrappers:slipway";
 /// The namespace of the operator.
 pub const NAMESPACE: &str = "slipway-system";
-/// The DaemonSet in `kube-system` that hands out machine configurations and approves certificates.
-pub const CONTROL_PLANE: &str = "slipway-control-plane";
+/// The DaemonSet in `kube-system` that approves certificates of nodes, and its account.
+pub const APPROVER: &str = "slipway-csr-approver";
+/// The ConfigMap in [`NAMESPACE`] with the key of each machine's first certificate.
+pub const FIRST_KEYS: &str = "slipway-first-keys";
+/// The ConfigMap in [`NAMESPACE`] with the nodes that have no machine and may renew their certificates.
+pub const CONFIRMED_HOSTS: &str = "slipway-bare-metal";
+/// kubeadm lets the controller manager approve certificates unseen, by these bindings.
+pub const UNSEEN_APPROVAL: [&str; 2] =
+    ["kubeadm:node-autoapprove-bootstrap", "kubeadm:node-autoapprove-certificate-rotation"];
+/// What renews the certificates of the control plane: a DaemonSet in `kube-system`, its account, its Lease, and the
+/// ConfigMap that says when the certificates of each machine end.
+pub const CERTIFICATES: &str = "slipway-certificates";
 /// The folder of the network plugin's manifests, in the tree that `ignition` is given.
 pub const NETWORK_FOLDER: &str = "network/";
 
@@ -99,11 +111,19 @@ pub struct Facts {
     pub version: String,
     pub control_plane_replicas: u32,
     pub compute_replicas: u32,
-    /// Whose name is `system:bootstrap:<id>`: the public half of the token that machines join with.
-    pub bootstrap_token_id: String,
+    pub bootstrap_tokens: TokenIds,
     /// Absent where load balancers and DNS are the user's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub onprem: Option<crate::onprem::Facts>,
+}
+
+/// The public half of the token that machines of each role join with. One that leaks from a worker must not open the
+/// control plane, so each role has its own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TokenIds {
+    pub master: String,
+    pub worker: String,
 }
 
 impl Facts {
@@ -112,15 +132,29 @@ impl Facts {
         format!("{}-bootstrap", self.infra_id)
     }
 
+    /// The bindings of [`UNSEEN_APPROVAL`] that are not wanted: without machines of ours to compare with, the controller
+    /// manager is the only one who could renew certificates.
+    pub fn unwanted_bindings(&self) -> &'static [&'static str] {
+        if self.platform == "none" { &UNSEEN_APPROVAL[..1] } else { &UNSEEN_APPROVAL }
+    }
+
     /// The names of the control-plane machines; `None` where the user makes and names the machines.
     pub fn control_plane_names(&self) -> Option<Vec<String>> {
         let name = |index| format!("{}-{}-{index}", self.infra_id, Role::Master.as_str());
         (self.platform != "none").then(|| (0..self.control_plane_replicas).map(name).collect())
     }
 
-    /// Who asks for the first certificates of machines.
-    pub fn bootstrapper(&self) -> String {
-        format!("system:bootstrap:{}", self.bootstrap_token_id)
+    /// The id of the token that machines of a role join with.
+    pub fn token_id(&self, role: Role) -> &str {
+        match role {
+            Role::Master => &self.bootstrap_tokens.master,
+            Role::Worker => &self.bootstrap_tokens.worker,
+        }
+    }
+
+    /// Who asks for the first certificates of machines of a role.
+    pub fn bootstrapper(&self, role: Role) -> String {
+        format!("system:bootstrap:{}", self.token_id(role))
     }
 
     fn of(cluster: &Cluster) -> Result<Self, Error> {
@@ -133,14 +167,17 @@ impl Facts {
             version: format!("v{}", payload(cluster)?.version.version()),
             control_plane_replicas: config.pools.control_plane.replicas,
             compute_replicas: config.pools.compute.replicas,
-            bootstrap_token_id: pem(cluster, BOOTSTRAP_TOKEN)?
-                .split('.')
-                .next()
-                .unwrap_or_default()
-                .to_owned(),
+            bootstrap_tokens: TokenIds {
+                master: token_id(cluster, Role::Master)?,
+                worker: token_id(cluster, Role::Worker)?,
+            },
             onprem: crate::onprem::Facts::of(config),
         })
     }
+}
+
+fn token_id(cluster: &Cluster, role: Role) -> Result<String, Error> {
+    Ok(pem(cluster, &bootstrap_token(role))?.split('.').next().unwrap_or_default().to_owned())
 }
 
 /// The payload's own settings.

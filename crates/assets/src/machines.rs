@@ -17,14 +17,11 @@ use slipway_api::openshift::{
 };
 use slipway_config::install_config::Platform;
 
-use crate::names::{OBJECT_MARK, Role};
+use crate::names::{MACHINE_ROLE as ROLE, MACHINES_NAMESPACE as NAMESPACE, OBJECT_MARK, Role};
 use crate::objects::{map, within};
 use crate::{Access, Cluster, Error, Tree};
 
-const NAMESPACE: &str = "openshift-machine-api";
-
 const CLUSTER: &str = "machine.openshift.io/cluster-api-cluster";
-const ROLE: &str = "machine.openshift.io/cluster-api-machine-role";
 const TYPE: &str = "machine.openshift.io/cluster-api-machine-type";
 const SET: &str = "machine.openshift.io/cluster-api-machineset";
 

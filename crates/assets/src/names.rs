@@ -9,6 +9,11 @@ use uuid::Uuid;
 
 use crate::{Cluster, Identity};
 
+/// Where Machines are.
+pub const MACHINES_NAMESPACE: &str = "openshift-machine-api";
+/// The label of a Machine with its [`Role`].
+pub const MACHINE_ROLE: &str = "machine.openshift.io/cluster-api-machine-role";
+
 /// The part a machine plays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Role {
@@ -24,6 +29,11 @@ impl Role {
             Role::Master => "master",
             Role::Worker => "worker",
         }
+    }
+
+    /// The role of a name.
+    pub fn named(name: &str) -> Option<Self> {
+        Role::ALL.into_iter().find(|role| role.as_str() == name)
     }
 
     /// What belongs to the role.

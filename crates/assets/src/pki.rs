@@ -67,9 +67,9 @@ impl Pki {
                 }
             }
             PayloadType::Kubernetes => {
-                files.insert(BOOTSTRAP_TOKEN.to_owned(), bootstrap_token(random));
                 files.insert(CERTIFICATE_KEY.to_owned(), secret_key(random));
                 for role in Role::ALL {
+                    files.insert(bootstrap_token(role), draw_bootstrap_token(random));
                     files.insert(machine_config_token(role), secret_key(random));
                 }
             }
@@ -101,13 +101,17 @@ impl Pki {
     }
 }
 
-/// With it a machine asks for its first certificate in a cluster made by kubeadm, and for nothing else.
-pub(crate) const BOOTSTRAP_TOKEN: &str = "bootstrap-token";
+/// The name of the token with which a machine of a role asks for its first certificate in a cluster made by kubeadm, and
+/// for nothing else.
+pub fn bootstrap_token(role: Role) -> String {
+    format!("bootstrap-token-{}", role.as_str())
+}
+
 /// What kubeadm encrypts the signers' keys with while it hands them to further control-plane machines.
 pub(crate) const CERTIFICATE_KEY: &str = "certificate-key";
 
 /// Six characters that name the token, a dot, and sixteen that are secret: 82 bits.
-fn bootstrap_token(random: &dyn Random) -> String {
+fn draw_bootstrap_token(random: &dyn Random) -> String {
     format!("{}.{}", random.letters(6), random.letters(16))
 }
 

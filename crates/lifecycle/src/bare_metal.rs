@@ -1,7 +1,7 @@
 //! Hosts that are no machines of the platform.
 
 use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use k8s_openapi::api::core::v1::Secret;
@@ -71,6 +71,8 @@ pub fn write(path: &Path, ignition: &[u8]) -> Result<(), Error> {
     let failed = |source| Error::Write { path: path.to_owned(), source };
     let mut options = std::fs::OpenOptions::new();
     let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(path).map_err(failed)?;
+    // A file that was there keeps its mode.
+    file.set_permissions(std::fs::Permissions::from_mode(0o600)).map_err(failed)?;
     file.write_all(ignition).map_err(failed)
 }
 
@@ -87,7 +89,21 @@ pub fn is_node_name(name: &str) -> bool {
 mod tests {
     use rstest::rstest;
 
-    use super::is_node_name;
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::{is_node_name, write};
+
+    /// Others may have been able to read what was there before.
+    #[test]
+    fn only_its_owner_reads_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("metal-0.ign");
+        std::fs::write(&path, "before").unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
+        write(&path, b"now").unwrap();
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(std::fs::read(&path).unwrap(), b"now");
+    }
 
     #[rstest]
     #[case("metal-0", true)]

@@ -46,7 +46,7 @@ use self::catalog::Check;
 use self::cluster::Cluster;
 use self::estate::Estate;
 use self::facts::{DomainCounts, Facts, VCenterInfo};
-use self::judge::{config, nodes, server, storage, workloads};
+use self::judge::{config, control_plane, nodes, server, storage, workloads};
 use self::observe::{Connection, Counter, Question};
 use self::report::{Finding, NodeState, Round, VCenterResult, Verdicts, in_order};
 use self::subject::{NoLogin, Subject, VCenter};
@@ -257,6 +257,7 @@ fn judge_all(
         facts.shared_volumes = cluster.volumes.iter().filter(|volume| volume.shared).count();
         facts.zonal_volumes = cluster.volumes.iter().filter(|volume| volume.places.is_some()).count();
         verdicts.merge(storage::judge(subject, cluster, estates, unreached.is_empty()));
+        verdicts.merge(control_plane::judge(cluster, now));
         verdicts.merge(workloads::judge(cluster));
         for (what, why) in &cluster.unread {
             let message = format!("{what} could not be read: {why}");

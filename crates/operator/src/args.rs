@@ -62,6 +62,31 @@ pub enum Command {
 
     /// Keep virtual addresses, balancer and names of a machine up to date with the machines of the cluster
     Node(Node),
+
+    /// Renew the certificates of a machine's control plane in time, one machine after the other
+    ///
+    /// Runs `kubeadm certs renew all` of the machine when less than 90 days are left, and has the kubelet start the control
+    /// plane's pods anew.
+    Certificates(Certificates),
+}
+
+#[derive(Debug, clap::Args)]
+pub struct Certificates {
+    /// The name of this machine's node
+    #[arg(long, value_name = "NAME", env = "NODE_NAME")]
+    pub name: String,
+
+    /// Where the machine's own files are
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, default_value = "/")]
+    pub root: PathBuf,
+
+    /// Access to the cluster; without it KUBECONFIG, or the pod's own access
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub kubeconfig: Option<PathBuf>,
+
+    /// Where to listen for /healthz and /metrics, without TLS
+    #[arg(long, value_name = "ADDRESS")]
+    pub health_listen: Option<SocketAddr>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -182,9 +207,18 @@ pub struct CsrApprover {
     #[arg(long, value_name = "NAME")]
     pub context: Option<String>,
 
-    /// Who asks for a machine's first certificate
-    #[arg(long, value_name = "USER", default_value = crate::csr::OPENSHIFT_BOOTSTRAPPER)]
-    pub bootstrapper: String,
+    /// Who asks for machines' first certificates, such as `worker=system:bootstrap:abcdef`; without a role for all machines.
+    /// Can be repeated
+    #[arg(long, value_name = "[ROLE=]USER", default_value = crate::csr::OPENSHIFT_BOOTSTRAPPER)]
+    pub bootstrapper: Vec<String>,
+
+    /// Where confirmed hosts and the keys of machines are written down
+    #[arg(long, value_name = "NAME", default_value = slipway_assets::kubernetes::NAMESPACE)]
+    pub namespace: String,
+
+    /// A ClusterRoleBinding that is removed whenever it is there; can be repeated
+    #[arg(long, value_name = "NAME")]
+    pub remove_binding: Vec<String>,
 
     /// Machines were given their own names, so that a Machine without a status becomes the node of its name
     #[arg(long)]
@@ -253,9 +287,10 @@ pub struct Run {
     #[arg(long, value_name = "TIME", default_value = "10m")]
     pub upgrade_patience: SignedDuration,
 
-    /// Who asks for a machine's first certificate
-    #[arg(long, value_name = "USER", default_value = crate::csr::OPENSHIFT_BOOTSTRAPPER)]
-    pub bootstrapper: String,
+    /// Who asks for machines' first certificates, such as `worker=system:bootstrap:abcdef`; without a role for all machines.
+    /// Can be repeated
+    #[arg(long, value_name = "[ROLE=]USER", default_value = crate::csr::OPENSHIFT_BOOTSTRAPPER)]
+    pub bootstrapper: Vec<String>,
 
     /// A virtual address, which no certificate may have; can be repeated
     #[arg(long, value_name = "ADDRESS")]

@@ -11,6 +11,8 @@
 //! | [`roster`] | what is known about machines beside what they say themselves |
 //! | [`mod@judge`] | the rules |
 //! | [`refusal`] | every reason to say no |
+//! | [`keys`] | the key of each machine's first certificate |
+//! | [`bindings`] | rights that others have, and must not |
 //! | [`approve`] | reading from a cluster and writing to it |
 //! | [`host`] | requests of a host that has no machine |
 //! | [`hosts`] | hosts that were confirmed once, for the renewals to come |
@@ -18,11 +20,13 @@
 //! | [`metrics`] | how often each verdict was given |
 
 pub mod approve;
+pub mod bindings;
 pub mod cluster;
 pub mod controller;
 pub mod host;
 pub mod hosts;
 pub mod judge;
+pub mod keys;
 pub mod metrics;
 pub mod pkcs10;
 pub mod refusal;

@@ -10,6 +10,7 @@
 //! | [`connections`] | whether vCenters can be used, and if not, why |
 //! | [`drivers`] | the cloud provider and the storage driver: installed, healthy, upgraded |
 //! | [`csr`] | which certificates nodes may have, and the controller that approves them |
+//! | [`certificates`] | the certificates of a machine's control plane, renewed in time |
 //! | [`bootstrap`] | starts a cluster from its bootstrap machine, and leaves it |
 //! | [`onprem`] | virtual addresses and names on a machine, kept up to date |
 //! | [`host`] | files and programs of the machine below |
@@ -22,6 +23,7 @@
 
 pub mod args;
 pub mod bootstrap;
+pub mod certificates;
 pub mod checks;
 pub mod conditions;
 pub mod connections;

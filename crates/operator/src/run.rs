@@ -22,7 +22,8 @@ use slipway_lifecycle::text::chain;
 use tokio_rustls::TlsAcceptor;
 
 use crate::args::{
-    Args, Bootstrap, Command, Controller, CsrApprover, MachineConfigServer, MachineConfigToken, Node, Run,
+    Args, Bootstrap, Certificates, Command, Controller, CsrApprover, MachineConfigServer, MachineConfigToken,
+    Node, Run,
 };
 use crate::bootstrap::told::with_record;
 use crate::bootstrap::{self, Agent, Ledger, drive};
@@ -36,7 +37,7 @@ use crate::machine_config::routes::{Demand, router};
 use crate::machine_config::source::Source;
 use crate::net::health::{health_router, with_readiness};
 use crate::net::{self, Limits, Transport, tls};
-use crate::{checks, connections, drivers, lease, log, manager, onprem};
+use crate::{certificates, checks, connections, drivers, lease, log, manager, onprem};
 
 /// How long the API server may take before the operator does not call itself ready.
 const READY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -54,6 +55,7 @@ pub fn run(args: Args) -> anyhow::Result<()> {
         Command::CsrApprover(args) => runtime()?.block_on(csr_approver(args)),
         Command::Bootstrap(args) => runtime()?.block_on(bootstrap(args)),
         Command::Node(args) => runtime()?.block_on(node(args)),
+        Command::Certificates(args) => runtime()?.block_on(certificates(args)),
     }
 }
 
@@ -233,21 +235,61 @@ async fn machine_config_token(args: &MachineConfigToken) -> anyhow::Result<()> {
 }
 
 async fn csr_approver(args: CsrApprover) -> anyhow::Result<()> {
-    let CsrApprover { kubeconfig, context, bootstrapper, named_alike, vip, health_listen } = args;
-    let bootstrapper = Bootstrapper::of(&bootstrapper).with_context(|| {
-        format!("`{bootstrapper}` is neither `system:serviceaccount:<namespace>:<name>` nor `system:bootstrap:<id>`")
-    })?;
+    let CsrApprover {
+        kubeconfig,
+        context,
+        bootstrapper,
+        namespace,
+        remove_binding,
+        named_alike,
+        vip,
+        health_listen,
+    } = args;
+    let bootstrappers = bootstrappers(&bootstrapper)?;
     let mut registry = Registry::default();
     let metrics = csr::metrics::Metrics::register(&mut registry);
     let stop = on_signal()?;
     let health = serve_health(health_listen, health_router(registry), &stop).await?;
     let client = connect(kubeconfig.as_deref(), context.as_deref()).await?;
-    let (_roster, roster) = watch::channel(Roster { named_alike, ..Roster::default() });
-    let settings = controller::Settings { bootstrapper, vips: vip, roster };
+    let (sender, roster) = watch::channel(Roster { named_alike, ..Roster::default() });
+    let refused = watch::Sender::default();
+    let settings =
+        controller::Settings { bootstrappers, namespace: namespace.clone(), vips: vip, roster, refused };
     tracing::info!("requests of kubelets are judged");
-    controller::run(client, settings, metrics, stop).await;
+    tokio::join!(
+        csr::bindings::keep_away(client.clone(), remove_binding, stop.clone()),
+        csr::hosts::follow(client.clone(), namespace, sender, stop.clone()),
+        controller::run(client, settings, metrics, stop),
+    );
     health.await.context("serving health")?;
     tracing::info!("the end");
+    Ok(())
+}
+
+/// Who may ask for first certificates.
+fn bootstrappers(texts: &[String]) -> anyhow::Result<Vec<Bootstrapper>> {
+    let bootstrapper = |text: &String| {
+        Bootstrapper::of(text).with_context(|| {
+            format!(
+                "`{text}` is neither `system:serviceaccount:<namespace>:<name>` nor `system:bootstrap:<id>`, nor one of them after \
+                 `master=` or `worker=`"
+            )
+        })
+    };
+    texts.iter().map(bootstrapper).collect()
+}
+
+async fn certificates(args: Certificates) -> anyhow::Result<()> {
+    let Certificates { name, root, kubeconfig, health_listen } = args;
+    let mut registry = Registry::default();
+    let metrics = certificates::Metrics::register(&mut registry);
+    let stop = on_signal()?;
+    let health = serve_health(health_listen, health_router(registry), &stop).await?;
+    let client = connect(kubeconfig.as_deref(), None).await?;
+    tracing::info!(node = name, "the certificates of this machine's control plane are followed");
+    let keeper = certificates::Keeper::new(client, &name, Files::below(root), Processes, metrics);
+    keeper.run(stop).await;
+    health.await.context("serving health")?;
     Ok(())
 }
 
@@ -274,13 +316,12 @@ async fn operator(args: Run) -> anyhow::Result<()> {
     let metrics = crate::metrics::Metrics::register(&mut registry);
     let has = |controller| controllers.contains(&controller);
     let csr = has(Controller::Csr).then(|| {
-        let bootstrapper = Bootstrapper::of(&bootstrapper).with_context(|| {
-            format!("`{bootstrapper}` is neither `system:serviceaccount:<namespace>:<name>` nor `system:bootstrap:<id>`")
-        })?;
+        let bootstrappers = bootstrappers(&bootstrapper)?;
         let metrics = csr::metrics::Metrics::register(&mut registry);
         // The objects of the cluster are all there is to know about its machines.
         let (_, roster) = watch::channel(Roster::default());
-        anyhow::Ok((controller::Settings { bootstrapper, vips: vip, roster }, metrics))
+        let (namespace, refused) = (namespace.clone(), watch::Sender::default());
+        anyhow::Ok((controller::Settings { bootstrappers, namespace, vips: vip, roster, refused }, metrics))
     });
     let insecure =
         if allow_insecure { connections::Insecure::Allowed } else { connections::Insecure::Refused };

@@ -11,7 +11,7 @@ use slipway_testkit::lab::root::{GREETING, WEB};
 use slipway_testkit::lab::{Lab, Machine, root as lab_root};
 use slipway_testkit::process::eventually;
 
-use super::{inventories, metal};
+use super::{inventories, metal, renew};
 use crate::command::{cargo, root, run as run_command};
 use crate::peers;
 
@@ -30,6 +30,8 @@ pub(crate) const LARGE: Size = Size { control_plane: 3, compute: 2, sites: &["no
 const SMALL: Size = Size { control_plane: 1, compute: 1, sites: &["north"] };
 
 const NAME: &str = "harbour";
+/// Where Machines are.
+const MACHINES: &str = "openshift-machine-api";
 /// How long one step of a cluster may take on a busy machine.
 pub(super) const LIMIT: Duration = Duration::from_mins(5);
 
@@ -145,10 +147,20 @@ fn acts(play: &Play, size: Size) -> anyhow::Result<()> {
     forget_token(&kubectl)?;
     play.say(&format!("{} more machines are switched on, with what new workers are given.", size.compute));
     let workers: Vec<String> = (0..size.compute).map(|number| format!("{NAME}-worker-{number}")).collect();
-    for (number, worker) in workers.iter().enumerate() {
-        harbour.add_worker(number % size.sites.len(), worker)?;
+    let add = |number: usize| harbour.add_worker(number % size.sites.len(), &workers[number]);
+    let known = workers.len().div_ceil(2);
+    for (number, worker) in workers.iter().enumerate().take(known) {
+        write_machine(&kubectl, worker)?;
+        add(number)?;
+        vouch_for(harbour, &kubectl, worker)?;
     }
-    approve(play, &kubectl, &workers)?;
+    eventually("machines that the cluster knows come in by themselves", LIMIT, || {
+        Ok(workers[..known].iter().all(|worker| is_in(&kubectl, worker)).then_some(()))
+    })?;
+    for number in known..workers.len() {
+        add(number)?;
+    }
+    approve(play, &kubectl, &workers[known..])?;
     let nodes = wait_for_nodes(&kubectl, masters + workers.len())?;
     play.say("All nodes are Ready, and the cloud controller manager knows their machines:");
     show(&nodes);
@@ -157,6 +169,8 @@ fn acts(play: &Play, size: Size) -> anyhow::Result<()> {
     }
     play.say("A host that no vCenter knows joins as well.");
     metal::join(harbour, &kubectl)?;
+    play.say("A year passes: the certificates of all kubelets and of the control plane come to their end.");
+    renew::everything(harbour, &kubectl)?;
     play.say("A pod answers through a Service.");
     serve(harbour, &kubectl)?;
     if size.control_plane > 2 {
@@ -280,21 +294,50 @@ fn forget_token(kubectl: &Kubectl) -> anyhow::Result<()> {
     })
 }
 
+/// What a MachineSet would make: the cluster knows the machine, and lets it in by itself.
+fn write_machine(kubectl: &Kubectl, name: &str) -> anyhow::Result<()> {
+    kubectl.apply_value(&json!({
+        "apiVersion": "machine.openshift.io/v1beta1", "kind": "Machine",
+        "metadata": {
+            "name": name, "namespace": MACHINES,
+            "labels": {"machine.openshift.io/cluster-api-machine-role": "worker"},
+        },
+        "spec": {"providerSpec": {}},
+    }))?;
+    Ok(())
+}
+
+/// What the controller of Machines would write: where the machine is, by the word of its platform.
+fn vouch_for(harbour: &Harbour, kubectl: &Kubectl, name: &str) -> anyhow::Result<()> {
+    let machine = eventually("the machine is there", LIMIT, || {
+        Ok(harbour.lab().machines().into_iter().find(|machine| machine.name() == name))
+    })?;
+    let addresses = json!([
+        {"type": "InternalDNS", "address": name}, {"type": "InternalIP", "address": machine.address().to_string()},
+    ]);
+    let patch = json!({"status": {"addresses": addresses}}).to_string();
+    let place = ["--namespace", MACHINES, "--subresource", "status", "--type", "merge", "--patch", &patch];
+    kubectl.run(&[&["patch", "machine.machine.openshift.io", name], &place[..]].concat())?;
+    Ok(())
+}
+
+/// Whether a machine is a node that is Ready, with both of its certificates.
+fn is_in(kubectl: &Kubectl, worker: &str) -> bool {
+    let node = kubectl.json(&["get", "node", worker, "--request-timeout=5s"]);
+    let serving = kubectl.json(&["get", "csr", "--request-timeout=5s"]).is_ok_and(|list| {
+        let requests = list["items"].as_array().cloned().unwrap_or_default();
+        let from = format!("system:node:{worker}");
+        requests
+            .iter()
+            .any(|request| request["spec"]["username"] == from && !request["status"]["certificate"].is_null())
+    });
+    node.is_ok_and(|node| is_ready(&node)) && serving
+}
+
 /// Nobody knows machines that were made by hand: their certificates are looked at and approved.
 fn approve(play: &Play, kubectl: &Kubectl, workers: &[String]) -> anyhow::Result<()> {
-    let ready = |worker: &String| {
-        let node = kubectl.json(&["get", "node", worker, "--request-timeout=5s"]);
-        let serving = kubectl.json(&["get", "csr", "--request-timeout=5s"]).is_ok_and(|list| {
-            let requests = list["items"].as_array().cloned().unwrap_or_default();
-            let from = format!("system:node:{worker}");
-            requests.iter().any(|request| {
-                request["spec"]["username"] == from && !request["status"]["certificate"].is_null()
-            })
-        });
-        node.is_ok_and(|node| is_ready(&node)) && serving
-    };
     eventually("the new machines are nodes", LIMIT, || {
-        if workers.iter().all(ready) {
+        if workers.iter().all(|worker| is_in(kubectl, worker)) {
             return Ok(Some(()));
         }
         let list = kubectl.json(&["get", "csr", "--request-timeout=5s"])?;

@@ -12,7 +12,7 @@ use super::{BOOTSTRAPPERS, DISCOVERY_FILE, MACHINE_NAME, NO_TOKEN, has_cloud_pro
 use crate::machines::hosts_of;
 use crate::names::{Role, vips};
 use crate::onprem::API_PORT;
-use crate::pki::{BOOTSTRAP_TOKEN, CERTIFICATE_KEY};
+use crate::pki::{CERTIFICATE_KEY, bootstrap_token};
 use crate::{Cluster, Error};
 
 const API_VERSION: &str = "kubeadm.k8s.io/v1beta4";
@@ -55,19 +55,26 @@ fn init_configuration(cluster: &Cluster) -> Result<Value, Error> {
     let mut taints = taints(cluster, Role::Master);
     let bootstrap = json!({"key": "slipway.dev/bootstrap", "effect": "NoSchedule"});
     taints.push(bootstrap);
+    let tokens: Vec<Value> =
+        Role::ALL.into_iter().map(|role| token(cluster, role)).collect::<Result<_, _>>()?;
     Ok(json!({
         "apiVersion": API_VERSION,
         "kind": "InitConfiguration",
-        "bootstrapTokens": [{
-            "token": pem(cluster, BOOTSTRAP_TOKEN)?,
-            "description": "machines of the cluster that ask for their first certificate",
-            "ttl": "24h0m0s",
-            "usages": ["authentication"],
-            "groups": [BOOTSTRAPPERS],
-        }],
+        "bootstrapTokens": tokens,
         "certificateKey": pem(cluster, CERTIFICATE_KEY)?,
         "localAPIEndpoint": endpoint(&cluster.config, host),
         "nodeRegistration": registration(cluster, &cluster.bootstrap_name(), host, &taints),
+    }))
+}
+
+/// What machines of a role ask for their first certificate with.
+fn token(cluster: &Cluster, role: Role) -> Result<Value, Error> {
+    Ok(json!({
+        "token": pem(cluster, &bootstrap_token(role))?,
+        "description": "machines of the cluster that ask for their first certificate",
+        "ttl": "24h0m0s",
+        "usages": ["authentication"],
+        "groups": [BOOTSTRAPPERS],
     }))
 }
 

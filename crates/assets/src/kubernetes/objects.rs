@@ -4,6 +4,7 @@ use k8s_openapi::api::rbac::v1::{ClusterRoleBinding, RoleBinding, RoleRef, Subje
 
 use super::BOOTSTRAPPERS;
 use crate::drivers::operator::own_namespace;
+use crate::names::MACHINES_NAMESPACE;
 use crate::objects::{map, named, namespace, within};
 use crate::{Access, Cluster, Error, Tree};
 
@@ -22,10 +23,9 @@ const ROLES: [(&str, &str); 4] = [
 
 pub(super) fn add(cluster: &Cluster, tree: &mut Tree) -> Result<(), Error> {
     tree.yaml("manifests/00_slipway-namespace.yaml", &own_namespace(), Access::Group)?;
-    if cluster.makes_machines() {
-        let machines = namespace("openshift-machine-api", map([("app.kubernetes.io/part-of", "slipway")]));
-        tree.yaml("manifests/00_machine-api-namespace.yaml", &machines, Access::Group)?;
-    }
+    // Also where none are made with the cluster: the approver of certificates looks for Machines there.
+    let machines = namespace(MACHINES_NAMESPACE, map([("app.kubernetes.io/part-of", "slipway")]));
+    tree.yaml("manifests/00_machine-api-namespace.yaml", &machines, Access::Group)?;
     let reference = |kind: &str, name: &str| RoleRef {
         api_group: "rbac.authorization.k8s.io".to_owned(),
         kind: kind.to_owned(),

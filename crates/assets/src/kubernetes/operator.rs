@@ -3,23 +3,25 @@
 //! | object | runs on | does |
 //! |---|---|---|
 //! | DaemonSet `slipway-node` | all machines | keeps virtual addresses, balancer and names up to date with the machines there are |
-//! | DaemonSet `slipway-control-plane` | the control plane | hands out machine configurations, and approves certificates |
+//! | DaemonSet `slipway-machine-config` | the control plane | hands out machine configurations |
+//! | DaemonSet `slipway-csr-approver` | the control plane | approves certificates of nodes |
+//! | DaemonSet `slipway-certificates` | the control plane | renews the certificates of its machine's control plane |
 //!
-//! Both use the machines' network, which the operator's own namespace does not allow, so they live in `kube-system`.
+//! They use the machines' network, which the operator's own namespace does not allow, so they live in `kube-system`. Each has
+//! an account of its own ([`super::rights`]), and a pod has one account: what listens to machines that nobody knows yet must not
+//! be able to approve certificates.
 
 use serde_json::{Value, json};
 
-use super::{
-    CONTROL_PLANE, Facts, JOIN_TOKEN_SECRET, MACHINE_CONFIG_NAMESPACE, MACHINE_CONFIG_SECRET,
-    MACHINE_CONFIG_TLS_SECRET, payload,
-};
+use super::rights::{MACHINE_CONFIG, NODE, SYSTEM, accounts};
+use super::{APPROVER, CERTIFICATES, FIRST_KEYS, Facts, NAMESPACE, payload};
 use crate::names::Role;
 use crate::onprem::{API_PORT, CONFIG_FOLDER};
 use crate::{Access, Cluster, Error, Tree};
 
-const SYSTEM: &str = "kube-system";
 const PROGRAM: &str = "/usr/bin/slipway-operator";
-const NODE: &str = "slipway-node";
+/// Where the machine's own root is in the pod that renews certificates.
+const HOST: &str = "/host";
 /// Nobody in particular, as in the drivers' images.
 const NOBODY: u32 = 65532;
 
@@ -30,19 +32,23 @@ pub(super) fn add(cluster: &Cluster, tree: &mut Tree) -> Result<(), Error> {
     let facts = Facts::of(cluster)?;
     let image = payload(cluster)?.image;
     let mut objects = Vec::new();
-    if facts.onprem.is_some() {
-        objects.extend(account(
-            NODE,
-            &[json!({"apiGroups": [""], "resources": ["nodes"], "verbs": ["get", "list", "watch"]})],
-        ));
-        objects.push(("daemonset", node(&facts, image)));
+    for account in accounts(&facts) {
+        objects.extend(account.objects().into_iter().map(|(kind, object)| (account.name, kind, object)));
     }
-    objects.extend(account(CONTROL_PLANE, &approver_rules()));
-    objects.extend(reader());
-    objects.extend(joiner(&facts));
-    objects.push(("daemonset", control_plane(&facts, image)));
-    for (kind, object) in objects {
-        let name = object["metadata"]["name"].as_str().unwrap_or_default();
+    let mut daemon_sets = vec![
+        (MACHINE_CONFIG, machine_config_server(&facts, image)),
+        (APPROVER, approver(&facts, image)),
+        (CERTIFICATES, certificates(&facts, image)),
+    ];
+    if facts.onprem.is_some() {
+        daemon_sets.push((NODE, node(&facts, image)));
+    }
+    objects.extend(
+        daemon_sets.into_iter().map(|(name, pod)| (name, "daemonset".to_owned(), daemon_set(name, &pod))),
+    );
+    objects.push((FIRST_KEYS, "configmap".to_owned(), first_keys()));
+    objects.push((CERTIFICATES, "lease".to_owned(), turn()));
+    for (name, kind, object) in objects {
         tree.yaml(format!("manifests/20_{name}-{kind}.yaml"), &object, Access::Group)?;
     }
     Ok(())
@@ -104,77 +110,6 @@ fn open_definition(group: &str, version: &str, kind: &str, scale: bool) -> (Stri
     (name, definition)
 }
 
-/// An account in `kube-system` with rights in the whole cluster.
-fn account(name: &str, rules: &[Value]) -> Vec<(&'static str, Value)> {
-    let metadata = json!({"name": name});
-    let within = json!({"name": name, "namespace": SYSTEM});
-    vec![
-        ("account", json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": within})),
-        (
-            "role",
-            json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": metadata, "rules": rules}),
-        ),
-        (
-            "binding",
-            json!({
-                "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": metadata,
-                "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name},
-                "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": SYSTEM}],
-            }),
-        ),
-    ]
-}
-
-/// What the approver of certificates needs.
-fn approver_rules() -> [Value; 6] {
-    let watch = ["get", "list", "watch"];
-    let signers = ["kubernetes.io/kube-apiserver-client-kubelet", "kubernetes.io/kubelet-serving"];
-    [
-        json!({"apiGroups": ["certificates.k8s.io"], "resources": ["certificatesigningrequests"], "verbs": watch}),
-        json!({"apiGroups": ["certificates.k8s.io"], "resources": ["certificatesigningrequests/approval"], "verbs": ["update", "patch"]}),
-        json!({"apiGroups": ["certificates.k8s.io"], "resources": ["signers"], "resourceNames": signers, "verbs": ["approve"]}),
-        json!({"apiGroups": ["machine.openshift.io"], "resources": ["machines"], "verbs": watch}),
-        json!({"apiGroups": [""], "resources": ["nodes"], "verbs": watch}),
-        json!({"apiGroups": ["events.k8s.io"], "resources": ["events"], "verbs": ["create", "patch"]}),
-    ]
-}
-
-/// The right to read what machines boot from, and no other Secret.
-fn reader() -> [(&'static str, Value); 2] {
-    let mut names: Vec<String> =
-        Role::ALL.iter().map(|role| format!("{MACHINE_CONFIG_SECRET}-{}", role.as_str())).collect();
-    names.push(MACHINE_CONFIG_TLS_SECRET.to_owned());
-    narrow("slipway-machine-config", MACHINE_CONFIG_NAMESPACE, &names, &["get"])
-}
-
-/// The right to renew the token that machines join with. With server-side apply, making is bound to the name too.
-fn joiner(facts: &Facts) -> [(&'static str, Value); 2] {
-    let names = [format!("{JOIN_TOKEN_SECRET}-{}", facts.bootstrap_token_id)];
-    narrow("slipway-join-token", SYSTEM, &names, &["get", "create", "patch"])
-}
-
-/// Rights of the control plane's account to Secrets of these names and to no others.
-fn narrow(name: &str, namespace: &str, names: &[String], verbs: &[&str]) -> [(&'static str, Value); 2] {
-    let metadata = json!({"name": name, "namespace": namespace});
-    [
-        (
-            "role",
-            json!({
-                "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role", "metadata": metadata,
-                "rules": [{"apiGroups": [""], "resources": ["secrets"], "resourceNames": names, "verbs": verbs}],
-            }),
-        ),
-        (
-            "binding",
-            json!({
-                "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "RoleBinding", "metadata": metadata,
-                "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name},
-                "subjects": [{"kind": "ServiceAccount", "name": CONTROL_PLANE, "namespace": SYSTEM}],
-            }),
-        ),
-    ]
-}
-
 fn node(facts: &Facts, image: &str) -> Value {
     let folder = |name: &str, path: &str| json!({"name": name, "hostPath": {"path": path, "type": "DirectoryOrCreate"}});
     let mount = |name: &str, path: &str| json!({"name": name, "mountPath": path});
@@ -207,43 +142,87 @@ fn node(facts: &Facts, image: &str) -> Value {
         folder("manifests", "/etc/kubernetes/manifests"),
         folder("run", "/run/slipway"),
     ]);
-    daemon_set(NODE, &pod)
+    pod
 }
 
-fn control_plane(facts: &Facts, image: &str) -> Value {
-    let container = |name: &str, command: Vec<String>, health: u16| {
-        json!({
-            "name": name,
-            "image": image,
-            "imagePullPolicy": "IfNotPresent",
-            "command": command,
-            "env": environment(facts),
-            "livenessProbe": {
-                "httpGet": {"host": "127.0.0.1", "port": health, "path": "/healthz"},
-                "initialDelaySeconds": 20, "periodSeconds": 20, "failureThreshold": 6,
-            },
-            "resources": {"requests": {"cpu": "10m", "memory": "32Mi"}},
-            "securityContext": {
-                "runAsNonRoot": true, "runAsUser": NOBODY, "runAsGroup": NOBODY,
-                "allowPrivilegeEscalation": false, "readOnlyRootFilesystem": true,
-                "capabilities": {"drop": ["ALL"]},
-            },
-        })
-    };
-    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<String>>();
-    let server =
-        words(&[PROGRAM, "machine-config-server", "--from-cluster", "--health-listen=127.0.0.1:22624"]);
-    let mut approver = words(&[PROGRAM, "csr-approver", "--named-alike", "--health-listen=127.0.0.1:22625"]);
-    approver.push(format!("--bootstrapper={}", facts.bootstrapper()));
+/// The key of each machine's first certificate. It begins empty, and is never applied with anything in it.
+fn first_keys() -> Value {
+    json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": FIRST_KEYS, "namespace": NAMESPACE}})
+}
+
+/// Whose turn it is to renew the certificates of its machine. It is there from the beginning, so that nobody needs the right to
+/// make Leases.
+fn turn() -> Value {
+    json!({
+        "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+        "metadata": {"name": CERTIFICATES, "namespace": SYSTEM}, "spec": {"leaseDurationSeconds": 1},
+    })
+}
+
+fn machine_config_server(facts: &Facts, image: &str) -> Value {
+    let command = ["machine-config-server", "--from-cluster", "--health-listen=127.0.0.1:22624"];
+    let command = command.map(str::to_owned).into();
+    let mut container = container("machine-config-server", facts, image, command, 22624);
+    container["readinessProbe"] = json!({
+        "httpGet": {"host": "127.0.0.1", "port": 22624, "path": "/readyz"}, "periodSeconds": 10, "timeoutSeconds": 10,
+    });
+    on_control_plane(MACHINE_CONFIG, facts, &container)
+}
+
+fn approver(facts: &Facts, image: &str) -> Value {
+    let mut command: Vec<String> =
+        ["csr-approver", "--named-alike", "--health-listen=127.0.0.1:22625"].map(str::to_owned).into();
+    let asking =
+        Role::ALL.map(|role| format!("--bootstrapper={}={}", role.as_str(), facts.bootstrapper(role)));
+    command.extend(asking);
     let vips = facts.onprem.iter().flat_map(|onprem| onprem.api_vips.iter().chain(&onprem.ingress_vips));
-    approver.extend(vips.map(|vip| format!("--vip={vip}")));
-    let mut pod = pod(CONTROL_PLANE, facts);
+    command.extend(vips.map(|vip| format!("--vip={vip}")));
+    command.extend(facts.unwanted_bindings().iter().map(|name| format!("--remove-binding={name}")));
+    on_control_plane(APPROVER, facts, &container("csr-approver", facts, image, command, 22625))
+}
+
+/// kubeadm is the machine's own, and so is everything it changes.
+fn certificates(facts: &Facts, image: &str) -> Value {
+    let root = format!("--root={HOST}");
+    let command = ["certificates", &root, "--health-listen=127.0.0.1:22626"].map(str::to_owned).into();
+    let mut container = container("certificates", facts, image, command, 22626);
+    container["securityContext"] = json!({
+        "runAsUser": 0, "allowPrivilegeEscalation": false, "readOnlyRootFilesystem": true,
+        "capabilities": {"drop": ["ALL"], "add": ["SYS_CHROOT"]},
+    });
+    container["volumeMounts"] = json!([{"name": "host", "mountPath": HOST}]);
+    let mut pod = on_control_plane(CERTIFICATES, facts, &container);
+    pod["volumes"] = json!([{"name": "host", "hostPath": {"path": "/", "type": "Directory"}}]);
+    pod
+}
+
+fn container(name: &str, facts: &Facts, image: &str, arguments: Vec<String>, health: u16) -> Value {
+    let command: Vec<String> = [PROGRAM.to_owned()].into_iter().chain(arguments).collect();
+    json!({
+        "name": name,
+        "image": image,
+        "imagePullPolicy": "IfNotPresent",
+        "command": command,
+        "env": environment(facts),
+        "livenessProbe": {
+            "httpGet": {"host": "127.0.0.1", "port": health, "path": "/healthz"},
+            "initialDelaySeconds": 20, "periodSeconds": 20, "failureThreshold": 6,
+        },
+        "resources": {"requests": {"cpu": "10m", "memory": "32Mi"}},
+        "securityContext": {
+            "runAsNonRoot": true, "runAsUser": NOBODY, "runAsGroup": NOBODY,
+            "allowPrivilegeEscalation": false, "readOnlyRootFilesystem": true,
+            "capabilities": {"drop": ["ALL"]},
+        },
+    })
+}
+
+/// A pod on each machine of the control plane.
+fn on_control_plane(account: &str, facts: &Facts, container: &Value) -> Value {
+    let mut pod = pod(account, facts);
     pod["nodeSelector"] = json!({"node-role.kubernetes.io/control-plane": ""});
-    pod["containers"] = json!([
-        container("machine-config-server", server, 22624),
-        container("csr-approver", approver, 22625)
-    ]);
-    daemon_set(CONTROL_PLANE, &pod)
+    pod["containers"] = json!([container]);
+    pod
 }
 
 /// The API by its name rather than by its service: the machines' own network must work before that of the pods does.

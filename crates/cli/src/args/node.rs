@@ -103,10 +103,10 @@ pub struct Approve {
 /// What the rules for certificates cannot read from the cluster.
 #[derive(Debug, Args)]
 pub struct Known {
-    /// Who asks for a machine's first certificate: a service account, or `system:bootstrap:<id>`. Without it whom Slipway's approver in
-    /// the cluster knows, or OpenShift's own
-    #[arg(long, value_name = "USER")]
-    pub bootstrapper: Option<String>,
+    /// Who asks for machines' first certificates: a service account, or `system:bootstrap:<id>`, perhaps after the role it is
+    /// for, such as `worker=`; can be given several times. Without it whom Slipway's approver in the cluster knows, or OpenShift's own
+    #[arg(long, value_name = "[ROLE=]USER")]
+    pub bootstrapper: Vec<String>,
 
     /// A virtual address beside those that the cluster publishes; can be given several times
     #[arg(long, value_name = "ADDRESS")]

@@ -5,11 +5,16 @@ mod approve;
 mod confirm;
 mod show;
 
+use jiff::Timestamp;
+use kube::Client;
+use slipway_assets::drivers::operator::NAMESPACE;
 use slipway_operator::csr::Bootstrapper;
+use slipway_operator::csr::approve::{self as csr_approve, Judged};
+use slipway_operator::csr::host::Host;
 
 use crate::args::{Known, Node};
 use crate::exit::Exit;
-use crate::output::Printer;
+use crate::output::{GOOD, Printer};
 
 pub(crate) fn run(args: &Node, printer: &Printer) -> anyhow::Result<Exit> {
     match args {
@@ -19,12 +24,36 @@ pub(crate) fn run(args: &Node, printer: &Printer) -> anyhow::Result<Exit> {
 }
 
 /// Who asks for first certificates, where it was said.
-fn given(known: &Known) -> anyhow::Result<Option<Bootstrapper>> {
-    let Some(username) = known.bootstrapper.as_deref() else { return Ok(None) };
-    match Bootstrapper::of(username) {
-        Some(given) => Ok(Some(given)),
-        None => anyhow::bail!(
-            "`--bootstrapper {username}` is neither `system:serviceaccount:<namespace>:<name>` nor `system:bootstrap:<id>`"
-        ),
+fn given(known: &Known) -> anyhow::Result<Option<Vec<Bootstrapper>>> {
+    let mut given = Vec::new();
+    for text in &known.bootstrapper {
+        match Bootstrapper::of(text) {
+            Some(bootstrapper) => given.push(bootstrapper),
+            None => anyhow::bail!(
+                "`--bootstrapper {text}` is neither `system:serviceaccount:<namespace>:<name>` nor `system:bootstrap:<id>`, nor one of \
+                 them after `master=` or `worker=`"
+            ),
+        }
     }
+    Ok((!given.is_empty()).then_some(given))
+}
+
+/// Approves a request and writes down what was confirmed with it; `host` is what is known of one that has no machine.
+async fn approve_and_remember(
+    client: &Client,
+    judged: &Judged,
+    message: &str,
+    host: Option<&Host>,
+    printer: &Printer,
+) -> anyhow::Result<()> {
+    csr_approve::approve(client, &judged.object, message, Timestamp::now()).await?;
+    printer.say(&format!("{GOOD}approved{GOOD:#} {}\n", judged.csr.name));
+    // Without the operator's namespace there is nobody who would go by it.
+    match judged.remember(client, NAMESPACE, host).await {
+        Err(error) if !error.is_absent() => {
+            printer.warning(&format!("{error}: renewals will have to be approved with slipway node approve"));
+        }
+        _ => {}
+    }
+    Ok(())
 }

@@ -75,7 +75,7 @@ pub(crate) fn is_approved(plane: &ControlPlane, name: &str) -> bool {
 
 macro_rules! assert_transcript {
     ($transcript:expr) => {
-        insta::with_settings!({filters => vec![(r"asked \S+", "asked TIME")]}, {
+        insta::with_settings!({filters => vec![(r"asked \S+", "asked TIME"), (r"sha256:\S+", "sha256:KEY")]}, {
             insta::assert_snapshot!($transcript);
         });
     };
@@ -91,8 +91,11 @@ fn requests_are_listed_judged_and_approved() {
     plane.install_definitions(&["openshift/machines.machine.openshift.io"]).expect("definitions");
     let machine = json!({
         "apiVersion": "machine.openshift.io/v1beta1", "kind": "Machine",
-        "metadata": {"name": "harbour-worker-0", "namespace": "default"}, "spec": {"providerSpec": {}},
+        "metadata": {"name": "harbour-worker-0", "namespace": "openshift-machine-api"}, "spec": {"providerSpec": {}},
     });
+    for namespace in ["openshift-machine-api", "slipway-system"] {
+        kubectl.run(&["create", "namespace", namespace]).expect("a namespace");
+    }
     kubectl.apply_value(&machine).expect("a machine");
     let status = json!({"status": {"addresses": [{"type": "InternalDNS", "address": "harbour-worker-0"}]}})
         .to_string();
@@ -101,6 +104,7 @@ fn requests_are_listed_judged_and_approved() {
             "patch",
             "machine",
             "harbour-worker-0",
+            "--namespace=openshift-machine-api",
             "--subresource=status",
             "--type=merge",
             "--patch",
@@ -155,16 +159,48 @@ fn requests_are_listed_judged_and_approved() {
     assert!(String::from_utf8_lossy(&unknown.stderr).contains("pending under the name `csr-3`"));
     assert_eq!(run(&["node", "approve", "csr-2-pirate", "--yes"]).status.code(), Some(0));
     assert!(is_approved(&plane, "csr-2-pirate"));
+    what_was_confirmed_is_remembered(&plane, &groups);
     the_approver_says_who_asks(&plane);
+}
+
+/// An administrator lets a node in that has no machine: from then on it renews by itself, what was confirmed and nothing else.
+/// Who comes with another key for a machine is shown to the administrator, who may know why.
+fn what_was_confirmed_is_remembered(plane: &ControlPlane, groups: &[&str]) {
+    let approve = |arguments: &[&str]| {
+        let all = [&["node", "approve", "--yes", "--output", "json"], arguments].concat();
+        let output = slipway(&all).env("KUBECONFIG", plane.kubeconfig()).output().expect("the command runs");
+        let told: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        let requests = told["requests"].as_array().expect("requests").clone();
+        let short =
+            |one: &Value| format!("{} {} {}", one["name"], one["reason"], one["approved"]).replace('"', "");
+        requests.iter().map(short).collect::<Vec<String>>()
+    };
+    let node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "own-0"}});
+    let (me, own) = ("system:node:own-0", ["system:nodes", "system:authenticated"]);
+    ask(plane, "own-1-first", "own-0", BOOTSTRAPPER, groups);
+    assert_eq!(approve(&["own-1-first"]), ["own-1-first NoSuchMachine true"]);
+    plane.kubectl().apply_value(&node).expect("a node");
+    ask(plane, "own-2-renewal", "own-0", me, &own);
+    ask_as(plane, "own-3-serving", &Kubelet::serving("own-0", &["10.0.0.60"]), me, &own);
+    assert_eq!(approve(&[]), ["own-2-renewal Renewal true", "own-3-serving ForeignAddress false"]);
+    assert_eq!(approve(&["own-3-serving"]), ["own-3-serving ForeignAddress true"]);
+    ask_as(plane, "own-4-serving", &Kubelet::serving("own-0", &["10.0.0.60"]), me, &own);
+    ask_as(plane, "own-5-more", &Kubelet::serving("own-0", &["10.0.0.61"]), me, &own);
+    assert_eq!(approve(&[]), ["own-4-serving Serving true", "own-5-more ForeignAddress false"]);
+    ask(plane, "own-6-again", "harbour-worker-0", BOOTSTRAPPER, groups);
+    let again = approve(&[]);
+    assert_eq!(again, ["own-5-more ForeignAddress false", "own-6-again AnotherKey false"]);
+    assert_eq!(approve(&["own-6-again"])[1], "own-6-again AnotherKey true");
+    plane.kubectl().run(&["delete", "csr", "own-5-more"]).expect("a request less");
 }
 
 /// In a cluster of Slipway's own, machines ask with its token.
 fn the_approver_says_who_asks(plane: &ControlPlane) {
     let labels = json!({"app": "approver"});
-    let command = ["slipway-operator", "csr-approver", "--bootstrapper=system:bootstrap:abcdef"];
+    let command = ["slipway-operator", "csr-approver", "--bootstrapper=worker=system:bootstrap:abcdef"];
     let approver = json!({
         "apiVersion": "apps/v1", "kind": "DaemonSet",
-        "metadata": {"name": "slipway-control-plane", "namespace": "kube-system"},
+        "metadata": {"name": "slipway-csr-approver", "namespace": "kube-system"},
         "spec": {"selector": {"matchLabels": labels}, "template": {
             "metadata": {"labels": labels},
             "spec": {"containers": [{"name": "csr-approver", "image": "slipway", "command": command}]},

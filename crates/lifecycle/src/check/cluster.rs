@@ -32,8 +32,19 @@ pub struct Cluster {
     /// Pods with volumes of vSphere. Only read where there are nodes that cannot have them.
     pub pods: Vec<Pod>,
     pub driver: Driver,
+    /// Until when the control plane's are good, where Slipway renews them.
+    pub certificates: Vec<ControlPlaneCertificate>,
     /// What could not be read, and why.
     pub unread: Vec<(String, String)>,
+}
+
+/// The certificate of a control-plane machine that ends first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ControlPlaneCertificate {
+    pub node: String,
+    /// Below `/etc/kubernetes`.
+    pub file: String,
+    pub until: Timestamp,
 }
 
 /// Whose storage driver is there.

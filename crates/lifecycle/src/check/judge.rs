@@ -9,9 +9,11 @@
 //! | `tags` | regions, zones, groups of hosts |
 //! | `storage` | storage classes, policies, ids, other drivers |
 //! | `nodes` | machines of nodes |
+//! | `control_plane` | certificates of the control plane |
 //! | `workloads` | pods whose volumes cannot follow them |
 
 pub(super) mod config;
+pub(super) mod control_plane;
 pub(super) mod nodes;
 pub(super) mod permissions;
 pub(super) mod places;

@@ -56,6 +56,15 @@ pub fn held(candidates: &[Candidate], now: Timestamp) -> BTreeMap<String, String
     others.map(|candidate| (candidate.name.clone(), why.clone())).collect()
 }
 
+/// Says of those who ask in vain why.
+pub fn note_refused(candidates: &mut [Candidate], refused: &BTreeMap<String, String>) {
+    for candidate in candidates.iter_mut().filter(|candidate| candidate.asked.is_some()) {
+        if let Some(why) = refused.get(&candidate.name) {
+            candidate.lacks = Some(format!("asks for its certificate, which is refused: {why}"));
+        }
+    }
+}
+
 /// What is waited for, machine by machine.
 pub fn describe(candidates: &[Candidate], now: Timestamp) -> String {
     let turn = turn(candidates, now);
@@ -87,7 +96,7 @@ pub fn distrust(who: &[IpAddr]) -> Option<String> {
 mod tests {
     use rstest::rstest;
 
-    use super::{Candidate, describe, distrust, held, turn};
+    use super::{Candidate, describe, distrust, held, note_refused, turn};
 
     /// `<name> <asked> <entered> <complete>`, with minutes.
     fn candidates(lines: &[&str]) -> Vec<Candidate> {
@@ -127,6 +136,18 @@ mod tests {
         let candidates = candidates(&["a 1 - out", "b - 2 out"]);
         assert_eq!(turn(&candidates, "2026-11-16T12:16:59Z".parse().unwrap()), Some("b"));
         assert_eq!(turn(&candidates, "2026-11-16T12:17:00Z".parse().unwrap()), Some("a"));
+    }
+
+    #[test]
+    fn who_asks_in_vain_is_told_with_the_reason() {
+        let mut candidates = candidates(&["a 3 - out", "b - 2 out"]);
+        let refused =
+            [("a".to_owned(), "another key".to_owned()), ("b".to_owned(), "late".to_owned())].into();
+        note_refused(&mut candidates, &refused);
+        assert_eq!(
+            describe(&candidates, "2026-11-16T12:20:00Z".parse().unwrap()),
+            "0 of 2 control-plane machines are in; a asks for its certificate, which is refused: another key; b is not ready"
+        );
     }
 
     #[test]

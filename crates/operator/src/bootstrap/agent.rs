@@ -1,6 +1,6 @@
 //! What each stage does.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,15 +10,13 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Secret;
-use k8s_openapi::api::rbac::v1::ClusterRoleBinding;
-use kube::api::DeleteParams;
 use kube::{Api, Client};
 use secrecy::SecretString;
 use serde_json::json;
 use slipway_assets::kubernetes::record::Stage;
 use slipway_assets::kubernetes::{
     COMPLETION_NAME, Facts, JOIN_TOKEN_FILE, MACHINE_CONFIG_KEY, MACHINE_CONFIG_NAMESPACE,
-    MACHINE_CONFIG_SECRET, MACHINE_CONFIG_TLS_SECRET, TOKENS_KEY,
+    MACHINE_CONFIG_SECRET, MACHINE_CONFIG_TLS_SECRET, NAMESPACE, TOKENS_KEY,
 };
 use slipway_assets::names::Role;
 use slipway_assets::onprem::{Machine, Part, Settings};
@@ -30,7 +28,7 @@ use tokio::task::JoinSet;
 use super::access::{Server, client};
 use super::apply::{Manifest, apply, read};
 use super::etcd::Etcd;
-use super::observe::observe;
+use super::observe::{Wishes, observe};
 use super::{Ledger, StageError, Steps, admission, kubeadm, pivot, told};
 use crate::csr::{self, Bootstrapper, Roster, controller};
 use crate::host::{Files, Programs};
@@ -41,10 +39,6 @@ use crate::onprem::here::used_towards;
 use crate::onprem::{Here, Place, follow};
 
 const PAUSE: Duration = Duration::from_secs(2);
-
-/// kubeadm lets the controller manager approve certificates unseen, by these bindings.
-const UNSEEN: [&str; 2] =
-    ["kubeadm:node-autoapprove-bootstrap", "kubeadm:node-autoapprove-certificate-rotation"];
 
 /// The agent of the bootstrap machine.
 pub struct Agent<P> {
@@ -57,6 +51,8 @@ pub struct Agent<P> {
     own: OnceCell<Client>,
     /// What the approver of certificates knows.
     roster: watch::Sender<Roster>,
+    /// Whom it refuses, and why.
+    refused: watch::Sender<BTreeMap<String, String>>,
     metrics: csr::metrics::Metrics,
     /// What the machine-config server sees of machines.
     requests: machine_config::metrics::Metrics,
@@ -91,6 +87,7 @@ impl<P: Programs> Agent<P> {
             ledger,
             own: OnceCell::new(),
             roster: watch::Sender::new(Roster::default()),
+            refused: watch::Sender::new(BTreeMap::new()),
             metrics,
             requests: machine_config::metrics::Metrics::default(),
             beside: tokio::sync::Mutex::default(),
@@ -148,18 +145,7 @@ impl<P: Programs> Agent<P> {
             )
         };
         ready.await?;
-        let client = self.client().await?;
-        let bindings: Api<ClusterRoleBinding> = Api::all(client.clone());
-        // Without machines of ours to compare with, nobody would renew certificates but the controller manager.
-        let unseen = if self.facts.platform == "none" { &UNSEEN[..1] } else { &UNSEEN[..] };
-        for name in unseen {
-            let doing = format!("removing the binding `{name}`");
-            match call(&doing, bindings.delete(name, &DeleteParams::default())).await {
-                Err(error) if error.is_absent() => {}
-                other => drop(other?),
-            }
-        }
-        Ok(())
+        Ok(csr::bindings::remove(self.client().await?, self.facts.unwanted_bindings()).await?)
     }
 
     async fn manifests(&self) -> Result<(), StageError> {
@@ -207,15 +193,17 @@ impl<P: Programs> Agent<P> {
         let certificates: Api<Secret> = Api::namespaced(client.clone(), "kube-system");
         let etcd = Etcd::new(&self.files, Ipv4Addr::LOCALHOST.into())?;
         let joining = Joining::new(client.clone(), "bootstrap", Renewal::Same);
-        let token = self.join_token()?;
+        let tokens = self.join_tokens()?;
+        let mut wishes = Wishes::new(self.facts.bootstrapper(Role::Master));
         loop {
-            let observed = observe(&client, etcd.members().await?).await?;
+            let observed = observe(&client, etcd.members().await?, &mut wishes).await?;
             let now = Timestamp::now();
             // The configurations that are handed out from here have it, however long the machines take to come.
-            if let Some(token) = &token {
+            for token in &tokens {
                 joining.token(token, now).await?;
             }
-            let candidates = observed.candidates(&self.facts);
+            let mut candidates = observed.candidates(&self.facts);
+            admission::note_refused(&mut candidates, &self.refused.borrow());
             self.roster.send_if_modified(|roster| {
                 let new = self.roster(&candidates, now);
                 let changed = *roster != new;
@@ -245,34 +233,42 @@ impl<P: Programs> Agent<P> {
         ended.map_err(|error| StageError::Other(chain(&error)))
     }
 
-    /// The token in what this machine hands out.
-    fn join_token(&self) -> Result<Option<SecretString>, StageError> {
-        let path = self.at(&format!("machine-config/{}.ign", Role::Worker.as_str()));
-        let config = machine_config::spec::Config::parse(self.files.read(&path)?.as_bytes())
-            .map_err(|error| StageError::Other(format!("{path}: {error}")))?;
-        Ok(config.text(JOIN_TOKEN_FILE).map(|token| token.trim().into()))
+    /// The tokens in what this machine hands out, one for each role.
+    fn join_tokens(&self) -> Result<Vec<SecretString>, StageError> {
+        let mut tokens = Vec::new();
+        for role in Role::ALL {
+            let path = self.at(&format!("machine-config/{}.ign", role.as_str()));
+            let config = machine_config::spec::Config::parse(self.files.read(&path)?.as_bytes())
+                .map_err(|error| StageError::Other(format!("{path}: {error}")))?;
+            tokens.extend(config.text(JOIN_TOKEN_FILE).map(|token| SecretString::from(token.trim())));
+        }
+        Ok(tokens)
     }
 
     /// The machines that were made with the cluster, and who of them has to wait.
     fn roster(&self, candidates: &[admission::Candidate], now: Timestamp) -> Roster {
-        let created = self.ledger.record().began;
         let machine = |name: String, addresses: BTreeSet<IpAddr>| csr::Machine {
-            internal_names: [name.clone()].into(),
             names: [name.clone()].into(),
             name,
-            created,
+            // They are let in however late they come: their names are known, and their turn is decided here.
+            made: None,
+            role: Some(Role::Master),
             addresses,
-            node: None,
-            leaving: false,
-            held: None,
+            ..csr::Machine::default()
         };
         let names = self.facts.control_plane_names().unwrap_or_default();
-        let mut expected: Vec<csr::Machine> =
-            names.into_iter().map(|name| machine(name, BTreeSet::new())).collect();
+        let mut expected: Vec<csr::Machine> = names
+            .into_iter()
+            .map(|name| csr::Machine {
+                internal_names: [name.clone()].into(),
+                ..machine(name, BTreeSet::new())
+            })
+            .collect();
         let vips = self.vips();
         let targets = [IpAddr::from([192, 0, 2, 1]), IpAddr::from([0x2001, 0xdb8, 0, 0, 0, 0, 0, 1])];
         let own =
             targets.into_iter().filter_map(used_towards).filter(|address| !vips.contains(address)).collect();
+        // It has its client certificate from kubeadm, so nobody may ask for a first one.
         expected.push(machine(self.facts.bootstrap_name(), own));
         Roster { named_alike: true, expected, held: admission::held(candidates, now), ..Roster::default() }
     }
@@ -283,13 +279,23 @@ impl<P: Programs> Agent<P> {
         if !beside.is_empty() {
             return Ok(());
         }
-        let name = self.facts.bootstrapper();
-        let bootstrapper = Bootstrapper::of(&name)
-            .ok_or_else(|| StageError::Other(format!("`{name}` is no bootstrapper")))?;
+        let bootstrappers = Role::ALL
+            .into_iter()
+            .map(|role| {
+                let name = format!("{}={}", role.as_str(), self.facts.bootstrapper(role));
+                Bootstrapper::of(&name)
+                    .ok_or_else(|| StageError::Other(format!("`{name}` is no bootstrapper")))
+            })
+            .collect::<Result<_, _>>()?;
         // Until the first look everybody waits.
         self.roster.send_replace(self.roster(&self.unseen(), Timestamp::now()));
-        let settings =
-            controller::Settings { bootstrapper, vips: self.vips(), roster: self.roster.subscribe() };
+        let settings = controller::Settings {
+            bootstrappers,
+            namespace: NAMESPACE.to_owned(),
+            vips: self.vips(),
+            roster: self.roster.subscribe(),
+            refused: self.refused.clone(),
+        };
         beside.spawn(controller::run(client.clone(), settings, self.metrics.clone(), self.stop.subscribe()));
         if self.facts.onprem.is_some() {
             let (client, facts, files) = (client.clone(), self.facts.clone(), self.files.clone());

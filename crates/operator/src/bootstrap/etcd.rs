@@ -1,5 +1,6 @@
 //! Members of etcd, by the JSON form of its API.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use reqwest::{Certificate, Identity};
@@ -27,7 +28,7 @@ pub enum EtcdError {
 }
 
 /// A member.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 pub struct Member {
     /// A number of 64 bits, as text.
     #[serde(rename = "ID")]
@@ -38,6 +39,18 @@ pub struct Member {
     /// It has no vote yet.
     #[serde(default, rename = "isLearner")]
     pub learner: bool,
+    /// Where it is asked.
+    #[serde(default, rename = "clientURLs")]
+    pub urls: Vec<String>,
+}
+
+impl Member {
+    /// The address it is asked at.
+    pub fn address(&self) -> Option<IpAddr> {
+        let host =
+            |url: &String| reqwest::Url::parse(url).ok()?.host_str()?.trim_matches(['[', ']']).parse().ok();
+        self.urls.iter().find_map(host)
+    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -55,7 +68,7 @@ pub struct Etcd {
 
 impl Etcd {
     /// With the certificate that the API server of this machine has; `host` is an address.
-    pub fn new(files: &Files, host: std::net::IpAddr) -> Result<Self, EtcdError> {
+    pub fn new(files: &Files, host: IpAddr) -> Result<Self, EtcdError> {
         let read = |name: &str| files.read(format!("{FOLDER}/{name}"));
         let identity = read("apiserver-etcd-client.crt")? + &read("apiserver-etcd-client.key")?;
         let identity = Identity::from_pem(identity.as_bytes()).map_err(EtcdError::Certificates)?;

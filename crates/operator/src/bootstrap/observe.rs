@@ -1,6 +1,6 @@
 //! How far the control-plane machines are.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
@@ -24,22 +24,75 @@ const SILENT: SignedDuration = SignedDuration::from_mins(1);
 #[derive(Debug, Clone, Default)]
 pub struct Observed {
     pub nodes: Vec<Node>,
-    pub requests: Vec<CertificateSigningRequest>,
+    /// What was asked for each machine.
+    pub wishes: BTreeMap<String, Wish>,
     /// Static pods of the control plane.
     pub pods: Vec<Pod>,
     pub members: Vec<Member>,
 }
 
+/// When first certificates of a machine were asked for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Wish {
+    /// The oldest that is undecided.
+    asked: Option<Timestamp>,
+    /// The newest that was decided.
+    decided: Option<Timestamp>,
+}
+
+/// Reads what machines of the control plane ask for. Anybody with a token can ask for much, so each request is read once.
+#[derive(Debug)]
+pub struct Wishes {
+    bootstrapper: String,
+    /// The node of each request, by the request's id.
+    read: HashMap<String, Option<String>>,
+}
+
+impl Wishes {
+    /// `bootstrapper` asks for the machines that count.
+    pub fn new(bootstrapper: String) -> Self {
+        Wishes { bootstrapper, read: HashMap::new() }
+    }
+
+    fn of(&mut self, requests: &[CertificateSigningRequest]) -> BTreeMap<String, Wish> {
+        let mut wishes: BTreeMap<String, Wish> = BTreeMap::new();
+        let mut before = std::mem::take(&mut self.read);
+        for object in requests {
+            let ours = object.spec.username.as_ref() == Some(&self.bootstrapper)
+                && Signer::of(&object.spec.signer_name) == Some(Signer::Client);
+            let Some(uid) = object.metadata.uid.clone().filter(|_| ours) else { continue };
+            let node = before
+                .remove(&uid)
+                .unwrap_or_else(|| Csr::read(object).and_then(|csr| csr.node().map(ToOwned::to_owned)));
+            if let (Some(node), Some(created)) = (&node, object.creation_timestamp()) {
+                let wish = wishes.entry(node.clone()).or_default();
+                if Csr::is_undecided(object) {
+                    wish.asked = Some(wish.asked.map_or(created.0, |other| other.min(created.0)));
+                } else {
+                    wish.decided = wish.decided.max(Some(created.0));
+                }
+            }
+            self.read.insert(uid, node);
+        }
+        wishes
+    }
+}
+
 /// Reads all of it but the members of etcd.
-pub async fn observe(client: &Client, members: Vec<Member>) -> Result<Observed, AccessError> {
+pub async fn observe(
+    client: &Client,
+    members: Vec<Member>,
+    wishes: &mut Wishes,
+) -> Result<Observed, AccessError> {
     let all = ListParams::default();
     let nodes: Api<Node> = Api::all(client.clone());
     let requests: Api<CertificateSigningRequest> = Api::all(client.clone());
     let pods: Api<Pod> = Api::namespaced(client.clone(), "kube-system");
     let static_pods = ListParams::default().labels("tier=control-plane");
+    let requests = call("listing certificate signing requests", requests.list(&all)).await?.items;
     Ok(Observed {
         nodes: call("listing nodes", nodes.list(&all)).await?.items,
-        requests: call("listing certificate signing requests", requests.list(&all)).await?.items,
+        wishes: wishes.of(&requests),
         pods: call("listing the pods of the control plane", pods.list(&static_pods)).await?.items,
         members,
     })
@@ -58,7 +111,7 @@ impl Observed {
     /// The control-plane machines there must be, and how far each is.
     pub fn candidates(&self, facts: &Facts) -> Vec<Candidate> {
         let names = facts.control_plane_names().unwrap_or_else(|| self.unnamed(facts));
-        let mut candidates: Vec<Candidate> = names.iter().map(|name| self.candidate(name, facts)).collect();
+        let mut candidates: Vec<Candidate> = names.iter().map(|name| self.candidate(name)).collect();
         let wanted = facts.control_plane_replicas as usize;
         while candidates.len() < wanted {
             let number = candidates.len() + 1;
@@ -80,9 +133,9 @@ impl Observed {
         self.nodes.iter().filter(marked).map(ResourceExt::name_any).collect()
     }
 
-    fn candidate(&self, name: &str, facts: &Facts) -> Candidate {
+    fn candidate(&self, name: &str) -> Candidate {
         let node = self.nodes.iter().find(|node| node.name_any() == name);
-        let (asked, approved) = self.wishes(name, facts);
+        let Wish { asked, decided: approved } = self.wishes.get(name).copied().unwrap_or_default();
         let member = self.members.iter().find(|member| member.name == name);
         let api_server = format!("kube-apiserver-{name}");
         let serves = self.pods.iter().any(|pod| pod.name_any() == api_server && is_ready(pod));
@@ -102,25 +155,6 @@ impl Observed {
         };
         let entered = node.and_then(ResourceExt::creation_timestamp).map(|time| time.0).or(approved);
         Candidate { name: name.to_owned(), asked, entered, lacks: lacks.map(ToOwned::to_owned) }
-    }
-
-    /// When the bootstrapper asked for a machine: the oldest wish that is undecided, and the newest that was granted.
-    fn wishes(&self, name: &str, facts: &Facts) -> (Option<Timestamp>, Option<Timestamp>) {
-        let common_name = format!("system:node:{name}");
-        let bootstrapper = facts.bootstrapper();
-        let (mut asked, mut approved): (Option<Timestamp>, Option<Timestamp>) = (None, None);
-        for csr in self.requests.iter().filter_map(Csr::read) {
-            let his = csr.content.as_ref().is_ok_and(|content| content.common_name == common_name);
-            if csr.signer != Signer::Client || csr.username != bootstrapper || !his {
-                continue;
-            }
-            if csr.is_pending() {
-                asked = Some(asked.map_or(csr.created, |other| other.min(csr.created)));
-            } else {
-                approved = Some(approved.map_or(csr.created, |other| other.max(csr.created)));
-            }
-        }
-        (asked, approved)
     }
 
     /// Machines that were cut off on their way in and begin anew: they have a node, and ask for a first certificate.
@@ -172,7 +206,7 @@ mod tests {
     fn facts(platform: &str) -> Facts {
         serde_json::from_value(json!({
             "name": "a", "infraId": "a-x", "domain": "a.example.com", "platform": platform, "version": "v1.34.4",
-            "controlPlaneReplicas": 1, "computeReplicas": 0, "bootstrapTokenId": "abcdef",
+            "controlPlaneReplicas": 1, "computeReplicas": 0, "bootstrapTokens": {"master": "abcdef", "worker": "ghijkl"},
         }))
         .unwrap()
     }
@@ -215,7 +249,7 @@ mod tests {
         let observed = Observed {
             nodes: marked.map(|marked| node("a-x-master-0", marked)).into_iter().collect(),
             members: learner
-                .map(|learner| Member { id: "1".to_owned(), name: "a-x-master-0".to_owned(), learner })
+                .map(|learner| Member { name: "a-x-master-0".to_owned(), learner, ..Member::default() })
                 .into_iter()
                 .collect(),
             pods: vec![pod("kube-apiserver-a-x-master-0", ready)],

@@ -88,7 +88,7 @@ async fn missing(client: &Client, facts: &Facts) -> Result<Vec<String>, AccessEr
 }
 
 /// Whether an API server of this cluster answers on an address that it is ready.
-async fn answers(files: &Files, address: IpAddr) -> Result<bool, StageError> {
+pub(crate) async fn answers(files: &Files, address: IpAddr) -> Result<bool, StageError> {
     let authority = files.read("/etc/kubernetes/pki/ca.crt")?;
     let unusable = |error: reqwest::Error| StageError::Other(format!("/etc/kubernetes/pki/ca.crt: {error}"));
     let authority = Certificate::from_pem(authority.as_bytes()).map_err(unusable)?;

@@ -6,17 +6,22 @@ use std::net::IpAddr;
 use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::DaemonSet;
 use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
-use k8s_openapi::api::core::v1::Node;
+use k8s_openapi::api::core::v1::{ConfigMap, Node};
 use kube::api::{ApiResource, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams};
 use kube::core::{DeserializeGuard, PartialObjectMeta};
 use kube::{Api, Client, ResourceExt};
 use serde_json::{Value, json};
-use slipway_assets::kubernetes::CONTROL_PLANE;
+use slipway_assets::kubernetes::{APPROVER, CONFIRMED_HOSTS, NAMESPACE};
+use slipway_assets::names::{MACHINE_ROLE, MACHINES_NAMESPACE, Role};
 use slipway_lifecycle::access::{AccessError, call, or_absent};
 
 use super::cluster::{Bootstrapper, Cluster, Machine};
+use super::host::Host;
+use super::hosts;
 use super::judge::{Verdict, judge};
-use super::request::Csr;
+use super::keys::{self, Keys};
+use super::pkcs10::Content;
+use super::request::{Csr, Signer};
 use super::roster::Roster;
 
 /// The reason of the condition in an approved request.
@@ -26,14 +31,15 @@ pub(super) type GuardedMachine = DeserializeGuard<slipway_api::openshift::Machin
 pub(super) type NodeName = PartialObjectMeta<Node>;
 
 /// Who asks for the first certificates of machines here: whom the cluster's own approver knows, where it is Slipway's.
-pub async fn bootstrapper_of(client: &Client) -> Result<Bootstrapper, AccessError> {
+pub async fn bootstrappers_of(client: &Client) -> Result<Vec<Bootstrapper>, AccessError> {
     let approvers: Api<DaemonSet> = Api::namespaced(client.clone(), "kube-system");
-    let approver = or_absent(call("looking for the approver", approvers.get_opt(CONTROL_PLANE)).await)?;
+    let approver = or_absent(call("looking for the approver", approvers.get_opt(APPROVER)).await)?;
     let pods = approver.and_then(|approver| approver.spec).and_then(|spec| spec.template.spec);
     let containers = pods.map(|pods| pods.containers).unwrap_or_default();
-    let mut words = containers.iter().flat_map(|one| one.command.iter().chain(&one.args)).flatten();
-    let named = words.find_map(|word| Bootstrapper::of(word.strip_prefix("--bootstrapper=")?));
-    Ok(named.unwrap_or_else(Bootstrapper::openshift))
+    let words = containers.iter().flat_map(|one| one.command.iter().chain(&one.args)).flatten();
+    let named: Vec<Bootstrapper> =
+        words.filter_map(|word| Bootstrapper::of(word.strip_prefix("--bootstrapper=")?)).collect();
+    Ok(if named.is_empty() { vec![Bootstrapper::openshift()] } else { named })
 }
 
 /// A pending request and what is to be done about it.
@@ -42,21 +48,56 @@ pub struct Judged {
     pub object: CertificateSigningRequest,
     pub csr: Csr,
     pub verdict: Verdict,
+    /// The object of the machine that it is about, if there is one.
+    machine: Option<String>,
+}
+
+impl Judged {
+    pub(super) fn new(object: CertificateSigningRequest, csr: Csr, cluster: &Cluster) -> Self {
+        let machine = csr.node().and_then(|node| cluster.machine_for(node)?.uid.clone());
+        let verdict = judge(&csr, cluster);
+        Judged { object, csr, verdict, machine }
+    }
+
+    /// Writes down what an administrator has confirmed by approving it, so that the cluster itself approves what follows from
+    /// it: the key that a machine comes with, and a node that has no machine. `host` is what is known of the latter, if it
+    /// is more than what the request says.
+    pub async fn remember(
+        &self,
+        client: &Client,
+        namespace: &str,
+        host: Option<&Host>,
+    ) -> Result<(), AccessError> {
+        let (Some(node), Ok(content)) = (self.csr.node(), &self.csr.content) else { return Ok(()) };
+        let by_itself = self.csr.username == content.common_name;
+        if self.csr.signer == Signer::Client && !by_itself {
+            let keys = keys::Store::new(client.clone(), namespace);
+            keys.confirm(node, self.machine.as_deref(), &content.fingerprint).await?;
+        }
+        if self.machine.is_some() {
+            return Ok(());
+        }
+        match (host, self.csr.signer) {
+            (Some(host), _) => hosts::remember(client, namespace, host).await,
+            (None, Signer::Client) => hosts::remember_name(client, namespace, node).await,
+            (None, Signer::Serving) => {
+                let Content { names, addresses, .. } = content.clone();
+                hosts::remember(client, namespace, &Host { name: node.to_owned(), names, addresses }).await
+            }
+        }
+    }
 }
 
 /// Reads everything once, and judges all pending requests, the oldest first.
 pub async fn survey(
     client: &Client,
-    bootstrapper: Bootstrapper,
+    bootstrappers: Vec<Bootstrapper>,
     vips: &[IpAddr],
     roster: &Roster,
 ) -> Result<Vec<Judged>, AccessError> {
     let seen = see(client, roster).await?;
-    let cluster = seen.cluster(bootstrapper, vips, None);
-    let judged = seen.pending.into_iter().map(|(object, csr)| {
-        let verdict = judge(&csr, &cluster);
-        Judged { object, csr, verdict }
-    });
+    let cluster = seen.cluster(bootstrappers, vips, None);
+    let judged = seen.pending.into_iter().map(|(object, csr)| Judged::new(object, csr, &cluster));
     Ok(judged.collect())
 }
 
@@ -67,19 +108,21 @@ pub(super) struct Seen {
     pub(super) nodes: BTreeSet<String>,
     machines: Vec<Machine>,
     vips: Vec<IpAddr>,
+    keys: Keys,
 }
 
 impl Seen {
     /// With a machine that Kubernetes does not know.
     pub(super) fn cluster(
         &self,
-        bootstrapper: Bootstrapper,
+        bootstrappers: Vec<Bootstrapper>,
         vips: &[IpAddr],
         further: Option<Machine>,
     ) -> Cluster {
-        Cluster::new(bootstrapper, vips.iter().chain(&self.vips).copied())
+        Cluster::new(bootstrappers, vips.iter().chain(&self.vips).copied())
             .with_machines(self.machines.iter().cloned().chain(further))
             .with_nodes(self.nodes.iter().cloned())
+            .with_keys(self.keys.clone())
             .with_requests(self.pending.iter().map(|(_, csr)| csr), Timestamp::now())
     }
 }
@@ -88,19 +131,24 @@ pub(super) async fn see(client: &Client, roster: &Roster) -> Result<Seen, Access
     let all = ListParams::default();
     let requests: Api<CertificateSigningRequest> = Api::all(client.clone());
     let nodes: Api<NodeName> = Api::all(client.clone());
-    let machines: Api<GuardedMachine> = Api::all(client.clone());
+    let machines: Api<GuardedMachine> = Api::namespaced(client.clone(), MACHINES_NAMESPACE);
+    let maps: Api<ConfigMap> = Api::namespaced(client.clone(), NAMESPACE);
     let requests = call("listing certificate signing requests", requests.list(&all)).await?.items;
     let nodes = call("listing nodes", nodes.list(&all)).await?.items;
     let machines = call("listing machines", async { machines.list(&all).await.map(|list| list.items) }).await;
     let machines = or_absent(machines)?;
     let vips = published_vips(client).await?;
+    let keys = keys::Store::new(client.clone(), NAMESPACE).read().await?;
+    let confirmed = call("reading the confirmed hosts", maps.get_opt(CONFIRMED_HOSTS)).await?;
+    let mut roster = roster.clone();
+    roster.hosts.extend(confirmed.iter().flat_map(hosts::read));
     let mut pending: Vec<(CertificateSigningRequest, Csr)> =
         requests.into_iter().filter_map(|object| Csr::read(&object).map(|csr| (object, csr))).collect();
     pending.retain(|(_, csr)| csr.is_pending());
     pending.sort_by(|(_, one), (_, other)| (one.created, &one.name).cmp(&(other.created, &other.name)));
     let nodes: BTreeSet<String> = nodes.iter().map(ResourceExt::name_any).collect();
     let machines = roster.complete(machines.iter().filter_map(machine), &nodes);
-    Ok(Seen { pending, nodes, machines, vips })
+    Ok(Seen { pending, nodes, machines, vips, keys })
 }
 
 /// What a Machine says about itself; nothing if it is malformed.
@@ -114,7 +162,9 @@ pub(super) fn machine(object: &GuardedMachine) -> Option<Machine> {
     let addresses = of(&["InternalIP", "ExternalIP"]);
     Some(Machine {
         name: object.name_any(),
-        created: object.creation_timestamp()?.0,
+        uid: object.uid(),
+        made: Some(object.creation_timestamp()?.0),
+        role: object.labels().get(MACHINE_ROLE).and_then(|role| Role::named(role)),
         internal_names: of(&["InternalDNS"]),
         names: of(&["InternalDNS", "ExternalDNS", "Hostname"]),
         addresses: addresses
@@ -127,9 +177,15 @@ pub(super) fn machine(object: &GuardedMachine) -> Option<Machine> {
     })
 }
 
-/// The virtual addresses that an OpenShift cluster says it has.
+/// The virtual addresses that an OpenShift cluster says it has. Other clusters do not know the kind, and an API server answers
+/// whoever has no right to it in the same way whether it is there or not: so everybody's list of kinds is asked first.
 pub async fn published_vips(client: &Client) -> Result<Vec<IpAddr>, AccessError> {
-    let kind = GroupVersionKind::gvk("config.openshift.io", "v1", "Infrastructure");
+    const GROUP: &str = "config.openshift.io";
+    let groups = call("asking which kinds there are", client.list_api_groups()).await?.groups;
+    if !groups.iter().any(|group| group.name == GROUP) {
+        return Ok(Vec::new());
+    }
+    let kind = GroupVersionKind::gvk(GROUP, "v1", "Infrastructure");
     let resource = ApiResource::from_gvk_with_plural(&kind, "infrastructures");
     let api: Api<DynamicObject> = Api::all_with(client.clone(), &resource);
     let found = or_absent(call("reading the virtual addresses", api.get_opt("cluster")).await)?;

@@ -5,22 +5,33 @@ use std::net::IpAddr;
 
 use jiff::{SignedDuration, Timestamp};
 
+use slipway_assets::names::Role;
+
 use super::OPENSHIFT_BOOTSTRAPPER;
+use super::keys::Keys;
 use super::request::Csr;
 
 /// Requests count for the breaker as long as this.
 const RECENT: SignedDuration = SignedDuration::from_hours(1);
-/// How many requests there may be beyond one for each node or machine.
+/// How many first certificates may be asked for beyond one for each node or machine.
 const SLACK: usize = 100;
+/// How many requests a kubelet may have pending. It asks for two certificates, and anew when it is started again.
+const MAX_PENDING_OF_NODE: usize = 20;
 
 /// The group of the tokens that kubeadm makes by itself.
 const KUBEADM_TOKENS: &str = "system:bootstrappers:kubeadm:default-node-token";
 
 /// A machine that may become a node, or is one.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Machine {
     pub name: String,
-    pub created: Timestamp,
+    /// Of its object, if it has one.
+    pub uid: Option<String>,
+    /// When it was made: it asks for its first certificate soon after. `None` for a machine that is waited for, however long
+    /// it takes.
+    pub made: Option<Timestamp>,
+    /// `None` if nobody says.
+    pub role: Option<Role>,
     /// The name its node will have.
     pub internal_names: BTreeSet<String>,
     /// All names its server may be reached by, the internal ones among them.
@@ -37,6 +48,8 @@ pub struct Machine {
 /// Who may ask for a machine's first certificate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bootstrapper {
+    /// It asks for machines of this role only; without one for all.
+    pub role: Option<Role>,
     pub username: String,
     /// Exactly those of one of these sets.
     pub groups: Vec<BTreeSet<String>>,
@@ -51,7 +64,7 @@ impl Bootstrapper {
             format!("system:serviceaccounts:{namespace}"),
             "system:authenticated".to_owned(),
         ];
-        Bootstrapper { username: OPENSHIFT_BOOTSTRAPPER.to_owned(), groups: vec![groups.into()] }
+        Bootstrapper { role: None, username: OPENSHIFT_BOOTSTRAPPER.to_owned(), groups: vec![groups.into()] }
     }
 
     /// Whether it is a bootstrap token: machines of clusters made by kubeadm have the names of their nodes.
@@ -60,8 +73,12 @@ impl Bootstrapper {
     }
 
     /// A service account, `system:serviceaccount:<namespace>:<name>`, or a bootstrap token of kubeadm's,
-    /// `system:bootstrap:<id>`; the groups follow from the name.
-    pub fn of(username: &str) -> Option<Self> {
+    /// `system:bootstrap:<id>`, after the role it asks for, such as `worker=`, if it has one; the groups follow from the name.
+    pub fn of(text: &str) -> Option<Self> {
+        let (role, username) = match text.split_once('=') {
+            Some((role, username)) => (Some(Role::named(role)?), username),
+            None => (None, text),
+        };
         let parts: Vec<&str> = username.split(':').collect();
         if parts.iter().any(|part| part.is_empty()) {
             return None;
@@ -78,7 +95,7 @@ impl Bootstrapper {
             _ => return None,
         };
         let set = |own| [common.to_owned(), own, "system:authenticated".to_owned()].into();
-        Some(Bootstrapper { username: username.to_owned(), groups: own.into_iter().map(set).collect() })
+        Some(Bootstrapper { role, username: username.to_owned(), groups: own.into_iter().map(set).collect() })
     }
 }
 
@@ -90,20 +107,23 @@ pub struct Cluster {
     by_node: BTreeMap<String, Vec<usize>>,
     nodes: BTreeSet<String>,
     vips: BTreeSet<IpAddr>,
-    bootstrapper: Bootstrapper,
-    pending: usize,
+    bootstrappers: Vec<Bootstrapper>,
+    keys: Keys,
+    /// How many requests each user has.
+    pending: BTreeMap<String, usize>,
 }
 
 impl Cluster {
-    pub fn new(bootstrapper: Bootstrapper, vips: impl IntoIterator<Item = IpAddr>) -> Self {
+    pub fn new(bootstrappers: Vec<Bootstrapper>, vips: impl IntoIterator<Item = IpAddr>) -> Self {
         Cluster {
             machines: Vec::new(),
             by_internal_name: BTreeMap::new(),
             by_node: BTreeMap::new(),
             nodes: BTreeSet::new(),
             vips: vips.into_iter().map(|vip| vip.to_canonical()).collect(),
-            bootstrapper,
-            pending: 0,
+            bootstrappers,
+            keys: Keys::default(),
+            pending: BTreeMap::new(),
         }
     }
 
@@ -128,11 +148,20 @@ impl Cluster {
         self
     }
 
+    /// With the keys that machines came with before.
+    #[must_use]
+    pub fn with_keys(mut self, keys: Keys) -> Self {
+        self.keys = keys;
+        self
+    }
+
     /// Counts the requests that nobody has decided about.
     #[must_use]
     pub fn with_requests<'a>(mut self, requests: impl IntoIterator<Item = &'a Csr>, now: Timestamp) -> Self {
         let recent = |csr: &&Csr| csr.is_pending() && now.duration_since(csr.created) < RECENT;
-        self.pending = requests.into_iter().filter(recent).count();
+        for csr in requests.into_iter().filter(recent) {
+            *self.pending.entry(csr.username.clone()).or_default() += 1;
+        }
         self
     }
 
@@ -154,18 +183,40 @@ impl Cluster {
         self.vips.contains(address)
     }
 
-    pub(super) fn bootstrapper(&self) -> &Bootstrapper {
-        &self.bootstrapper
+    pub(super) fn bootstrapper(&self, username: &str) -> Option<&Bootstrapper> {
+        self.bootstrappers.iter().find(|one| one.username == username)
     }
 
-    /// Whether there are more requests than a cluster of this size has.
-    pub(super) fn is_flooded(&self) -> bool {
-        let (pending, limit) = self.flood();
+    /// The names of all who may ask for first certificates.
+    pub(super) fn bootstrappers(&self) -> Vec<String> {
+        self.bootstrappers.iter().map(|one| one.username.clone()).collect()
+    }
+
+    /// The key a machine came with before.
+    pub(super) fn first_key(&self, node: &str, machine: &Machine) -> Option<&str> {
+        self.keys.of(node, machine.uid.as_deref())
+    }
+
+    /// The machine that a node is, or would be, if there is exactly one.
+    pub(super) fn machine_for(&self, node: &str) -> Option<&Machine> {
+        let found =
+            [self.by_node(node), self.by_internal_name(node)].into_iter().find(|found| !found.is_empty())?;
+        if let [machine] = found[..] { Some(machine) } else { None }
+    }
+
+    /// Whether somebody asks more often than there is a reason for.
+    pub(super) fn is_flooded_by(&self, username: &str) -> bool {
+        let (pending, limit) = self.flood(username);
         pending > limit
     }
 
-    /// How many requests are pending, and how many may be.
-    pub(super) fn flood(&self) -> (usize, usize) {
-        (self.pending, self.nodes.len().max(self.machines.len()) + SLACK)
+    /// How many requests of a user are pending, and how many may be. Each user counts alone: a kubelet that asks without end
+    /// keeps only itself from its certificates, and who has a token that leaked keeps no node from renewing its own.
+    pub(super) fn flood(&self, username: &str) -> (usize, usize) {
+        let limit = match self.bootstrapper(username) {
+            Some(_) => self.nodes.len().max(self.machines.len()) + SLACK,
+            None => MAX_PENDING_OF_NODE,
+        };
+        (self.pending.get(username).copied().unwrap_or_default(), limit)
     }
 }

@@ -3,7 +3,7 @@
 //! There is one pass at a time over everything that is pending, so that a thousand machines that join at once cost a
 //! thousand verdicts and not a million; and a machine whose addresses arrive late is judged again when they do.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Debug;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -16,6 +16,8 @@ use kube::runtime::events::Recorder;
 use kube::runtime::reflector::{Lookup, Store, reflector, store};
 use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Api, Client, Resource, ResourceExt};
+use slipway_assets::names::MACHINES_NAMESPACE;
+use slipway_lifecycle::access::{AccessError, call};
 use slipway_lifecycle::text::chain;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
@@ -23,7 +25,8 @@ use tokio::time::timeout;
 
 use super::approve::{GuardedMachine, NodeName, approve, machine, published_vips};
 use super::cluster::{Bootstrapper, Cluster};
-use super::judge::{Verdict, judge};
+use super::judge::{Ground, Verdict, judge};
+use super::keys::{self, Claim};
 use super::metrics::Metrics;
 use super::refusal::Refusal;
 use super::request::Csr;
@@ -42,11 +45,15 @@ const TOLD_IN_FLOOD: usize = 100;
 /// What the rules need to be told.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    pub bootstrapper: Bootstrapper,
+    pub bootstrappers: Vec<Bootstrapper>,
+    /// Where the keys of machines are written down.
+    pub namespace: String,
     /// Beside those that the cluster publishes.
     pub vips: Vec<IpAddr>,
     /// What is known about machines beside what they say themselves; it may change at any time.
     pub roster: watch::Receiver<Roster>,
+    /// Why first certificates are refused, by node, for those who wait for the machines.
+    pub refused: watch::Sender<BTreeMap<String, String>>,
 }
 
 /// Runs until it is told to end.
@@ -56,7 +63,7 @@ pub async fn run(client: Client, settings: Settings, metrics: Metrics, mut stop:
     let config = watcher::Config::default();
     let requests: Api<CertificateSigningRequest> = Api::all(client.clone());
     let requests = keep(&mut watches, &changed, watcher(requests, config.clone()));
-    let machines: Api<GuardedMachine> = Api::all(client.clone());
+    let machines: Api<GuardedMachine> = Api::namespaced(client.clone(), MACHINES_NAMESPACE);
     let machines = keep(&mut watches, &changed, watcher(machines, config.clone()));
     let nodes: Api<NodeName> = Api::all(client.clone());
     let nodes = keep(&mut watches, &changed, watcher(nodes, config));
@@ -68,8 +75,9 @@ pub async fn run(client: Client, settings: Settings, metrics: Metrics, mut stop:
         }
     });
     let recorder = Recorder::new(client.clone(), "slipway-csr-approver".into());
+    let keys = keys::Store::new(client.clone(), &settings.namespace);
     let mut approver =
-        Approver { client, settings, metrics, recorder, read: HashMap::new(), told: HashMap::new() };
+        Approver { client, settings, keys, metrics, recorder, read: HashMap::new(), told: HashMap::new() };
     let work = async {
         let known = async { tokio::join!(requests.wait_until_ready(), nodes.wait_until_ready()) };
         // The writers live as long as the watches do.
@@ -116,6 +124,7 @@ where
 struct Approver {
     client: Client,
     settings: Settings,
+    keys: keys::Store,
     metrics: Metrics,
     recorder: Recorder,
     /// Requests never change, so each is read once.
@@ -131,40 +140,80 @@ impl Approver {
         machines: &Store<GuardedMachine>,
         nodes: &Store<NodeName>,
     ) {
-        let vips = match published_vips(&self.client).await {
-            Ok(vips) => vips,
+        let pending = self.pending(requests);
+        self.metrics.pending.set(i64::try_from(pending.len()).unwrap_or(i64::MAX));
+        if pending.is_empty() {
+            self.settings.refused.send_replace(BTreeMap::new());
+            return;
+        }
+        // Without the virtual addresses a request for one could pass, and without the keys that of another machine.
+        let known = tokio::try_join!(published_vips(&self.client), self.keys.read());
+        let (vips, keys) = match known {
+            Ok(known) => known,
             Err(error) => {
-                // Without them a request for one could pass.
-                tracing::warn!(%error, "nothing is approved as long as the virtual addresses are unknown");
+                tracing::warn!(error = %chain(&error), "nothing is approved as long as this is unknown");
                 return;
             }
         };
-        let pending = self.pending(requests);
-        self.metrics.pending.set(i64::try_from(pending.len()).unwrap_or(i64::MAX));
-        let Settings { bootstrapper, vips: own, roster } = &self.settings;
+        let Settings { bootstrappers, vips: own, roster, .. } = &self.settings;
         let roster = roster.borrow().clone();
         let nodes: BTreeSet<String> = nodes.state().iter().map(|node| node.name_any()).collect();
         let machines = machines.state();
         let machines = roster.complete(machines.iter().filter_map(|object| machine(object)), &nodes);
-        let cluster = Cluster::new(bootstrapper.clone(), own.iter().copied().chain(vips))
+        let cluster = Cluster::new(bootstrappers.clone(), own.iter().copied().chain(vips))
             .with_machines(machines)
             .with_nodes(nodes)
+            .with_keys(keys)
             .with_requests(pending.iter().map(|(_, csr)| &**csr), Timestamp::now());
+        let mut refused = BTreeMap::new();
         for (object, csr) in pending {
-            match judge(&csr, &cluster) {
-                Verdict::Approve(ground) => {
-                    let message = ground.to_string();
-                    match approve(&self.client, &object, &message, Timestamp::now()).await {
-                        Ok(()) => {
-                            tracing::info!(request = csr.name, signer = %csr.signer, reason = ground.reason(), message, "approved");
-                            self.metrics.count(csr.signer, &Verdict::Approve(ground));
-                        }
-                        Err(error) => {
-                            tracing::warn!(request = csr.name, error = %chain(&error), "not approved yet");
-                        }
+            let verdict = match judge(&csr, &cluster) {
+                Verdict::Approve(ground) => self.admit(&csr, ground, &cluster).await,
+                refused @ Verdict::Refuse(_) => Ok(refused),
+            };
+            match verdict {
+                Ok(Verdict::Approve(ground)) => self.approve(&object, &csr, ground).await,
+                Ok(Verdict::Refuse(refusal)) => {
+                    if let (Some(node), true) = (csr.node(), refusal.keeps_out()) {
+                        refused.insert(node.to_owned(), refusal.to_string());
                     }
+                    self.refuse(&object, &csr, refusal, cluster.is_flooded_by(&csr.username)).await;
                 }
-                Verdict::Refuse(refusal) => self.refuse(&object, &csr, refusal, cluster.is_flooded()).await,
+                Err(error) => {
+                    tracing::warn!(request = csr.name, error = %chain(&error), "not approved yet");
+                }
+            }
+        }
+        self.settings.refused.send_replace(refused);
+    }
+
+    /// Before a machine's first certificate: there is no node of its name now, whatever the watch has seen, and the key
+    /// is written down as the machine's. What was approved a moment ago counts as well.
+    async fn admit(&self, csr: &Csr, ground: Ground, cluster: &Cluster) -> Result<Verdict, AccessError> {
+        let Ground::FirstCertificate { machine, node } = &ground else { return Ok(Verdict::Approve(ground)) };
+        let nodes: Api<NodeName> = Api::all(self.client.clone());
+        if call(&format!("looking for the node `{node}`"), nodes.get_opt(node)).await?.is_some() {
+            return Ok(Verdict::Refuse(Refusal::NodeExists { node: node.clone() }));
+        }
+        let key = csr.content.as_ref().map(|content| content.fingerprint.clone()).unwrap_or_default();
+        let uid = cluster.machine_for(node).and_then(|machine| machine.uid.as_deref());
+        Ok(match self.keys.claim(node, uid, &key).await? {
+            Claim::Granted => Verdict::Approve(ground),
+            Claim::Taken(first) => {
+                Verdict::Refuse(Refusal::AnotherKey { machine: machine.clone(), key, first })
+            }
+        })
+    }
+
+    async fn approve(&self, object: &CertificateSigningRequest, csr: &Csr, ground: Ground) {
+        let message = ground.to_string();
+        match approve(&self.client, object, &message, Timestamp::now()).await {
+            Ok(()) => {
+                tracing::info!(request = csr.name, signer = %csr.signer, reason = ground.reason(), message, "approved");
+                self.metrics.count(csr.signer, &Verdict::Approve(ground));
+            }
+            Err(error) => {
+                tracing::warn!(request = csr.name, error = %chain(&error), "not approved yet");
             }
         }
     }

@@ -4,13 +4,12 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
-use jiff::Timestamp;
 use kube::Client;
+use slipway_assets::names::Role;
 use slipway_lifecycle::access::AccessError;
 
 use super::approve::{Judged, see};
-use super::cluster::{Bootstrapper, Cluster, Machine};
-use super::judge::judge;
+use super::cluster::{Bootstrapper, Machine};
 use super::request::Csr;
 use super::roster::Roster;
 
@@ -41,14 +40,14 @@ impl Host {
         let by_itself = csr.username == format!("{NODE}{}", self.name);
         Machine {
             name: format!("{}, confirmed by its administrator", self.name),
-            // The administrator looks at the request itself; there is no other time to compare it with.
-            created: csr.created,
+            // The administrator looks at the request itself; there is no time to compare it with.
+            made: None,
+            role: Some(Role::Worker),
             internal_names: [self.name.clone()].into(),
             names: self.names.iter().cloned().chain([self.name.clone()]).collect(),
             addresses: self.addresses.iter().map(IpAddr::to_canonical).collect(),
             node: by_itself.then(|| self.name.clone()),
-            leaving: false,
-            held: None,
+            ..Machine::default()
         }
     }
 
@@ -56,26 +55,22 @@ impl Host {
     pub(super) fn member(&self) -> Machine {
         Machine {
             name: format!("{}, confirmed by its administrator", self.name),
-            created: Timestamp::UNIX_EPOCH,
-            internal_names: BTreeSet::new(),
             names: self.names.iter().cloned().chain([self.name.clone()]).collect(),
             addresses: self.addresses.iter().map(IpAddr::to_canonical).collect(),
             node: Some(self.name.clone()),
-            leaving: false,
-            held: None,
+            ..Machine::default()
         }
     }
 
     fn is_asked_for(&self, csr: &Csr) -> bool {
-        let name = csr.content.as_ref().map(|content| content.common_name.as_str());
-        name.is_ok_and(|name| name.strip_prefix(NODE) == Some(&self.name))
+        csr.node() == Some(self.name.as_str())
     }
 }
 
 /// Reads everything once, and judges the pending requests of one host.
 pub async fn survey(
     client: &Client,
-    bootstrapper: &Bootstrapper,
+    bootstrappers: &[Bootstrapper],
     vips: &[IpAddr],
     host: &Host,
 ) -> Result<Sight, AccessError> {
@@ -84,8 +79,8 @@ pub async fn survey(
     let of_host = seen.pending.iter().filter(|(_, csr)| host.is_asked_for(csr));
     let requests = of_host
         .map(|(object, csr)| {
-            let cluster: Cluster = seen.cluster(bootstrapper.clone(), vips, Some(host.machine(csr)));
-            Judged { object: object.clone(), csr: csr.clone(), verdict: judge(csr, &cluster) }
+            let cluster = seen.cluster(bootstrappers.to_vec(), vips, Some(host.machine(csr)));
+            Judged::new(object.clone(), csr.clone(), &cluster)
         })
         .collect();
     Ok(Sight { requests, is_node })

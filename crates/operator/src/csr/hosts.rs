@@ -1,5 +1,6 @@
 //! Hosts without a machine that their administrator confirmed. They are kept in a ConfigMap, so that the node can renew its
-//! certificates later: for the names and addresses that were confirmed, and no others.
+//! certificates later: for the names and addresses that were confirmed, and no others. One that none were confirmed for
+//! renews its client certificate.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -11,6 +12,7 @@ use kube::runtime::watcher::{self, watcher};
 use kube::{Api, Client};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use slipway_assets::kubernetes::CONFIRMED_HOSTS;
 use slipway_lifecycle::access::{AccessError, call};
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
@@ -18,9 +20,6 @@ use tokio::task::JoinSet;
 use super::controller::keep;
 use super::host::Host;
 use super::roster::Roster;
-
-/// Where they are, in the operator's namespace.
-pub const CONFIG_MAP: &str = "slipway-bare-metal";
 
 /// A host, as its name's value has it.
 #[derive(Debug, Serialize, Deserialize)]
@@ -33,15 +32,26 @@ struct Confirmed {
 pub async fn remember(client: &Client, namespace: &str, host: &Host) -> Result<(), AccessError> {
     let confirmed = Confirmed { names: host.names.clone(), addresses: host.addresses.clone() };
     let object = json!({
-        "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": CONFIG_MAP},
+        "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": CONFIRMED_HOSTS},
         "data": {&host.name: json!(confirmed).to_string()},
     });
     let maps: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
     // One manager for each host, so that none takes another's entry away.
     let parameters = PatchParams::apply(&format!("slipway-node-{:.100}", host.name)).force();
     let patch = Patch::Apply(&object);
-    let written = maps.patch(CONFIG_MAP, &parameters, &patch);
+    let written = maps.patch(CONFIRMED_HOSTS, &parameters, &patch);
     call(&format!("writing down the host `{}`", host.name), written).await.map(drop)
+}
+
+/// Writes down that a node without a machine was let in, unless more is known about it already.
+pub async fn remember_name(client: &Client, namespace: &str, name: &str) -> Result<(), AccessError> {
+    let maps: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
+    let map = call("reading the confirmed hosts", maps.get_opt(CONFIRMED_HOSTS)).await?;
+    if map.is_some_and(|map| read(&map).iter().any(|host| host.name == name)) {
+        return Ok(());
+    }
+    let host = Host { name: name.to_owned(), names: BTreeSet::new(), addresses: BTreeSet::new() };
+    remember(client, namespace, &host).await
 }
 
 /// The hosts that are written down. What cannot be understood is nobody.
@@ -62,7 +72,7 @@ pub async fn follow(
 ) {
     let changed = Arc::new(Notify::new());
     let mut watches = JoinSet::new();
-    let only = watcher::Config::default().fields(&format!("metadata.name={CONFIG_MAP}"));
+    let only = watcher::Config::default().fields(&format!("metadata.name={CONFIRMED_HOSTS}"));
     let maps: Api<ConfigMap> = Api::namespaced(client, &namespace);
     let maps = keep(&mut watches, &changed, watcher(maps, only));
     let work = async {

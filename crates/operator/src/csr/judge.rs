@@ -53,10 +53,12 @@ pub fn judge(csr: &Csr, cluster: &Cluster) -> Verdict {
         Signer::Client => client(csr, cluster),
         Signer::Serving => serving(csr, cluster),
     };
-    // What is wrong with the request itself is the better reason; but nothing is approved in a flood.
-    match (result, cluster.flood()) {
+    // What is wrong with the request itself is the better reason; but nothing is approved of those who ask without end.
+    match (result, cluster.flood(&csr.username)) {
         (Err(refusal), _) => Verdict::Refuse(refusal),
-        (Ok(_), (pending, limit)) if pending > limit => Verdict::Refuse(Refusal::Flood { pending, limit }),
+        (Ok(_), (pending, limit)) if pending > limit => {
+            Verdict::Refuse(Refusal::Flood { username: csr.username.clone(), pending, limit })
+        }
         (Ok(ground), _) => Verdict::Approve(ground),
     }
 }
@@ -69,7 +71,6 @@ fn client(csr: &Csr, cluster: &Cluster) -> Result<Ground, Refusal> {
     if !names.is_empty() {
         return Err(Refusal::NamesInClientCertificate { names });
     }
-    let bootstrapper = cluster.bootstrapper();
     if csr.username == content.common_name {
         groups_of_node(csr)?;
         if !cluster.has_node(node) {
@@ -79,10 +80,10 @@ fn client(csr: &Csr, cluster: &Cluster) -> Result<Ground, Refusal> {
         staying(machine)?;
         return Ok(Ground::Renewal { node: node.to_owned() });
     }
-    if csr.username != bootstrapper.username {
-        let (username, bootstrapper) = (csr.username.clone(), bootstrapper.username.clone());
-        return Err(Refusal::AskedByStranger { username, bootstrapper, node: node.to_owned() });
-    }
+    let Some(bootstrapper) = cluster.bootstrapper(&csr.username) else {
+        let (username, bootstrappers) = (csr.username.clone(), cluster.bootstrappers());
+        return Err(Refusal::AskedByStranger { username, bootstrappers, node: node.to_owned() });
+    };
     if !bootstrapper.groups.contains(&csr.groups) {
         return Err(wrong_groups(csr));
     }
@@ -98,9 +99,20 @@ fn client(csr: &Csr, cluster: &Cluster) -> Result<Ground, Refusal> {
         return Err(Refusal::MachineHasNode { machine: machine.name.clone(), node: node.clone() });
     }
     staying(machine)?;
-    let age = csr.created.duration_since(machine.created);
-    if age <= -BEFORE || age >= AFTER {
-        return Err(Refusal::OutsideWindow { asked: csr.created, created: machine.created });
+    // A token of the workers must not make a machine of the control plane.
+    if let Some(role) = bootstrapper.role.filter(|role| machine.role != Some(*role)) {
+        let (machine, is, username) = (machine.name.clone(), machine.role, csr.username.clone());
+        return Err(Refusal::WrongRole { machine, is, username, role });
+    }
+    if let Some(first) = cluster.first_key(node, machine).filter(|first| *first != content.fingerprint) {
+        let (key, first) = (content.fingerprint.clone(), first.to_owned());
+        return Err(Refusal::AnotherKey { machine: machine.name.clone(), key, first });
+    }
+    if let Some(made) = machine.made {
+        let age = csr.created.duration_since(made);
+        if age <= -BEFORE || age >= AFTER {
+            return Err(Refusal::OutsideWindow { asked: csr.created, created: made });
+        }
     }
     if let Some(why) = &machine.held {
         return Err(Refusal::NotItsTurn { machine: machine.name.clone(), why: why.clone() });
@@ -167,12 +179,17 @@ fn usages(csr: &Csr, purpose: &'static str, expected: &'static str) -> Result<()
 /// The node a certificate would be for.
 fn subject(content: &Content) -> Result<&str, Refusal> {
     let Content { common_name, organizations, .. } = content;
-    let node = common_name.strip_prefix(NODE).filter(|node| is_node_name(node));
+    let node = node_of(common_name);
     let node = node.ok_or_else(|| Refusal::NotANode { common_name: common_name.clone() })?;
     if *organizations != [NODES] {
         return Err(Refusal::WrongOrganizations { organizations: organizations.clone() });
     }
     Ok(node)
+}
+
+/// The node that a common name is of.
+pub(super) fn node_of(common_name: &str) -> Option<&str> {
+    common_name.strip_prefix(NODE).filter(|node| is_node_name(node))
 }
 
 /// A DNS name in lower case, as the API server demands it of nodes.

@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
+use aws_lc_rs::digest;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use x509_parser::asn1_rs::Header;
@@ -37,6 +38,8 @@ pub struct Content {
     pub others: Vec<String>,
     /// Kind and size of the key.
     pub key: String,
+    /// The SHA-256 of the key as it is in the request, by which people and we know it again.
+    pub fingerprint: String,
 }
 
 /// Why a request cannot be relied on.
@@ -87,6 +90,7 @@ pub fn parse(pem: &[u8]) -> Result<Content, Flaw> {
         addresses: BTreeSet::new(),
         others: Vec::new(),
         key,
+        fingerprint: fingerprint(info.subject_pki.raw),
     };
     match info.attributes() {
         [] => {}
@@ -94,6 +98,12 @@ pub fn parse(pem: &[u8]) -> Result<Content, Flaw> {
         _ => return Err(Flaw::Attributes),
     }
     Ok(content)
+}
+
+fn fingerprint(key: &[u8]) -> String {
+    let hash = digest::digest(&digest::SHA256, key);
+    let digits: String = hash.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("sha256:{digits}")
 }
 
 /// The bytes between the lines of PEM, without headers and without anything around it.

@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use jiff::Timestamp;
+use slipway_assets::names::Role;
 
 use super::pkcs10::Flaw;
 
@@ -11,9 +12,9 @@ pub enum Refusal {
     #[error("the request cannot be relied on: {0}")]
     Malformed(#[from] Flaw),
     #[error(
-        "{pending} requests of the last hour are pending, more than {limit}: nothing is approved until they are fewer"
+        "{pending} requests of `{username}` of the last hour are pending, more than {limit}: none is approved until they are fewer"
     )]
-    Flood { pending: usize, limit: usize },
+    Flood { username: String, pending: usize, limit: usize },
     #[error("it asks for the usages {}; a {wanted} certificate has exactly {expected}", usages.join(", "))]
     WrongUsages { usages: Vec<String>, wanted: &'static str, expected: &'static str },
     #[error("its common name `{common_name}` is not `system:node:<name of a node>`")]
@@ -23,9 +24,9 @@ pub enum Refusal {
     #[error("a client certificate has no alternative names, and it asks for {}", names.join(", "))]
     NamesInClientCertificate { names: Vec<String> },
     #[error(
-        "`{username}` asks, who is neither the bootstrapper `{bootstrapper}` nor the node `{node}` itself"
+        "`{username}` asks, who is neither a bootstrapper ({}) nor the node `{node}` itself", bootstrappers.join(", ")
     )]
-    AskedByStranger { username: String, bootstrapper: String, node: String },
+    AskedByStranger { username: String, bootstrappers: Vec<String>, node: String },
     #[error("`{username}` asks, and what a node serves with only the node `{node}` itself may ask for")]
     NotTheNode { username: String, node: String },
     #[error("`{username}` asks in the groups {}, which are not its own", groups.join(", "))]
@@ -44,6 +45,12 @@ pub enum Refusal {
     MachineHasNode { machine: String, node: String },
     #[error("the machine `{machine}` is being removed")]
     MachineLeaving { machine: String },
+    #[error("`{username}` asks, who is for machines of the role `{}`, and the machine `{machine}` is {}", role.as_str(), of(*is))]
+    WrongRole { machine: String, is: Option<Role>, username: String, role: Role },
+    #[error(
+        "its key is {key}, and the machine `{machine}` came with {first} before; if it was installed anew, approve it by hand"
+    )]
+    AnotherKey { machine: String, key: String, first: String },
     #[error("the machine `{machine}` has to wait: {why}")]
     NotItsTurn { machine: String, why: String },
     #[error(
@@ -64,11 +71,29 @@ pub enum Refusal {
     OtherNames { names: Vec<String> },
 }
 
+fn of(role: Option<Role>) -> String {
+    role.map_or_else(|| "of none that is known".to_owned(), |role| format!("of the role `{}`", role.as_str()))
+}
+
 fn list(addresses: &[IpAddr]) -> String {
     addresses.iter().map(IpAddr::to_string).collect::<Vec<_>>().join(", ")
 }
 
 impl Refusal {
+    /// Whether a machine does not come in for this reason until somebody does something about it. Its turn comes by itself, and
+    /// what is not for a machine that is waited for keeps none out.
+    pub fn keeps_out(&self) -> bool {
+        matches!(
+            self,
+            Refusal::Flood { .. }
+                | Refusal::AmbiguousMachine { .. }
+                | Refusal::MachineLeaving { .. }
+                | Refusal::WrongRole { .. }
+                | Refusal::AnotherKey { .. }
+                | Refusal::OutsideWindow { .. }
+        )
+    }
+
     pub fn reason(&self) -> &'static str {
         match self {
             Refusal::Malformed(_) => "Malformed",
@@ -87,6 +112,8 @@ impl Refusal {
             Refusal::AmbiguousMachine { .. } => "AmbiguousMachine",
             Refusal::MachineHasNode { .. } => "MachineHasNode",
             Refusal::MachineLeaving { .. } => "MachineLeaving",
+            Refusal::WrongRole { .. } => "WrongRole",
+            Refusal::AnotherKey { .. } => "AnotherKey",
             Refusal::NotItsTurn { .. } => "NotItsTurn",
             Refusal::OutsideWindow { .. } => "OutsideWindow",
             Refusal::NoNames => "NoNames",

@@ -6,6 +6,7 @@ use std::fmt;
 use jiff::Timestamp;
 use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 
+use super::judge::node_of;
 use super::pkcs10::{self, Content, Flaw};
 
 /// Those who sign for kubelets. Requests to others are none of our business.
@@ -93,6 +94,11 @@ impl Csr {
         let decided = status.conditions.iter().flatten().any(|found| decision(&found.type_));
         let issued = status.certificate.as_ref().is_some_and(|certificate| !certificate.0.is_empty());
         !decided && !issued
+    }
+
+    /// The node that it is about, if that can be told.
+    pub fn node(&self) -> Option<&str> {
+        node_of(&self.content.as_ref().ok()?.common_name)
     }
 
     pub fn is_pending(&self) -> bool {

@@ -45,7 +45,8 @@ impl Roster {
             match machines.iter_mut().find(|machine| machine.name == expected.name) {
                 // The installer knew of it before its object was made, and may know its addresses.
                 Some(machine) => {
-                    machine.created = machine.created.min(expected.created);
+                    machine.made = machine.made.min(expected.made);
+                    machine.role = expected.role.or(machine.role);
                     machine.addresses.extend(&expected.addresses);
                 }
                 None => machines.push(expected.clone()),
@@ -72,25 +73,24 @@ impl Roster {
 mod tests {
     use std::collections::BTreeSet;
 
+    use slipway_assets::names::Role;
+
     use super::{Host, Roster};
     use crate::csr::Machine;
 
     fn machine(name: &str, created: &str, addresses: &[&str]) -> Machine {
         Machine {
             name: name.to_owned(),
-            created: created.parse().unwrap(),
-            internal_names: BTreeSet::new(),
-            names: BTreeSet::new(),
+            made: Some(created.parse().unwrap()),
             addresses: addresses.iter().map(|address| address.parse().unwrap()).collect(),
-            node: None,
-            leaving: false,
-            held: None,
+            ..Machine::default()
         }
     }
 
     #[test]
     fn what_a_machine_does_not_say_is_known_by_its_maker() {
         let mut expected = machine("a-master-0", "2026-11-16T10:00:00Z", &[]);
+        (expected.made, expected.role) = (None, Some(Role::Master));
         expected.internal_names.insert("a-master-0".to_owned());
         let roster = Roster {
             named_alike: true,
@@ -106,7 +106,8 @@ mod tests {
         let all = roster.complete(objects, &nodes);
         let names: Vec<&str> = all.iter().map(|machine| machine.name.as_str()).collect();
         assert_eq!(names, ["a-master-0", "a-master-1", "a-bootstrap"], "each once");
-        assert_eq!(all[0].created, expected.created, "the window begins when the installer knew of it");
+        assert_eq!(all[0].made, None, "who is waited for may come at any time");
+        assert_eq!((all[0].role, all[1].role), (Some(Role::Master), None));
         assert!(all[0].internal_names.contains("a-master-0"));
         assert_eq!(all[0].node.as_deref(), Some("a-master-0"));
         assert_eq!(all[1].node, None);

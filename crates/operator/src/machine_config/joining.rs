@@ -6,6 +6,7 @@
 //! to no machine, so that none is on its way with it when the next one is drawn. Its id, which certificates are asked for
 //! under, stays the same.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -66,14 +67,15 @@ pub enum Renewal {
     Drawn,
 }
 
-/// Keeps the token of a cluster.
+/// Keeps the tokens of a cluster.
 #[derive(Debug, Clone)]
 pub struct Joining {
     api: Api<Secret>,
     /// Tells servers apart: what one has drawn, another does not overwrite unseen.
     manager: String,
     renewal: Renewal,
-    known: Arc<Mutex<Option<(Instant, SecretString)>>>,
+    /// What was read last, by the id of the token: each role has its own.
+    known: Arc<Mutex<BTreeMap<String, (Instant, SecretString)>>>,
 }
 
 impl Joining {
@@ -85,14 +87,15 @@ impl Joining {
 
     /// A token that is good for an hour at least. `first` is the one the cluster was started with.
     pub async fn token(&self, first: &SecretString, now: Timestamp) -> Result<SecretString, JoinError> {
+        let (id, _) = first.expose_secret().split_once('.').ok_or(JoinError::Malformed)?;
         let mut known = self.known.lock().await;
-        if let Some((read, token)) = &*known
+        if let Some((read, token)) = known.get(id)
             && read.elapsed() < FRESH
         {
             return Ok(token.clone());
         }
         let token = self.look(first, now).await?;
-        *known = Some((Instant::now(), token.clone()));
+        known.insert(id.to_owned(), (Instant::now(), token.clone()));
         Ok(token)
     }
 

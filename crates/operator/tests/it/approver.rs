@@ -1,7 +1,6 @@
 //! The approver on a real control plane, whose controllers sign what is approved.
 
 use std::net::IpAddr;
-use std::path::Path;
 use std::time::Duration;
 
 use base64::Engine;
@@ -16,39 +15,41 @@ use prometheus_client::encoding::text::encode;
 use prometheus_client::registry::Registry;
 use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair, SanType};
 use serde_json::{Value, json};
+use slipway_assets::kubernetes::{NAMESPACE, UNSEEN_APPROVAL};
 use slipway_lifecycle::access::connect;
+use slipway_operator::csr::approve::survey;
 use slipway_operator::csr::controller::{Settings, run};
 use slipway_operator::csr::host::Host;
-use slipway_operator::csr::hosts;
 use slipway_operator::csr::metrics::Metrics;
-use slipway_operator::csr::{Bootstrapper, OPENSHIFT_BOOTSTRAPPER, Roster};
+use slipway_operator::csr::{Bootstrapper, Refusal, Roster, Verdict, bindings, hosts};
 use slipway_testkit::control_plane::{Beside, ControlPlane, Options};
 use slipway_testkit::process::eventually;
 use tokio::sync::watch;
 
+use crate::shipped;
+
 const PATIENCE: Duration = Duration::from_mins(1);
 pub(crate) const CLIENT: &str = "kubernetes.io/kube-apiserver-client-kubelet";
 const SERVING: &str = "kubernetes.io/kubelet-serving";
+const MASTERS: &str = "system:bootstrap:aaaaaa";
+const WORKERS: &str = "system:bootstrap:bbbbbb";
 
 fn plane() -> ControlPlane {
     let plane =
         ControlPlane::start(Options { beside: &[Beside::Controllers], ..Options::default() }).unwrap();
-    plane
-        .install_definitions(&[
-            "openshift/machines.machine.openshift.io",
-            "openshift/infrastructures.config.openshift.io",
-        ])
-        .unwrap();
-    plane.kubectl().run(&["create", "namespace", "openshift-machine-api"]).unwrap();
+    plane.install_definitions(&["openshift/machines.machine.openshift.io"]).unwrap();
+    shipped::apply(&plane, &["slipway-csr-approver"]);
     plane
 }
 
-/// A Machine with names and addresses, and perhaps its node.
+/// A Machine with names and addresses, and perhaps its node. Its role is in its name.
 fn machine(plane: &ControlPlane, name: &str, address: &str, node: Option<&str>) {
     let kubectl = plane.kubectl();
+    let role = if name.contains("-master-") { "master" } else { "worker" };
+    let labels = json!({"machine.openshift.io/cluster-api-machine-role": role});
     let object = json!({
         "apiVersion": "machine.openshift.io/v1beta1", "kind": "Machine",
-        "metadata": {"name": name, "namespace": "openshift-machine-api"},
+        "metadata": {"name": name, "namespace": "openshift-machine-api", "labels": labels},
         "spec": {"providerSpec": {}},
     });
     kubectl.apply_value(&object).unwrap();
@@ -111,33 +112,52 @@ pub(crate) fn events(plane: &ControlPlane, name: &str) -> Vec<String> {
     events.map(|event| event["reason"].as_str().unwrap().to_owned()).collect()
 }
 
+/// As `slipway-operator csr-approver` in a cluster: with the account that the manifests have for it.
 async fn approver(
-    kubeconfig: &Path,
+    plane: &ControlPlane,
     metrics: Metrics,
     stop: watch::Receiver<bool>,
 ) -> tokio::task::JoinHandle<()> {
-    let client = connect(Some(kubeconfig), None).await.unwrap();
-    let bootstrapper = Bootstrapper::of(OPENSHIFT_BOOTSTRAPPER).unwrap();
-    let (sender, roster) = watch::channel(Roster::default());
-    tokio::spawn(hosts::follow(client.clone(), "default".to_owned(), sender, stop.clone()));
-    let settings = Settings { bootstrapper, vips: vec!["10.0.0.2".parse().unwrap()], roster };
+    let client = shipped::account(plane, "slipway-csr-approver").await;
+    let bootstrappers =
+        [format!("master={MASTERS}"), format!("worker={WORKERS}")].map(|one| Bootstrapper::of(&one).unwrap());
+    let (sender, roster) = watch::channel(Roster::named_alike());
+    tokio::spawn(hosts::follow(client.clone(), NAMESPACE.to_owned(), sender, stop.clone()));
+    let unwanted = UNSEEN_APPROVAL.map(str::to_owned).into();
+    tokio::spawn(bindings::keep_away(client.clone(), unwanted, stop.clone()));
+    let settings = Settings {
+        bootstrappers: bootstrappers.into(),
+        namespace: NAMESPACE.to_owned(),
+        vips: vec!["10.0.0.2".parse().unwrap()],
+        roster,
+        refused: watch::Sender::default(),
+    };
     tokio::spawn(run(client, settings, metrics, stop))
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn good_requests_become_certificates_and_bad_ones_stay() {
     let plane = tokio::task::block_in_place(plane);
-    let namespace = "system:serviceaccounts:openshift-machine-config-operator";
-    let bootstrapper = ["system:serviceaccounts", namespace, "system:authenticated"];
+    let bootstrapper = ["system:bootstrappers", "system:bootstrappers:slipway", "system:authenticated"];
     let node = ["system:nodes", "system:authenticated"];
     // Whoever is in this group may create requests, and that is all.
     tokio::task::block_in_place(|| {
         let kubectl = plane.kubectl();
         let role = "--clusterrole=system:node-bootstrapper";
         kubectl.run(&["create", "clusterrolebinding", "ask", role, "--group=system:authenticated"]).unwrap();
+        // As after an upgrade with kubeadm.
+        for name in UNSEEN_APPROVAL {
+            kubectl.run(&["create", "clusterrolebinding", name, "--clusterrole=view", "--group=a"]).unwrap();
+        }
         machine(&plane, "harbour-worker-0", "10.0.0.20", None);
+        machine(&plane, "harbour-master-1", "10.0.0.11", None);
+        let elsewhere = json!({
+            "apiVersion": "machine.openshift.io/v1beta1", "kind": "Machine", "spec": {"providerSpec": {}},
+            "metadata": {"name": "pirate", "namespace": "default"},
+        });
+        kubectl.apply_value(&elsewhere).unwrap();
         machine(&plane, "harbour-master-0", "10.0.0.10", Some("harbour-master-0"));
-        for name in ["metal-0", "metal-1"] {
+        for name in ["metal-0", "metal-1", "metal-2"] {
             let node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}});
             kubectl.apply_value(&node).unwrap();
         }
@@ -148,21 +168,34 @@ async fn good_requests_become_certificates_and_bad_ones_stay() {
         addresses: ["10.0.0.50".parse().unwrap()].into(),
     };
     let admin = connect(Some(plane.kubeconfig()), None).await.unwrap();
-    hosts::remember(&admin, "default", &metal).await.unwrap();
+    hosts::remember(&admin, NAMESPACE, &metal).await.unwrap();
+    hosts::remember_name(&admin, NAMESPACE, "metal-2").await.unwrap();
     let (stop, stopped) = watch::channel(false);
     let mut registry = Registry::default();
-    let task = approver(plane.kubeconfig(), Metrics::register(&mut registry), stopped).await;
+    let task = approver(&plane, Metrics::register(&mut registry), stopped).await;
     tokio::task::block_in_place(|| {
         let nodes = |name: &'static str| ("system:nodes", name);
         let (worker, master) = ("system:node:harbour-worker-0", "system:node:harbour-master-0");
-        ask(&plane, "first", CLIENT, OPENSHIFT_BOOTSTRAPPER, &bootstrapper, nodes(worker), &[]);
+        ask(&plane, "first", CLIENT, WORKERS, &bootstrapper, nodes(worker), &[]);
         ask(&plane, "renewal", CLIENT, master, &node, nodes(master), &[]);
         ask(&plane, "serving", SERVING, master, &node, nodes(master), &["harbour-master-0", "10.0.0.10"]);
         // Hosts without a machine renew what their administrator confirmed.
         let (metal, other) = ("system:node:metal-0", "system:node:metal-1");
         let confirmed = ["metal-0", "metal-0.example.com", "10.0.0.50"];
         ask(&plane, "metal", SERVING, metal, &node, nodes(metal), &confirmed);
-        for name in ["first", "renewal", "serving", "metal"] {
+        ask(&plane, "metal-client", CLIENT, metal, &node, nodes(metal), &[]);
+        let by_hand = "system:node:metal-2";
+        ask(&plane, "by-hand", CLIENT, by_hand, &node, nodes(by_hand), &[]);
+        ask(
+            &plane,
+            "first-master",
+            CLIENT,
+            MASTERS,
+            &bootstrapper,
+            nodes("system:node:harbour-master-1"),
+            &[],
+        );
+        for name in ["first", "first-master", "renewal", "serving", "metal", "metal-client", "by-hand"] {
             eventually("a certificate", PATIENCE, || {
                 Ok(request(&plane, name)["status"]["certificate"].as_str().map(|_| ()))
             })
@@ -171,26 +204,25 @@ async fn good_requests_become_certificates_and_bad_ones_stay() {
             });
         }
         ask(&plane, "metal-else", SERVING, metal, &node, nodes(metal), &["metal-0", "10.0.0.51"]);
-        ask(&plane, "metal-new", CLIENT, OPENSHIFT_BOOTSTRAPPER, &bootstrapper, nodes(metal), &[]);
+        ask(&plane, "metal-new", CLIENT, WORKERS, &bootstrapper, nodes(metal), &[]);
         ask(&plane, "unconfirmed", SERVING, other, &node, nodes(other), &["metal-1"]);
         ask(&plane, "vip", SERVING, master, &node, nodes(master), &["10.0.0.2"]);
         ask(&plane, "foreign", SERVING, master, &node, nodes(master), &["10.0.0.20"]);
         ask(&plane, "wildcard", SERVING, master, &node, nodes(master), &["*.example.com"]);
         ask(&plane, "late", SERVING, master, &node, nodes(master), &["10.0.0.99"]);
         let masters = ("system:masters", worker);
-        ask(&plane, "masters", CLIENT, OPENSHIFT_BOOTSTRAPPER, &bootstrapper, masters, &[]);
-        ask(&plane, "existing", CLIENT, OPENSHIFT_BOOTSTRAPPER, &bootstrapper, nodes(master), &[]);
+        ask(&plane, "masters", CLIENT, WORKERS, &bootstrapper, masters, &[]);
+        ask(&plane, "existing", CLIENT, WORKERS, &bootstrapper, nodes(master), &[]);
         ask(&plane, "stranger", CLIENT, "pirate", &["system:authenticated"], nodes(worker), &[]);
-        ask(
-            &plane,
-            "unknown",
-            CLIENT,
-            OPENSHIFT_BOOTSTRAPPER,
-            &bootstrapper,
-            nodes("system:node:pirate"),
-            &[],
-        );
+        ask(&plane, "unknown", CLIENT, WORKERS, &bootstrapper, nodes("system:node:pirate"), &[]);
+        // Somebody else for a machine that has been let in, and with a worker's token for the control plane.
+        ask(&plane, "second", CLIENT, WORKERS, &bootstrapper, nodes(worker), &[]);
+        ask(&plane, "as-master", CLIENT, WORKERS, &bootstrapper, nodes("system:node:harbour-master-1"), &[]);
+        ask(&plane, "by-hand-serving", SERVING, by_hand, &node, nodes(by_hand), &["metal-2", "10.0.0.52"]);
         let refused = [
+            ("second", "AnotherKey"),
+            ("as-master", "WrongRole"),
+            ("by-hand-serving", "ForeignAddress"),
             ("metal-else", "ForeignAddress"),
             ("metal-new", "NodeExists"),
             ("unconfirmed", "NodeWithoutMachine"),
@@ -218,16 +250,41 @@ async fn good_requests_become_certificates_and_bad_ones_stay() {
             assert_eq!(events(&plane, name), [reason], "{name}");
         }
     });
+    another_key_is_for_an_administrator(&plane, &admin).await;
     flood(&plane, &registry, &bootstrapper).await;
     stop.send(true).unwrap();
     task.await.unwrap();
 }
 
-/// A thousand at once: they get nothing, neither does anybody else as long as they are there, and all are counted.
+/// What an administrator approves becomes the machine's key; what would let certificates be approved unseen is gone.
+async fn another_key_is_for_an_administrator(plane: &ControlPlane, admin: &kube::Client) {
+    let bootstrapper = Bootstrapper::of(&format!("worker={WORKERS}")).unwrap();
+    let judged = survey(admin, vec![bootstrapper], &[], &Roster::default()).await.unwrap();
+    let second = judged.iter().find(|one| one.csr.name == "second").unwrap();
+    assert!(matches!(second.verdict, Verdict::Refuse(Refusal::AnotherKey { .. })), "{:?}", second.verdict);
+    second.remember(admin, NAMESPACE, None).await.unwrap();
+    tokio::task::block_in_place(|| {
+        // Whatever changes has everything judged again.
+        machine(plane, "harbour-worker-0", "10.0.0.22", None);
+        eventually("a certificate", PATIENCE, || {
+            Ok(request(plane, "second")["status"]["certificate"].as_str().map(|_| ()))
+        })
+        .unwrap();
+        for name in UNSEEN_APPROVAL {
+            eventually("the binding is gone", PATIENCE, || {
+                Ok(plane.kubectl().json(&["get", "clusterrolebinding", name]).is_err().then_some(()))
+            })
+            .unwrap();
+        }
+    });
+}
+
+/// A thousand at once: they get nothing, neither does any other new machine as long as they are there, and all are counted.
+/// Nodes go on.
 async fn flood(plane: &ControlPlane, registry: &Registry, groups: &[&str]) {
     let file = Kubeconfig::read_from(plane.kubeconfig()).unwrap();
     let mut config = kube::Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await.unwrap();
-    config.auth_info.impersonate = Some(OPENSHIFT_BOOTSTRAPPER.to_owned());
+    config.auth_info.impersonate = Some(WORKERS.to_owned());
     config.auth_info.impersonate_groups = Some(groups.iter().map(|&group| group.to_owned()).collect());
     let requests: Api<CertificateSigningRequest> = Api::all(kube::Client::try_from(config).unwrap());
     let mut pirate: CertificateSigningRequest =
@@ -260,9 +317,15 @@ async fn flood(plane: &ControlPlane, registry: &Registry, groups: &[&str]) {
         eventually("all are counted", PATIENCE, || counted("NoSuchMachine", &all)).unwrap();
         machine(plane, "harbour-worker-1", "10.0.0.21", None);
         let subject = ("system:nodes", "system:node:harbour-worker-1");
-        ask(plane, "in-between", CLIENT, OPENSHIFT_BOOTSTRAPPER, groups, subject, &[]);
+        ask(plane, "in-between", CLIENT, WORKERS, groups, subject, &[]);
         eventually("the breaker is open", PATIENCE, || counted("Flood", " 1")).unwrap();
         assert_eq!(pirates().iter().filter(|one| one["status"] == json!({})).count(), count);
         assert_eq!(request(plane, "in-between")["status"], json!({}));
+        let (master, node) = ("system:node:harbour-master-0", ["system:nodes", "system:authenticated"]);
+        ask(plane, "renewal-in-flood", CLIENT, master, &node, ("system:nodes", master), &[]);
+        eventually("a certificate", PATIENCE, || {
+            Ok(request(plane, "renewal-in-flood")["status"]["certificate"].as_str().map(|_| ()))
+        })
+        .unwrap();
     });
 }

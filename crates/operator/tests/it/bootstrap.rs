@@ -9,7 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
 use slipway_assets::kubernetes::record::{Record, Stage};
-use slipway_assets::kubernetes::{Facts, JOIN_TOKEN_FILE, RECORD_FILE};
+use slipway_assets::kubernetes::{Facts, JOIN_TOKEN_FILE, NAMESPACE, RECORD_FILE};
 use slipway_lifecycle::access::connect;
 use slipway_operator::bootstrap::{Agent, Ledger, Steps, told};
 use slipway_operator::csr::controller::{Settings, run};
@@ -43,7 +43,7 @@ impl Programs for Noted {
 fn facts() -> Facts {
     serde_json::from_value(json!({
         "name": "harbour", "infraId": "harbour-x", "domain": "harbour.example.com", "platform": "vsphere",
-        "version": "v1.34.4", "controlPlaneReplicas": 3, "computeReplicas": 0, "bootstrapTokenId": "abcdef",
+        "version": "v1.34.4", "controlPlaneReplicas": 3, "computeReplicas": 0, "bootstrapTokens": {"master": "ghijkl", "worker": "abcdef"},
     }))
     .unwrap()
 }
@@ -250,13 +250,10 @@ async fn configurations_come_from_the_cluster(
 async fn one_by_one(plane: &ControlPlane, client: kube::Client) {
     let machine = |name: &str| Machine {
         name: name.to_owned(),
-        created: Timestamp::now(),
         internal_names: [name.to_owned()].into(),
         names: [name.to_owned()].into(),
         addresses: ["10.0.0.10".parse().unwrap()].into(),
-        node: None,
-        leaving: false,
-        held: None,
+        ..Machine::default()
     };
     let roster = Roster {
         named_alike: true,
@@ -267,7 +264,13 @@ async fn one_by_one(plane: &ControlPlane, client: kube::Client) {
     let roster = watch::Sender::new(roster);
     let (stop, stopped) = watch::channel(false);
     let bootstrapper = Bootstrapper::of("system:bootstrap:abcdef").unwrap();
-    let settings = Settings { bootstrapper, vips: Vec::new(), roster: roster.subscribe() };
+    let settings = Settings {
+        bootstrappers: vec![bootstrapper],
+        namespace: NAMESPACE.to_owned(),
+        vips: Vec::new(),
+        roster: roster.subscribe(),
+        refused: watch::Sender::default(),
+    };
     let task = tokio::spawn(run(client, settings, metrics::Metrics::default(), stopped));
     let approved = |name: &str| {
         eventually("a certificate", PATIENCE, || {

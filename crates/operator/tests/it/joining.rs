@@ -5,32 +5,26 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::authentication::v1::SelfSubjectReview;
+use kube::Api;
 use kube::api::PostParams;
-use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig};
-use kube::{Api, Client, Config};
+use kube::config::AuthInfo;
 use secrecy::{ExposeSecret, SecretString};
+use slipway_assets::names::Role;
 use slipway_lifecycle::access::AccessError;
 use slipway_operator::machine_config::joining::{JoinError, Joining, Renewal};
 use slipway_testkit::control_plane::{ControlPlane, Options};
-use slipway_testkit::process::eventually;
+
+use crate::{certificates, rights, shipped};
 
 const PATIENCE: Duration = Duration::from_mins(1);
-const FIRST: &str = "abcdef.0123456789abcdef";
-const SECRET: &str = "bootstrap-token-abcdef";
-const ACCOUNT: &str = "system:serviceaccount:kube-system:slipway-control-plane";
-
-async fn client_with(plane: &ControlPlane, change: impl FnOnce(&mut AuthInfo)) -> Client {
-    let file = Kubeconfig::read_from(plane.kubeconfig()).unwrap();
-    let mut config = Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await.unwrap();
-    change(&mut config.auth_info);
-    Client::try_from(config).unwrap()
-}
+const ACCOUNT: &str = "slipway-machine-config";
 
 /// Who the API server takes somebody with a token for.
 async fn who(plane: &ControlPlane, token: &SecretString) -> Option<(String, Vec<String>)> {
     let token = token.clone();
     let client =
-        client_with(plane, |login| *login = AuthInfo { token: Some(token), ..AuthInfo::default() }).await;
+        shipped::client_with(plane, |login| *login = AuthInfo { token: Some(token), ..AuthInfo::default() })
+            .await;
     let api: Api<SelfSubjectReview> = Api::all(client);
     let review = api.create(&PostParams::default(), &SelfSubjectReview::default()).await.ok()?;
     let user = review.status?.user_info?;
@@ -50,47 +44,49 @@ async fn known(plane: &ControlPlane, token: &SecretString) -> (String, Vec<Strin
     tokio::time::timeout(PATIENCE, wait).await.unwrap()
 }
 
-/// The rights of the control plane's account, as they are among the manifests of a cluster.
-fn rights() -> String {
-    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../assets/tests/golden/vsphere-kubernetes/manifests");
-    let read =
-        |kind: &str| fs_err::read_to_string(format!("{folder}/20_slipway-join-token-{kind}.yaml")).unwrap();
-    let role = read("role");
-    let id = role.split("- bootstrap-token-").nth(1).unwrap().lines().next().unwrap();
-    format!("{}\n---\n{}", role.replace(&format!("bootstrap-token-{id}"), SECRET), read("binding"))
-}
-
 fn run(plane: &ControlPlane, arguments: &[&str]) {
     let place = ["--namespace", "kube-system"];
     tokio::task::block_in_place(|| plane.kubectl().run(&[arguments, &place].concat()).unwrap());
 }
 
-/// Five seconds, most of them for an API server of its own: a shared one has no tokens that others do not see.
+/// Most of the time is for an API server of its own: a shared one has no tokens that others do not see. What else is asked of the
+/// accounts in the manifests is asked here as well.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_machine_joins_whenever_it_comes() {
     let plane = tokio::task::block_in_place(|| {
         let plane = ControlPlane::start(Options::default()).unwrap();
-        plane.kubectl().apply(&rights()).unwrap();
-        // It takes a moment to be in force.
-        let may = ["auth", "can-i", "get", &format!("secret/{SECRET}"), "--as", ACCOUNT];
-        let may = [&may[..], &["--namespace", "kube-system"]].concat();
-        eventually("the rights", PATIENCE, || plane.kubectl().run(&may).map(Some)).unwrap();
+        // The last one takes longest to be in force.
+        shipped::apply(
+            &plane,
+            &["slipway-machine-config", "slipway-certificates", "slipway-node", "slipway-csr-approver"],
+        );
         plane
     });
-    let account = client_with(&plane, |login| login.impersonate = Some(ACCOUNT.to_owned())).await;
+    rights::are_exactly_these(&plane).await;
+    certificates::are_renewed_one_machine_after_the_other(&plane).await;
+    let account = shipped::account(&plane, ACCOUNT).await;
     let server = |name: &str| Joining::new(account.clone(), name, Renewal::Drawn);
-    let first = SecretString::from(FIRST);
+    let id = rights::facts().bootstrap_tokens.worker;
+    let (first_token, secret) = (format!("{id}.0123456789abcdef"), format!("bootstrap-token-{id}"));
+    let first = SecretString::from(first_token.as_str());
     let now = Timestamp::now();
     let after = |hours: i64| now + SignedDuration::from_hours(hours);
 
     // The token of the first day has ended, and was removed.
     assert_eq!(who(&plane, &first).await, None);
     let token = server("a").token(&first, now).await.unwrap();
-    assert_ne!(token.expose_secret(), FIRST);
+    assert_ne!(token.expose_secret(), first_token);
     let (user, groups) = known(&plane, &token).await;
-    assert_eq!(user, "system:bootstrap:abcdef", "whom the approver of certificates knows");
+    assert_eq!(user, format!("system:bootstrap:{id}"), "whom the approver of certificates knows");
     assert!(groups.iter().any(|group| group == "system:bootstrappers:slipway"), "{groups:?}");
     assert!(!groups.iter().any(|group| group.contains("kubeadm")), "{groups:?}");
+
+    // The other role has its own, from the same server.
+    let both = server("a");
+    let masters = SecretString::from(format!("{}.0123456789abcdef", rights::facts().bootstrap_tokens.master));
+    assert_eq!(both.token(&first, now).await.unwrap().expose_secret(), token.expose_secret());
+    let of_masters = both.token(&masters, now).await.unwrap();
+    assert_eq!(known(&plane, &of_masters).await.0, rights::facts().bootstrapper(Role::Master));
 
     // Another server, a moment later and when half of the time is over: it is the same, so that nobody is left behind.
     for (name, hours) in [("b", 0), ("b", 1), ("c", 2), ("a", 3)] {
@@ -126,7 +122,7 @@ async fn a_machine_joins_whenever_it_comes() {
     assert_eq!(who(&plane, &next_day).await, None, "what somebody kept is worth nothing");
 
     // Several servers draw at the same moment: all machines get the same.
-    run(&plane, &["delete", "secret", SECRET]);
+    run(&plane, &["delete", "secret", &secret]);
     let names = ["a", "b", "c", "d", "e", "f"];
     let all = names.map(|name| {
         let (server, first) = (server(name), first.clone());
@@ -140,10 +136,10 @@ async fn a_machine_joins_whenever_it_comes() {
     assert_eq!(drawn.len(), 1, "each has its own");
 
     // The bootstrap machine has files with the first token, and keeps that one good.
-    run(&plane, &["delete", "secret", SECRET]);
-    let agent = client_with(&plane, |_| {}).await;
+    run(&plane, &["delete", "secret", &secret]);
+    let agent = shipped::client_with(&plane, |_| {}).await;
     let kept = Joining::new(agent, "bootstrap", Renewal::Same).token(&first, now).await.unwrap();
-    assert_eq!(kept.expose_secret(), FIRST);
+    assert_eq!(kept.expose_secret(), first_token);
     known(&plane, &first).await;
 
     // The account writes nothing else.
@@ -156,7 +152,7 @@ async fn a_machine_joins_whenever_it_comes() {
 
     // An administrator can switch it off.
     let patch = r#"{"stringData": {"usage-bootstrap-authentication": "false"}}"#;
-    run(&plane, &["patch", "secret", SECRET, "--patch", patch]);
+    run(&plane, &["patch", "secret", &secret, "--patch", patch]);
     let error = server("a").token(&first, now).await.unwrap_err();
     assert!(error.to_string().contains("was switched off"), "{error}");
 }

@@ -5,10 +5,13 @@
 mod approver;
 mod attacks;
 mod bootstrap;
+mod certificates;
 mod connections;
 mod drivers;
 mod first_boot;
 mod from_cluster;
 mod joining;
 mod machine_config;
+mod rights;
 mod served;
+mod shipped;

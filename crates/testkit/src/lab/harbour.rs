@@ -223,6 +223,8 @@ const PACKAGED: [(&str, &str); 4] = [
     ("nftables", "/usr/sbin/nft"),
     ("curl", "/usr/bin/curl"),
 ];
+/// What every image of Debian has, and ours needs.
+const BASE: &str = "/usr/sbin/chroot";
 /// Ours, and CoreDNS.
 const COPIED: [&str; 2] = ["/usr/bin/slipway-operator", "/usr/bin/coredns"];
 
@@ -235,7 +237,7 @@ fn slipway_image(operator: &Path) -> anyhow::Result<Image> {
     let image = Image::new(SLIPWAY_IMAGE, &[program])
         .program(operator, program)
         .program(&peers::find("coredns")?, names);
-    let image = PACKAGED.iter().fold(image, |image, (_, path)| image.of_root(path));
+    let image = PACKAGED.iter().fold(image.of_root(BASE), |image, (_, path)| image.of_root(path));
     Ok(image
         .text(
             "root:x:0:0:root:/root:/sbin/nologin\nnobody:x:65534:65534:nobody:/:/sbin/nologin\n",

@@ -17,13 +17,26 @@ mkdir --parents /run/slipway
     # By the shell itself: everybody can read the arguments of a program.
     printf '%s\n' "${text//000000.0000000000000000/$token}" > "$config"
 )
+mkdir --parents /var/lib/slipway
+key=/var/lib/slipway/first-key
 # What a run that was cut off left behind would stop the next one. A machine that is in the cluster never comes here.
 if [[ -e /etc/kubernetes/kubelet.conf || -e /etc/kubernetes/bootstrap-kubelet.conf || -e /var/lib/etcd/member ]]; then
+    # A machine may come with one key only: the one it has asked with, or was let in with.
+    for file in /var/lib/kubelet/pki/kubelet-client.key.tmp /var/lib/kubelet/pki/kubelet-client-current.pem; do
+        if [[ ! -s $key && -s $file ]]; then
+            (umask 077 && sed --quiet '/-BEGIN .*KEY-/,/-END .*KEY-/p' "$file" > "$key.new")
+            mv "$key.new" "$key"
+            sync "$key"
+        fi
+    done
     kubeadm reset --force --cri-socket unix:///run/containerd/containerd.sock
 fi
+if [[ -s $key ]]; then
+    mkdir --parents /var/lib/kubelet/pki
+    install --mode 600 "$key" /var/lib/kubelet/pki/kubelet-client.key.tmp
+fi
 kubeadm join --config "$config"
-mkdir --parents /var/lib/slipway
 touch /var/lib/slipway/joined
 sync /var/lib/slipway/joined
 # The secrets have done their work.
-rm --force "$config" /etc/slipway/kubeadm-join.yaml /etc/slipway/bootstrap-token
+rm --force "$config" "$key" /etc/slipway/kubeadm-join.yaml /etc/slipway/bootstrap-token

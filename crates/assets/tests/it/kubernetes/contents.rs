@@ -4,6 +4,7 @@ use rstest::rstest;
 use serde_json::Value;
 use slipway_assets::kubernetes::{Facts, JOIN_FILE, JOIN_TOKEN_FILE, machine_config};
 use slipway_assets::names::Role;
+use slipway_assets::pki::bootstrap_token;
 use slipway_assets::{Error, Tree};
 use slipway_config::install_config::{LoadBalancer, Platform};
 
@@ -43,8 +44,12 @@ fn what_is_served_holds_no_signing_keys() {
                     !text.contains("PRIVATE KEY") && !text.contains(fixtures::PASSWORD),
                     "{name}: {path}"
                 );
-                let token = text.contains(cluster.pki.pem("bootstrap-token"));
+                // What leaks from one role does not open the other.
+                let has = |of: Role| text.contains(cluster.pki.pem(&bootstrap_token(of)));
+                let token = has(role);
                 assert_eq!(token, path == JOIN_TOKEN_FILE, "{name}: {path}");
+                let others = Role::ALL.into_iter().filter(|other| *other != role);
+                assert!(!others.into_iter().any(has), "{name}: {path}");
                 let key = text.contains(cluster.pki.pem("certificate-key"));
                 assert_eq!(key, path == JOIN_FILE && role == Role::Master, "{name}: {path}");
                 if token || key {
@@ -62,8 +67,9 @@ fn keys_are_for_root_alone() {
         for file in ign.files() {
             let path = file["path"].as_str().unwrap();
             let text = ign.contents(path).unwrap();
-            let secrets = ["PRIVATE KEY", fixtures::PASSWORD, cluster.pki.pem("bootstrap-token")];
-            if secrets.iter().any(|secret| text.contains(secret)) {
+            let tokens = Role::ALL.map(|role| cluster.pki.pem(&bootstrap_token(role)));
+            let secrets = ["PRIVATE KEY", fixtures::PASSWORD];
+            if secrets.iter().chain(&tokens).any(|secret| text.contains(secret)) {
                 assert_eq!(file["mode"], 0o600, "{name}: {path}");
             }
         }
@@ -120,6 +126,7 @@ fn nothing_is_for_openshift_only() {
     apps/v1 Deployment
     cluster.x-k8s.io/v1beta1 Cluster
     cluster.x-k8s.io/v1beta1 Machine
+    coordination.k8s.io/v1 Lease
     infrastructure.cluster.x-k8s.io/v1beta1 VSphereCluster
     infrastructure.cluster.x-k8s.io/v1beta1 VSphereMachine
     ipam.cluster.x-k8s.io/v1beta1 IPAddress
@@ -134,6 +141,7 @@ fn nothing_is_for_openshift_only() {
     scheduling.k8s.io/v1 PriorityClass
     slipway.dev/v1alpha1 VDOConfig
     slipway.dev/v1alpha1 VSphereConnection
+    v1 ConfigMap
     v1 Namespace
     v1 Secret
     v1 ServiceAccount

@@ -17,7 +17,7 @@ struct Stage(TempDir);
 impl Stage {
     fn new(programs: &[(&str, &str)]) -> Self {
         let stage = Stage(tempfile::tempdir().unwrap());
-        for name in ["bash", "install", "mkdir", "mv", "rm", "sync", "touch", "tr"] {
+        for name in ["bash", "install", "mkdir", "mv", "rm", "sed", "sync", "touch", "tr"] {
             let real = ["/usr/bin", "/bin"].map(|place| Path::new(place).join(name));
             let real = real.iter().find(|path| path.exists()).unwrap();
             fs_err::create_dir_all(stage.at("bin")).unwrap();
@@ -110,4 +110,36 @@ fn a_machine_joins_with_its_name_and_token() {
         assert!(!stage.at(secret).exists(), "{secret} has done its work");
     }
     assert!(stage.at("var/lib/slipway/joined").exists());
+}
+
+/// The approver knows a machine by the key it came with first: one that was cut off comes again with the same.
+#[rstest]
+#[case::asking("kubelet-client.key.tmp", "")]
+#[case::let_in(
+    "kubelet-client-current.pem",
+    "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"
+)]
+fn a_machine_that_was_cut_off_keeps_its_key(#[case] file: &str, #[case] certificate: &str) {
+    const KEY: &str = "-----BEGIN EC PRIVATE KEY-----\nMHcC\n-----END EC PRIVATE KEY-----\n";
+    let kubeadm = "top=${0%/bin/*}\n\
+        if [[ $1 == reset ]]; then rm --recursive --force \"$top/var/lib/kubelet\" \"$top/etc/kubernetes\"; exit; fi\n\
+        [[ -e $top/stays-on ]]";
+    let stage = Stage::new(&[("hostname", "echo harbour-0"), ("kubeadm", kubeadm)]);
+    write(stage.0.path(), "etc/slipway/kubeadm-join.yaml", "name: slipway-machine-name\n", 0o600);
+    write(stage.0.path(), "etc/slipway/bootstrap-token", "abcdef.0123456789abcdef\n", 0o600);
+    write(stage.0.path(), "etc/kubernetes/bootstrap-kubelet.conf", "", 0o600);
+    write(stage.0.path(), &format!("var/lib/kubelet/pki/{file}"), &format!("{certificate}{KEY}"), 0o600);
+    let kept = stage.at("var/lib/kubelet/pki/kubelet-client.key.tmp");
+    // Cut off twice, the second time before the kubelet was there.
+    for _ in 0..2 {
+        assert!(!stage.run("slipway-join.sh").status.success());
+        assert_eq!(fs_err::read_to_string(&kept).unwrap(), KEY);
+        fs_err::remove_dir_all(stage.at("var/lib/kubelet")).unwrap();
+        write(stage.0.path(), "etc/kubernetes/bootstrap-kubelet.conf", "", 0o600);
+    }
+    write(stage.0.path(), "stays-on", "", 0o600);
+    let output = stage.run("slipway-join.sh");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(fs_err::read_to_string(&kept).unwrap(), KEY);
+    assert!(!stage.at("var/lib/slipway/first-key").exists(), "it has done its work");
 }

@@ -5,17 +5,14 @@ mod steps;
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use jiff::Timestamp;
-use slipway_assets::drivers::operator::NAMESPACE;
 use slipway_lifecycle::bare_metal;
-use slipway_operator::csr::approve::{Judged, approve, bootstrapper_of};
+use slipway_operator::csr::approve::bootstrappers_of;
 use slipway_operator::csr::host::{Host, survey};
-use slipway_operator::csr::hosts;
 use slipway_operator::csr::{Bootstrapper, Signer, Verdict};
 
 use super::confirm::not_approved;
-use super::given;
 use super::show::Request;
+use super::{approve_and_remember, given};
 use crate::args::{Add, Output};
 use crate::commands::connect;
 use crate::exit::Exit;
@@ -72,11 +69,11 @@ pub(crate) fn run(args: &Add, printer: &Printer) -> anyhow::Result<Exit> {
         addresses: args.address.iter().copied().collect(),
     };
     let wait = async {
-        let bootstrapper = match given {
+        let bootstrappers = match given {
             Some(given) => given,
-            None => bootstrapper_of(&client).await?,
+            None => bootstrappers_of(&client).await?,
         };
-        wait(args, &client, &bootstrapper, &host, limit, printer).await
+        wait(args, &client, &bootstrappers, &host, limit, printer).await
     };
     match runtime.block_on(unless_interrupted(wait)) {
         Some(exit) => exit,
@@ -88,7 +85,7 @@ pub(crate) fn run(args: &Add, printer: &Printer) -> anyhow::Result<Exit> {
 async fn wait(
     args: &Add,
     client: &kube::Client,
-    bootstrapper: &Bootstrapper,
+    bootstrappers: &[Bootstrapper],
     host: &Host,
     limit: Duration,
     printer: &Printer,
@@ -99,7 +96,7 @@ async fn wait(
     let name = &host.name;
     printer.say(&format!("waiting for {name} to ask for its certificates\n"));
     while started.elapsed() < limit {
-        let sight = match survey(client, bootstrapper, &args.known.vip, host).await {
+        let sight = match survey(client, bootstrappers, &args.known.vip, host).await {
             Ok(sight) => sight,
             // The control plane may be busy; the host is not there yet anyway.
             Err(error) => {
@@ -123,16 +120,10 @@ async fn wait(
             if let Some(end) = refused {
                 return Ok(end);
             }
-            approve_one(client, judged, &ground.to_string(), printer).await?;
+            approve_and_remember(client, judged, &ground.to_string(), Some(host), printer).await?;
             served |= judged.csr.signer == Signer::Serving;
-        }
-        if served {
-            // Without the operator there is nobody who would renew it by these rules.
-            if let Err(error) = hosts::remember(client, NAMESPACE, host).await {
-                printer.warning(&format!(
-                    "{error}: renewals will have to be approved with slipway node approve"
-                ));
-            }
+            // What was judged before does not know of it yet.
+            break;
         }
         if served || (sight.is_node && quiet.elapsed() > QUIET) {
             printer.say(&format!("{GOOD}{name} is a node{GOOD:#}\n"));
@@ -143,15 +134,4 @@ async fn wait(
     printer.error(&anyhow::anyhow!("{name} has not become a node within {:#}", args.timeout));
     printer.hint("look at its console; run the same command again to go on waiting");
     Ok(Exit::Other)
-}
-
-async fn approve_one(
-    client: &kube::Client,
-    judged: &Judged,
-    message: &str,
-    printer: &Printer,
-) -> anyhow::Result<()> {
-    approve(client, &judged.object, message, Timestamp::now()).await?;
-    printer.say(&format!("{GOOD}approved{GOOD:#} {}\n", judged.csr.name));
-    Ok(())
 }

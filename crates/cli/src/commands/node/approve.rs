@@ -1,16 +1,15 @@
 //! `slipway node approve`.
 
-use jiff::Timestamp;
-use slipway_operator::csr::approve::{Judged, approve, bootstrapper_of, survey};
-use slipway_operator::csr::{Roster, Verdict};
+use slipway_operator::csr::approve::{Judged, bootstrappers_of, survey};
+use slipway_operator::csr::{Bootstrapper, Roster, Verdict};
 
 use super::confirm::not_approved;
-use super::given;
 use super::show::Request;
+use super::{approve_and_remember, given};
 use crate::args::{Approve, Output};
 use crate::commands::connect;
 use crate::exit::Exit;
-use crate::output::{GOOD, HEADING, Printer};
+use crate::output::{HEADING, Printer};
 use crate::runtime::Runtime;
 
 /// What is written into a request that a person approved against the rules.
@@ -28,12 +27,13 @@ pub(crate) fn run(args: &Approve, printer: &Printer) -> anyhow::Result<Exit> {
     let runtime = Runtime::new()?;
     let (client, judged) = runtime.block_on(async {
         let client = connect(access).await?;
-        let bootstrapper = match given {
+        let bootstrappers = match given {
             Some(given) => given,
-            None => bootstrapper_of(&client).await?,
+            None => bootstrappers_of(&client).await?,
         };
-        let roster = Roster { named_alike: bootstrapper.is_token(), ..Roster::default() };
-        let judged = survey(&client, bootstrapper, &known.vip, &roster).await?;
+        let named_alike = bootstrappers.iter().any(Bootstrapper::is_token);
+        let roster = Roster { named_alike, ..Roster::default() };
+        let judged = survey(&client, bootstrappers, &known.vip, &roster).await?;
         anyhow::Ok((client, judged))
     })?;
     let mut requests: Vec<Request> = judged.iter().map(Request::of).collect();
@@ -62,17 +62,16 @@ pub(crate) fn run(args: &Approve, printer: &Printer) -> anyhow::Result<Exit> {
                 Verdict::Refuse(refusal) => format!("{BY_HAND}; the rules refuse it: {}", refusal.reason()),
             };
             let name = &judged.csr.name;
-            match runtime.block_on(approve(&client, &judged.object, &message, Timestamp::now())) {
+            match runtime.block_on(approve_and_remember(&client, judged, &message, None, printer)) {
                 Ok(()) => {
                     requests
                         .iter_mut()
                         .filter(|request| request.name == *name)
                         .for_each(|one| one.approved = true);
-                    printer.say(&format!("{GOOD}approved{GOOD:#} {name}\n"));
                 }
                 Err(error) => {
                     all_well = false;
-                    printer.error(&error.into());
+                    printer.error(&error);
                 }
             }
         }

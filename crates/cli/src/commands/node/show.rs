@@ -24,6 +24,8 @@ pub(super) struct Request {
     usages: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     key: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fingerprint: Option<String>,
     pub(super) verdict: &'static str,
     reason: &'static str,
     message: String,
@@ -54,6 +56,7 @@ impl Request {
             other_names: list(content.map(|content| content.others.clone())),
             usages: csr.usages.iter().cloned().collect(),
             key: content.map(|content| content.key.clone()),
+            fingerprint: content.map(|content| content.fingerprint.clone()),
             verdict,
             reason,
             message,
@@ -80,6 +83,7 @@ impl Request {
             ("other names", plain(&self.other_names.join(", "))),
             ("usages", plain(&self.usages.join(", "))),
             ("key", plain(self.key.as_deref().unwrap_or_default())),
+            ("fingerprint", plain(self.fingerprint.as_deref().unwrap_or_default())),
             ("verdict", verdict),
         ] {
             if !value.is_empty() {

@@ -11,9 +11,10 @@ use k8s_openapi::api::storage::v1 as storage;
 use kube::api::{Api, ListParams};
 use kube::{Client, Resource};
 use serde::de::DeserializeOwned;
+use slipway_assets::kubernetes::CERTIFICATES;
 use thiserror::Error;
 
-use super::{Cluster, DRIVER, Driver, NodeKind, Pod};
+use super::{Cluster, ControlPlaneCertificate, DRIVER, Driver, NodeKind, Pod};
 use crate::access::{AccessError, call};
 use crate::check::subject::Subject;
 
@@ -51,6 +52,7 @@ pub async fn cluster(client: &Client) -> Result<Cluster, Error> {
     let volumes = list_as(&volumes, &all, "volumes", |volume| objects::volume(&volume)).await;
     cluster.volumes = noted(&mut cluster, "volumes", volumes);
     cluster.driver = driver(client, &mut cluster).await;
+    cluster.certificates = certificates(client).await;
     if cluster.nodes.iter().any(|node| matches!(node.kind(), NodeKind::Other { .. })) {
         cluster.pods = pods(client, &mut cluster).await;
     }
@@ -92,6 +94,13 @@ where
             None => return Ok(objects),
         }
     }
+}
+
+/// Until when the control plane's certificates are good. Clusters that were made by others do not say, or not to everybody.
+async fn certificates(client: &Client) -> Vec<ControlPlaneCertificate> {
+    let maps: Api<core::ConfigMap> = Api::namespaced(client.clone(), "kube-system");
+    let found = call("reading until when certificates are good", maps.get_opt(CERTIFICATES)).await;
+    found.ok().flatten().map(|map| objects::certificates(&map)).unwrap_or_default()
 }
 
 /// Whose storage driver is there.

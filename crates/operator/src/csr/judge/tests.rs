@@ -4,7 +4,7 @@ mod requests;
 
 use rstest::rstest;
 
-use self::requests::{Ask, BOOTSTRAPPER, cluster, machine, time};
+use self::requests::{Ask, BOOTSTRAPPER, cluster, cluster_with_tokens, machine, time};
 use super::{Ground, Verdict, judge};
 use crate::csr::{Cluster, Refusal};
 
@@ -150,16 +150,49 @@ fn a_thousand_at_once() {
     // Six machines and two nodes more than those: 106 may be pending.
     let many = |count: usize| cluster().with_requests(std::iter::repeat_n(&pirate, count), now);
     assert!(matches!(judge(&good, &many(106)), Verdict::Approve(_)));
-    let Verdict::Refuse(Refusal::Flood { pending, limit }) = judge(&good, &many(1000)) else {
+    let Verdict::Refuse(Refusal::Flood { pending, limit, .. }) = judge(&good, &many(1000)) else {
         panic!("approved")
     };
     assert_eq!((pending, limit), (1000, 106));
-    assert_eq!(reason(&Ask::renewal(), &many(107)), "Flood");
-    assert_eq!(reason(&Ask::serving(), &many(107)), "Flood");
+    // Nodes go on.
+    assert_eq!(reason(&Ask::renewal(), &many(1000)), "Renewal");
+    assert_eq!(reason(&Ask::serving(), &many(1000)), "Serving");
     assert!(matches!(judge(&pirate, &many(1000)), Verdict::Refuse(Refusal::NoSuchMachine { .. })));
     // Those of yesterday do not count.
     let later = cluster().with_requests(std::iter::repeat_n(&pirate, 1000), time("2026-11-16T13:30:00Z"));
     assert!(matches!(judge(&good, &later), Verdict::Approve(_)));
+}
+
+/// A kubelet that asks without end stops itself, and neither other nodes nor new machines.
+#[test]
+fn one_kubelet_does_not_stop_the_others() {
+    let (pirate, now) = (Ask::serving().csr(), time("2026-11-16T12:30:00Z"));
+    let many = |count: usize| cluster().with_requests(std::iter::repeat_n(&pirate, count), now);
+    assert_eq!(reason(&Ask::renewal(), &many(20)), "Renewal");
+    assert_eq!(reason(&Ask::renewal(), &many(21)), "Flood");
+    assert_eq!(reason(&Ask::first(), &many(1000)), "FirstCertificate");
+    let another = machine("harbour-master-1", Some("harbour-master-1"));
+    let mut ask = Ask::renewal();
+    ask.of_node("harbour-master-1");
+    assert_eq!(reason(&ask, &many(1000).with_machines([another])), "Renewal");
+}
+
+/// A token of one role opens no machine of the other, and a machine comes with one key.
+#[rstest]
+#[case::worker("harbour-worker-0", "bbbbbb", true, "FirstCertificate")]
+#[case::another_key("harbour-worker-0", "bbbbbb", false, "AnotherKey")]
+#[case::worker_as_master("harbour-master-0", "bbbbbb", true, "WrongRole")]
+#[case::master("harbour-master-0", "aaaaaa", false, "FirstCertificate")]
+#[case::master_as_worker("harbour-worker-0", "aaaaaa", true, "WrongRole")]
+#[case::unknown_role("harbour-strange", "bbbbbb", true, "WrongRole")]
+#[case::stranger("harbour-worker-0", "cccccc", true, "AskedByStranger")]
+fn tokens(#[case] machine: &str, #[case] token: &str, #[case] same_key: bool, #[case] expected: &str) {
+    let mut ask = Ask::with_token(machine, token);
+    // However late it comes: these are waited for.
+    ask.created = time("2026-11-18T12:00:00Z");
+    let key = ask.csr().content.unwrap().fingerprint;
+    let cluster = cluster_with_tokens(if same_key { &key } else { "sha256:00" });
+    assert_eq!(reason(&ask, &cluster), expected);
 }
 
 #[test]

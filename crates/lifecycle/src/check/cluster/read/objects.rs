@@ -7,7 +7,8 @@ use k8s_openapi::api::storage::v1 as storage;
 use slipway_assets::drivers::object::DRIVER_LABEL;
 
 use super::super::{
-    DRIVER, Driver, Node, Pod, Requirement, Selector, StorageClass, Taint, Term, Toleration, Volume,
+    ControlPlaneCertificate, DRIVER, Driver, Node, Pod, Requirement, Selector, StorageClass, Taint, Term,
+    Toleration, Volume,
 };
 
 /// What OpenShift's storage operator writes on the driver it owns.
@@ -36,6 +37,20 @@ pub(super) fn node(object: &core::Node) -> Node {
         ready: status.conditions.iter().flatten().any(ready),
         created: object.metadata.creation_timestamp.as_ref().map(|time| time.0),
     }
+}
+
+/// What the machines of the control plane say about their certificates, one entry for each.
+pub(super) fn certificates(object: &core::ConfigMap) -> Vec<ControlPlaneCertificate> {
+    #[derive(serde::Deserialize)]
+    struct Entry {
+        certificate: String,
+        until: jiff::Timestamp,
+    }
+    let read = |(node, text): (&String, &String)| {
+        let Entry { certificate, until } = serde_json::from_str(text).ok()?;
+        Some(ControlPlaneCertificate { node: node.clone(), file: certificate, until })
+    };
+    object.data.iter().flatten().filter_map(read).collect()
 }
 
 pub(super) fn class(object: &storage::StorageClass) -> StorageClass {

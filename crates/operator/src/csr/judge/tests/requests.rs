@@ -11,6 +11,11 @@ use rcgen::{
     Attribute, BasicConstraints, CertificateParams, DistinguishedName, DnType, IsCa, KeyPair, SanType,
 };
 
+use k8s_openapi::api::core::v1::ConfigMap;
+use serde_json::json;
+use slipway_assets::names::Role;
+
+use crate::csr::keys::Keys;
 use crate::csr::{Bootstrapper, Cluster, Csr, Machine, OPENSHIFT_BOOTSTRAPPER};
 
 pub(super) const BOOTSTRAPPER: &str = OPENSHIFT_BOOTSTRAPPER;
@@ -23,13 +28,11 @@ pub(super) fn time(text: &str) -> Timestamp {
 pub(super) fn machine(name: &str, node: Option<&str>) -> Machine {
     Machine {
         name: name.to_owned(),
-        created: time(CREATED),
+        made: Some(time(CREATED)),
         internal_names: [name.to_owned()].into(),
         names: [name.to_owned()].into(),
-        addresses: [].into(),
         node: node.map(ToOwned::to_owned),
-        leaving: false,
-        held: None,
+        ..Machine::default()
     }
 }
 
@@ -49,7 +52,7 @@ pub(super) fn cluster() -> Cluster {
     leaving.leaving = true;
     let taken = machine("harbour-taken", Some("harbour-taken-before"));
     let vips = ["10.0.0.2", "10.0.0.3", "fd00::2"].map(|vip| vip.parse().unwrap());
-    Cluster::new(Bootstrapper::of(BOOTSTRAPPER).unwrap(), vips)
+    Cluster::new(vec![Bootstrapper::of(BOOTSTRAPPER).unwrap()], vips)
         .with_machines([master, worker, machine("harbour-twin", None), twin, leaving, taken])
         .with_nodes(["harbour-master-0", "harbour-master-1", "stowaway"].map(ToOwned::to_owned))
 }
@@ -72,7 +75,33 @@ pub(super) struct Ask {
     pub(super) pem: Option<String>,
 }
 
+/// A cluster of kubeadm's, where each role has a token: a worker and a control-plane machine that nobody made by hand, and
+/// one whose role nobody says. The worker came with a key before.
+pub(super) fn cluster_with_tokens(first_key: &str) -> Cluster {
+    let token = |text: &str| Bootstrapper::of(text).unwrap();
+    let of = |name: &str, role: Option<Role>| Machine { role, made: None, ..machine(name, None) };
+    let data = [("harbour-worker-0".to_owned(), json!({"key": first_key}).to_string())].into();
+    let keys = Keys::of_map(&ConfigMap { data: Some(data), ..ConfigMap::default() });
+    Cluster::new(vec![token("master=system:bootstrap:aaaaaa"), token("worker=system:bootstrap:bbbbbb")], [])
+        .with_machines([
+            of("harbour-worker-0", Some(Role::Worker)),
+            of("harbour-master-0", Some(Role::Master)),
+            of("harbour-strange", None),
+        ])
+        .with_keys(keys)
+}
+
 impl Ask {
+    /// A machine's first certificate, with the token of its role.
+    pub(super) fn with_token(name: &str, token: &str) -> Self {
+        Ask {
+            common_name: format!("system:node:{name}"),
+            username: format!("system:bootstrap:{token}"),
+            groups: vec!["system:bootstrappers", "system:bootstrappers:slipway", "system:authenticated"],
+            ..Ask::first()
+        }
+    }
+
     /// A machine's first certificate.
     pub(super) fn first() -> Self {
         Ask {

@@ -1,0 +1,156 @@
+//! What the accounts of the programs that keep a cluster going may do, as data. Roles and bindings are made from it, and the
+//! tests ask an API server whether each account may do exactly this.
+
+use serde_json::{Value, json};
+
+use super::{
+    APPROVER, CERTIFICATES, CONFIRMED_HOSTS, FIRST_KEYS, Facts, JOIN_TOKEN_SECRET, MACHINE_CONFIG_NAMESPACE,
+    MACHINE_CONFIG_SECRET, MACHINE_CONFIG_TLS_SECRET, NAMESPACE,
+};
+use crate::names::{MACHINES_NAMESPACE, Role};
+
+/// Where the accounts are.
+pub const SYSTEM: &str = "kube-system";
+/// The account that follows the machines, on every machine.
+pub const NODE: &str = "slipway-node";
+/// The account of the machine-config server.
+pub const MACHINE_CONFIG: &str = "slipway-machine-config";
+
+const RBAC: &str = "rbac.authorization.k8s.io";
+const READ: &[&str] = &["get", "list", "watch"];
+/// With server-side apply, making is bound to the name too.
+const WRITE: &[&str] = &["get", "create", "patch"];
+
+/// An account and all it may do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Account {
+    pub name: &'static str,
+    pub rights: Vec<Right>,
+}
+
+/// Something an account may do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Right {
+    /// `None` for the whole cluster.
+    pub namespace: Option<&'static str>,
+    pub group: &'static str,
+    pub resource: &'static str,
+    /// Objects of these names only; none for all.
+    pub names: Vec<String>,
+    pub verbs: &'static [&'static str],
+}
+
+impl Right {
+    fn new(group: &'static str, resource: &'static str, verbs: &'static [&'static str]) -> Self {
+        Right { namespace: None, group, resource, names: Vec::new(), verbs }
+    }
+
+    fn within(self, namespace: &'static str) -> Self {
+        Right { namespace: Some(namespace), ..self }
+    }
+
+    fn named(self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        Right { names: names.into_iter().map(Into::into).collect(), ..self }
+    }
+
+    fn rule(&self) -> Value {
+        let mut rule = json!({"apiGroups": [self.group], "resources": [self.resource], "verbs": self.verbs});
+        if !self.names.is_empty() {
+            rule["resourceNames"] = json!(self.names);
+        }
+        rule
+    }
+}
+
+/// The accounts of a cluster.
+pub fn accounts(facts: &Facts) -> Vec<Account> {
+    let mut accounts = vec![approver(facts), certificates(), machine_config(facts)];
+    if facts.onprem.is_some() {
+        accounts.push(Account { name: NODE, rights: vec![Right::new("", "nodes", READ)] });
+    }
+    accounts
+}
+
+/// It judges what kubelets ask for, and nothing that listens to machines shares its account.
+fn approver(facts: &Facts) -> Account {
+    const CERTIFICATE: &str = "certificates.k8s.io";
+    let signers = ["kubernetes.io/kube-apiserver-client-kubelet", "kubernetes.io/kubelet-serving"];
+    let rights = vec![
+        Right::new(CERTIFICATE, "certificatesigningrequests", READ),
+        Right::new(CERTIFICATE, "certificatesigningrequests/approval", &["patch", "update"]),
+        Right::new(CERTIFICATE, "signers", &["approve"]).named(signers),
+        Right::new("", "nodes", READ),
+        // An upgrade with kubeadm makes them anew.
+        Right::new(RBAC, "clusterrolebindings", &["get", "delete"])
+            .named(facts.unwanted_bindings().iter().copied()),
+        Right::new("machine.openshift.io", "machines", READ).within(MACHINES_NAMESPACE),
+        Right::new("", "configmaps", READ).within(NAMESPACE).named([CONFIRMED_HOSTS]),
+        Right::new("", "configmaps", WRITE).within(NAMESPACE).named([FIRST_KEYS]),
+        events(),
+    ];
+    Account { name: APPROVER, rights }
+}
+
+/// It reads what machines boot from, and renews the tokens that they join with.
+fn machine_config(facts: &Facts) -> Account {
+    let mut configs: Vec<String> =
+        Role::ALL.map(|role| format!("{MACHINE_CONFIG_SECRET}-{}", role.as_str())).into();
+    configs.push(MACHINE_CONFIG_TLS_SECRET.to_owned());
+    let tokens = Role::ALL.map(|role| format!("{JOIN_TOKEN_SECRET}-{}", facts.token_id(role)));
+    let rights = vec![
+        Right::new("", "secrets", &["get"]).within(MACHINE_CONFIG_NAMESPACE).named(configs),
+        Right::new("", "secrets", WRITE).within(SYSTEM).named(tokens),
+    ];
+    Account { name: MACHINE_CONFIG, rights }
+}
+
+/// It waits for its turn, and says until when certificates are good. What it does on its machine it does as root.
+fn certificates() -> Account {
+    let rights = vec![
+        Right::new("coordination.k8s.io", "leases", &["get", "update"]).within(SYSTEM).named([CERTIFICATES]),
+        Right::new("", "configmaps", WRITE).within(SYSTEM).named([CERTIFICATES]),
+        events(),
+    ];
+    Account { name: CERTIFICATES, rights }
+}
+
+/// Events about what is in no namespace are in `default`.
+fn events() -> Right {
+    Right::new("events.k8s.io", "events", &["create", "patch"]).within("default")
+}
+
+impl Account {
+    /// As the API server knows it.
+    pub fn username(&self) -> String {
+        format!("system:serviceaccount:{SYSTEM}:{}", self.name)
+    }
+
+    /// The account with its roles and bindings, each with the end of its file's name.
+    pub(super) fn objects(&self) -> Vec<(String, Value)> {
+        let account = json!({
+            "apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": self.name, "namespace": SYSTEM},
+        });
+        let mut objects = vec![("account".to_owned(), account)];
+        let mut places: Vec<Option<&str>> = self.rights.iter().map(|right| right.namespace).collect();
+        places.sort_unstable();
+        places.dedup();
+        for place in places {
+            let rules: Vec<Value> =
+                self.rights.iter().filter(|right| right.namespace == place).map(Right::rule).collect();
+            let (prefix, end, metadata) = match place {
+                None => ("Cluster", String::new(), json!({"name": self.name})),
+                Some(place) => ("", format!("-{place}"), json!({"name": self.name, "namespace": place})),
+            };
+            let role = format!("{prefix}Role");
+            let binding = json!({
+                "apiVersion": format!("{RBAC}/v1"), "kind": format!("{role}Binding"), "metadata": metadata,
+                "roleRef": {"apiGroup": RBAC, "kind": role, "name": self.name},
+                "subjects": [{"kind": "ServiceAccount", "name": self.name, "namespace": SYSTEM}],
+            });
+            let role = json!({"apiVersion": format!("{RBAC}/v1"), "kind": role, "metadata": metadata, "rules": rules});
+            objects.push((format!("role{end}"), role));
+            objects.push((format!("binding{end}"), binding));
+        }
+        objects
+    }
+}

@@ -1,0 +1,164 @@
+//! Certificates of the control plane are renewed in time, one machine after the other, under the rights that the manifests give.
+//! kubeadm, the kubelet and etcd are left out here; the lab has them.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use jiff::{SignedDuration, Timestamp};
+use kube::Client;
+use rcgen::{CertificateParams, KeyPair};
+use serde_json::{Value, json};
+use slipway_operator::certificates::keeper::RenewError;
+use slipway_operator::certificates::neighbours::Whose;
+use slipway_operator::certificates::{Keeper, Metrics, Neighbours};
+use slipway_operator::host::{Files, ProgramError, Programs};
+use slipway_operator::lease::{Lock, Pace};
+use slipway_testkit::control_plane::ControlPlane;
+
+use crate::shipped;
+
+const MARK: &str = "/var/lib/slipway/renewing-certificates";
+const ETCD: &str = "/etc/kubernetes/manifests/etcd.yaml";
+
+/// A control-plane machine: its files, and what is not well about its neighbours.
+#[derive(Clone)]
+struct Toy {
+    files: Files,
+    name: &'static str,
+    run: Arc<Mutex<Vec<String>>>,
+    trouble: Arc<Mutex<Option<String>>>,
+}
+
+impl Toy {
+    fn new(folder: PathBuf, name: &'static str, days: i64) -> Self {
+        let toy = Toy { files: Files::below(folder), name, run: Arc::default(), trouble: Arc::default() };
+        toy.files.write(ETCD, 0o600, "apiVersion: v1\nkind: Pod\nmetadata: {name: etcd}\n").unwrap();
+        toy.certify(400);
+        toy.certify_as("scheduler.conf", days);
+        toy
+    }
+
+    fn certify(&self, days: i64) {
+        for file in ["pki/apiserver.crt", "pki/etcd/server.crt", "scheduler.conf"] {
+            self.certify_as(file, days);
+        }
+    }
+
+    /// A certificate with so many days left.
+    fn certify_as(&self, file: &str, days: i64) {
+        let until = Timestamp::now() + SignedDuration::from_hours(24 * days);
+        let date = until.to_zoned(jiff::tz::TimeZone::UTC).date();
+        let mut params = CertificateParams::default();
+        params.not_after = rcgen::date_time_ymd(
+            i32::from(date.year()),
+            u8::try_from(date.month()).unwrap(),
+            u8::try_from(date.day()).unwrap(),
+        );
+        let pem = params.self_signed(&KeyPair::generate().unwrap()).unwrap().pem();
+        let text = if file.starts_with("pki/") {
+            pem
+        } else {
+            let user = json!({"name": "u", "user": {"client-certificate-data": STANDARD.encode(pem)}});
+            json!({"apiVersion": "v1", "kind": "Config", "users": [user]}).to_string()
+        };
+        self.files.write(format!("/etc/kubernetes/{file}"), 0o600, &text).unwrap();
+    }
+
+    fn keeper(&self, client: &Client) -> Keeper<Toy, Toy> {
+        let files = self.files.clone();
+        Keeper::among(client.clone(), self.name, files, self.clone(), self.clone(), Metrics::default())
+    }
+
+    fn run(&self) -> Vec<String> {
+        self.run.lock().unwrap().clone()
+    }
+}
+
+impl Programs for Toy {
+    async fn run(&self, program: &str, arguments: &[&str], _: Duration) -> Result<(), ProgramError> {
+        assert_eq!(arguments[0], self.files.at("/").to_str().unwrap(), "the machine's own kubeadm");
+        self.run.lock().unwrap().push(format!("{program} {}", arguments[3..].join(" ")));
+        assert!(self.files.exists(MARK), "after a power cut it is known what was begun");
+        self.certify(365);
+        Ok(())
+    }
+}
+
+impl Neighbours for Toy {
+    async fn trouble(&self, whose: Whose) -> Option<String> {
+        (whose == Whose::All).then(|| self.trouble.lock().unwrap().clone()).flatten()
+    }
+}
+
+/// As the kubelet does: a manifest that changes is another pod.
+fn kubelet(toy: &Toy) -> tokio::task::JoinHandle<()> {
+    let toy = toy.clone();
+    let mut seen = toy.files.read(ETCD).unwrap();
+    tokio::spawn(async move {
+        for number in 0.. {
+            let found = toy.files.read(ETCD).unwrap();
+            if found != seen {
+                let pod = format!("/var/log/pods/kube-system_etcd-{}_{number}/0.log", toy.name);
+                toy.files.write(pod, 0o600, "").unwrap();
+                seen = found;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    })
+}
+
+/// Of a control plane that has the account.
+pub(crate) async fn are_renewed_one_machine_after_the_other(plane: &ControlPlane) {
+    let folder = tempfile::tempdir().unwrap();
+    let client = shipped::account(plane, "slipway-certificates").await;
+    let toy = |name: &'static str, days| Toy::new(folder.path().join(name), name, days);
+    let (fresh, old, cut) = (toy("fresh", 200), toy("old", 89), toy("cut", 300));
+    let kubelets = [kubelet(&old), kubelet(&cut)];
+
+    fresh.keeper(&client).round().await.unwrap();
+    assert!(fresh.run().is_empty(), "it is not time yet");
+
+    // As long as another machine has its turn, or any is not well, nothing happens.
+    let pace = Pace { duration: Duration::from_mins(10), ..Pace::default() };
+    let mut other = Lock::new(client.clone(), "kube-system", "slipway-certificates", "other", pace);
+    other.acquire().await;
+    let mut keeper = old.keeper(&client);
+    let waits = tokio::time::timeout(Duration::from_secs(1), keeper.round()).await;
+    assert!(waits.is_err() && old.run().is_empty(), "it is another's turn");
+    other.release().await;
+    *old.trouble.lock().unwrap() = Some("etcd on fresh is not healthy".to_owned());
+    let error = keeper.round().await.unwrap_err();
+    assert!(matches!(error, RenewError::Unwell(_)), "{error}");
+    assert!(old.run().is_empty() && !old.files.exists(MARK));
+    *old.trouble.lock().unwrap() = None;
+
+    keeper.round().await.unwrap();
+    assert_eq!(old.run(), ["chroot kubeadm certs renew all"]);
+    assert!(old.files.read(ETCD).unwrap().contains("slipway.dev/certificates-until"));
+    assert!(!old.files.exists(MARK));
+    keeper.round().await.unwrap();
+    assert_eq!(old.run().len(), 1, "once is enough");
+
+    // The power went after kubeadm had done its work: the pods still have the old certificates.
+    cut.files.write(MARK, 0o600, "").unwrap();
+    cut.keeper(&client).round().await.unwrap();
+    assert!(cut.run().is_empty() && !cut.files.exists(MARK));
+    assert!(cut.files.read(ETCD).unwrap().contains("slipway.dev/certificates-until"));
+
+    let said: Value = tokio::task::block_in_place(|| {
+        let place = ["--namespace", "kube-system"];
+        plane.kubectl().json(&[&["get", "configmap", "slipway-certificates"], &place[..]].concat()).unwrap()
+    });
+    for (name, days) in [("fresh", 200), ("old", 365), ("cut", 300)] {
+        let entry: Value = serde_json::from_str(said["data"][name].as_str().unwrap()).unwrap();
+        let until: Timestamp = entry["until"].as_str().unwrap().parse().unwrap();
+        let left = Timestamp::now().duration_until(until).as_hours() / 24;
+        assert!((days - 2..=days).contains(&left), "{name}: {entry}");
+    }
+    for kubelet in kubelets {
+        kubelet.abort();
+    }
+}

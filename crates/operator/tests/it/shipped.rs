@@ -1,0 +1,61 @@
+//! What the manifests of a cluster give to accounts, and clients that are these accounts.
+
+use std::time::Duration;
+
+use kube::config::{AuthInfo, KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
+use slipway_testkit::control_plane::ControlPlane;
+use slipway_testkit::process::eventually;
+
+const PATIENCE: Duration = Duration::from_mins(1);
+const GOLDEN: &str =
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../assets/tests/golden/vsphere-kubernetes/manifests");
+
+/// As the API server knows an account.
+pub(crate) fn username(account: &str) -> String {
+    format!("system:serviceaccount:kube-system:{account}")
+}
+
+/// A client with another login than the administrator's.
+pub(crate) async fn client_with(plane: &ControlPlane, change: impl FnOnce(&mut AuthInfo)) -> Client {
+    let file = Kubeconfig::read_from(plane.kubeconfig()).unwrap();
+    let mut config = Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await.unwrap();
+    change(&mut config.auth_info);
+    Client::try_from(config).unwrap()
+}
+
+/// A client that is an account of the cluster, with the rights it has and no others.
+pub(crate) async fn account(plane: &ControlPlane, account: &str) -> Client {
+    client_with(plane, |login| login.impersonate = Some(username(account))).await
+}
+
+/// The files of an account among the manifests: itself, its roles and their bindings, and what it begins with.
+pub(crate) fn files(account: &str) -> Vec<String> {
+    let mut paths: Vec<_> = fs_err::read_dir(GOLDEN).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    let ours = paths.iter().filter(|path| {
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        let kind = name.strip_prefix(&format!("20_{account}-")).unwrap_or_default().to_owned();
+        ["account", "role", "binding", "lease"].iter().any(|known| kind.starts_with(known))
+    });
+    ours.map(|path| fs_err::read_to_string(path).unwrap()).collect()
+}
+
+/// Applies them, and waits until the last of them is in force.
+pub(crate) fn apply(plane: &ControlPlane, accounts: &[&str]) {
+    let kubectl = plane.kubectl();
+    for namespace in ["slipway-system", "openshift-machine-api"] {
+        kubectl.run(&["create", "namespace", namespace]).unwrap();
+    }
+    for account in accounts {
+        kubectl.apply(&files(account).join("\n---\n")).unwrap();
+    }
+    let (verb, what) = match accounts.last() {
+        Some(&"slipway-csr-approver") => {
+            ("approve", "signers.certificates.k8s.io/kubernetes.io/kubelet-serving")
+        }
+        _ => return,
+    };
+    let may = ["auth", "can-i", verb, what, "--as", &username("slipway-csr-approver")];
+    eventually("the rights", PATIENCE, || kubectl.run(&may).map(Some)).unwrap();
+}
