@@ -73,7 +73,7 @@ async fn next(signal: &mut Option<Signal>) {
     {
         return;
     }
-    std::future::pending().await
+    std::future::pending::<()>().await;
 }
 
 fn hangup_is_ignored() -> bool {

@@ -232,7 +232,8 @@ mod tests {
             for secret in [password, escaped] {
                 // Behind these two, and a number before a slash, everybody who uses the URL reads something else.
                 let number = secret.split(['/', '#']).next().unwrap().bytes().all(|byte| byte.is_ascii_digit());
-                prop_assume!(!secret.contains(['?', '@']) && !(number && secret.contains(['/', '#'])));
+                prop_assume!(!secret.contains(['?', '@']));
+                prop_assume!(!number || !secret.contains(['/', '#']));
                 let url = PrivateUrl::from(format!("http://{user}:{secret}@proxy.example:3128/{path}").as_str());
                 let place = format!("proxy.example:3128/{path}");
                 prop_assert_eq!(url.to_string(), format!("http://***@{place}"));

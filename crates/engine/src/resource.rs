@@ -155,6 +155,7 @@ impl<W> Graph<W> {
     }
 
     /// The same resources, some of which must be left alone.
+    #[must_use]
     pub fn with_holds(self, holds: &BTreeMap<Id, String>) -> Self
     where
         W: Clone,

@@ -225,7 +225,7 @@ async fn machine_config_token(args: &MachineConfigToken) -> anyhow::Result<()> {
         match pointer {
             Some(secret) => tracing::info!(secret, "new machines get the new token"),
             None => {
-                tracing::warn!(%role, "there is no user-data Secret of this role: put the token into the pointers")
+                tracing::warn!(%role, "there is no user-data Secret of this role: put the token into the pointers");
             }
         }
         token

@@ -118,7 +118,7 @@ impl VCenters<'_> {
         }
         for endpoint in made.iter().copied() {
             if self.silent.contains_key(endpoint) {
-                return self.at(endpoint, planned);
+                return if endpoint == *planned { Home::Planned } else { Home::Elsewhere(endpoint.clone()) };
             }
             if *recreate {
                 continue;
@@ -151,10 +151,6 @@ impl VCenters<'_> {
             )),
             _ => Home::Planned,
         }
-    }
-
-    fn at(&self, endpoint: &Endpoint, planned: &Endpoint) -> Home {
-        if endpoint == planned { Home::Planned } else { Home::Elsewhere(endpoint.clone()) }
     }
 }
 

@@ -165,7 +165,7 @@ mod tests {
 
     use super::with_token;
 
-    fn pointer(role: &str, headers: Value) -> Value {
+    fn pointer(role: &str, headers: &Value) -> Value {
         let source = format!("https://10.0.0.2:22623/config/{role}");
         json!({"ignition": {"version": "3.2.0", "config": {"merge": [{"source": source, "httpHeaders": headers}]}}})
     }
@@ -176,13 +176,13 @@ mod tests {
     #[case::twice(json!([{"name": "authorization", "value": "a"}, {"name": "Authorization", "value": "b"}]))]
     fn pointed(#[case] headers: Value) {
         let role = "worker".parse().unwrap();
-        let text = with_token(&pointer("worker", headers).to_string(), &role, &"new".into()).unwrap();
-        let expected = pointer("worker", json!([{"name": "Authorization", "value": "Bearer new"}]));
+        let text = with_token(&pointer("worker", &headers).to_string(), &role, &"new".into()).unwrap();
+        let expected = pointer("worker", &json!([{"name": "Authorization", "value": "Bearer new"}]));
         assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), expected);
     }
 
     #[rstest]
-    #[case::another_role(&pointer("master", json!([])).to_string())]
+    #[case::another_role(&pointer("master", &json!([])).to_string())]
     #[case::no_pointer(r#"{"ignition": {"version": "3.2.0"}}"#)]
     #[case::no_json("#cloud-config")]
     fn left_alone(#[case] text: &str) {

@@ -19,7 +19,6 @@ pub fn health_router(registry: Registry) -> Router {
 }
 
 /// Says at `/readyz` whether there is any use in asking.
-#[must_use]
 pub fn with_readiness<F, R>(router: Router, is_ready: F) -> Router
 where
     F: Fn() -> R + Clone + Send + Sync + 'static,

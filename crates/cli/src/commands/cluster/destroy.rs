@@ -47,7 +47,7 @@ pub(crate) fn run(args: Destroy, printer: &Printer) -> anyhow::Result<Exit> {
         if yes {
             (project, prospect)
         } else {
-            match confirmed(project, prospect, purpose, &runtime, printer) {
+            match confirmed(project, &prospect, purpose, &runtime, printer) {
                 Ok(confirmed) => confirmed,
                 Err(end) => return end,
             }
@@ -73,17 +73,19 @@ fn show(project: &Project, prospect: &Prospect, yes: bool, printer: &Printer) {
     );
     let text = text + &unseen_text(&prospect.unseen);
     if yes {
-        printer.say(&text)
+        printer.say(&text);
     } else {
-        printer.insist(&text)
+        printer.insist(&text);
     }
-    prospect.notes.iter().for_each(|note| printer.warning(note));
+    for note in &prospect.notes {
+        printer.warning(note);
+    }
 }
 
 /// Asks, and looks again: the question may have stood there for hours.
 fn confirmed(
     project: Project,
-    prospect: Prospect,
+    prospect: &Prospect,
     purpose: Purpose,
     runtime: &Runtime,
     printer: &Printer,

@@ -75,7 +75,9 @@ pub(crate) fn run(args: &Plan, printer: &Printer) -> anyhow::Result<Exit> {
         }
     }
     if printer.output == Output::Text {
-        notes.iter().for_each(|note| printer.warning(note));
+        for note in &notes {
+            printer.warning(note);
+        }
     }
     Ok(if clear { Exit::Ok } else { Exit::Infrastructure })
 }

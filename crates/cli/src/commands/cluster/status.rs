@@ -48,7 +48,9 @@ pub(crate) fn run(reach: &Reach, printer: &Printer) -> anyhow::Result<Exit> {
                 table(&rows),
                 surplus_table(&surplus)
             ))?;
-            prospect.notes.iter().for_each(|note| printer.warning(note));
+            for note in &prospect.notes {
+                printer.warning(note);
+            }
         }
     }
     Ok(if as_wanted { Exit::Ok } else { Exit::Infrastructure })

@@ -64,8 +64,7 @@ impl Typed<'_> {
             let below = wrong.clone().or_else(|| hint(&line.text()));
             self.draw(&line, below.as_deref())?;
             // What is pasted is drawn once.
-            loop {
-                let Event::Key(key) = event::read()? else { break };
+            while let Event::Key(key) = event::read()? {
                 if key.kind != KeyEventKind::Press {
                     continue;
                 }

@@ -1,5 +1,6 @@
 //! Whether the objects that steps need are there, and whether the user has the privileges: asked before the first step.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use slipway_engine::{Endpoint, Need};
@@ -28,17 +29,17 @@ impl VSphere {
         let mut objects: BTreeMap<(&str, bool), Result<MoRef, String>> = BTreeMap::new();
         for Claim { need, moref } in claims {
             let key = (&*need.object, is_network(need));
-            if let Some(moref) = moref.filter(|moref| !moref.is_empty()) {
-                objects.entry(key).or_insert_with(|| Ok(vcenter.moref(moref)));
-            } else if !objects.contains_key(&key) {
-                let found = match vcenter.resolve(need).await {
+            let Entry::Vacant(unknown) = objects.entry(key) else { continue };
+            let found = match moref.filter(|moref| !moref.is_empty()) {
+                Some(moref) => Ok(vcenter.moref(moref)),
+                None => match vcenter.resolve(need).await {
                     Err(error @ (KindError::Missing { .. } | KindError::Networks { .. })) => {
                         Err(error.to_string())
                     }
                     found => Ok(found?),
-                };
-                objects.insert(key, found);
-            }
+                },
+            };
+            unknown.insert(found);
         }
         let morefs: BTreeSet<MoRef> = objects.values().filter_map(|found| found.clone().ok()).collect();
         let held = vcenter.client.privileges(user, &morefs.into_iter().collect::<Vec<_>>()).await?;
