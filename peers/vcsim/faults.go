@@ -147,7 +147,7 @@ func (b *faultBook) add(r Rule) (int, error) {
 	default:
 		return 0, fmt.Errorf("drop is %q, want before or after", a.Drop)
 	}
-	if a.DelayMS == 0 && a.Drop == "" && a.HTTPStatus == 0 && a.FaultType == "" && !a.onTask() {
+	if a.DelayMS == 0 && a.Drop == "" && a.HTTPStatus == 0 && a.FaultType == "" && a.Hide == "" && !a.onTask() {
 		return 0, fmt.Errorf("the fault says nothing")
 	}
 	if a.FaultType != "" && r.On.Kind != "rest" {

@@ -178,12 +178,14 @@ func (e *estate) buildCategory(c Category) error {
 		}
 	}
 	for _, t := range c.Tags {
-		var tag string
+		tag := e.vapi.tagNamed(id, t.Name)
 		spec := map[string]any{"create_spec": map[string]any{
 			"name": t.Name, "description": t.Description, "category_id": id, "tag_id": tagURN(c.Name, t.Name),
 		}}
-		if err := e.vapi.do(http.MethodPost, restTagging+"tag", spec, &tag); err != nil {
-			return fmt.Errorf("tag %q: %w", t.Name, err)
+		if tag == "" {
+			if err := e.vapi.do(http.MethodPost, restTagging+"tag", spec, &tag); err != nil {
+				return fmt.Errorf("tag %q: %w", t.Name, err)
+			}
 		}
 		for _, path := range t.Attach {
 			at, err := e.resolve(path)
@@ -200,6 +202,18 @@ func (e *estate) buildCategory(c Category) error {
 		}
 	}
 	return nil
+}
+
+// tagNamed is the id of a tag that is there already.
+func (v *vapiHandler) tagNamed(category, name string) string {
+	v.Lock()
+	defer v.Unlock()
+	for id, have := range v.tags {
+		if have.CategoryID == category && have.Name == name {
+			return id
+		}
+	}
+	return ""
 }
 
 // tagProblem says why vCenter would refuse to attach a tag: the simulator

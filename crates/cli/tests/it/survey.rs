@@ -267,7 +267,7 @@ fn back_and_forth() {
         .expect("? Virtual address of the API")
         .send("10.0.0.10")
         .expect("✗ 10.0.0.10 is not in the machine network");
-    terminal.send("\t").send(DOWN).send(ENTER).expect("not an answer");
+    terminal.send("\t").send(DOWN).send(ENTER).expect("✗ 10.0.0.10 is not in the machine network");
     terminal
         .send(ESCAPE)
         .answer("Machine network", "10.0.0.0/16")

@@ -50,12 +50,18 @@ pub(crate) fn apply(plane: &ControlPlane, accounts: &[&str]) {
     for account in accounts {
         kubectl.apply(&files(account).join("\n---\n")).unwrap();
     }
-    let (verb, what) = match accounts.last() {
-        Some(&"slipway-csr-approver") => {
-            ("approve", "signers.certificates.k8s.io/kubernetes.io/kubelet-serving")
-        }
-        _ => return,
-    };
-    let may = ["auth", "can-i", verb, what, "--as", &username("slipway-csr-approver")];
-    eventually("the rights", PATIENCE, || kubectl.run(&may).map(Some)).unwrap();
+    if accounts.last() != Some(&"slipway-csr-approver") {
+        return;
+    }
+    // One question for each of its roles. Signers are no resource that kubectl could ask about.
+    let questions: [&[&str]; 3] = [
+        &["patch", "certificatesigningrequests.certificates.k8s.io", "--subresource=approval"],
+        &["patch", "configmaps/slipway-first-keys", "--namespace", "slipway-system"],
+        &["create", "events.events.k8s.io", "--namespace", "default"],
+    ];
+    let user = username("slipway-csr-approver");
+    for question in questions {
+        let may = [&["auth", "can-i", "--as", &user], question].concat();
+        eventually("the rights", PATIENCE, || kubectl.run(&may).map(Some)).unwrap();
+    }
 }

@@ -19,6 +19,9 @@ use super::tasks::Tracker;
 use super::tls;
 pub(super) use exchange::{Call, Service, VIM, cause, log_call, read_reply};
 
+/// What errors call it, of either session.
+const LOGIN: &str = "Login";
+
 /// How often a call that changes nothing is repeated, and how long the first pause is.
 const ATTEMPTS: u32 = 4;
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
@@ -75,7 +78,7 @@ impl Session {
     where
         F: Future<Output = Result<SecretString, Error>> + Send + 'static,
     {
-        let method = "Login";
+        let method = LOGIN;
         if !self.cookie.initialized() {
             let (session, owner) = (self.clone(), client.clone());
             let login = async move {
@@ -86,7 +89,8 @@ impl Session {
                 session.cookie.get_or_try_init(attempt).await.map(drop)
             };
             let login = tokio::spawn(login.in_current_span()).await;
-            login.map_err(|error| client.error(method, Cause::Setup(error.to_string())))??;
+            let login = login.map_err(|error| client.error(method, Cause::Setup(error.to_string())))?;
+            login.map_err(|error| Error { method: method.into(), ..error })?;
         }
         self.cookie.get().ok_or_else(|| client.error(method, Malformed::Missing("session cookie")))
     }
@@ -388,7 +392,9 @@ impl Client {
         &self,
         attempt: impl FnMut() -> F,
     ) -> Result<T, Error> {
-        self.with_retries_if(|_| true, attempt).await
+        // A login has been repeated as often as it may be.
+        let of_login = |error: &Error| &*error.method == LOGIN && error.answer_is_lost();
+        self.with_retries_if(|error| !of_login(error), attempt).await
     }
 
     /// Logging in. Where the answer is lost there may be a session that cannot be ended: that is risked once.

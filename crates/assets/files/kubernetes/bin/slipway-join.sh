@@ -8,7 +8,7 @@ if [[ ! $name =~ ^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$ || $name == localhost* ]]; the
     exit 1
 fi
 config=/run/slipway/kubeadm-join.yaml
-mkdir --parents /run/slipway
+mkdir --parents /run/slipway /var/lib/slipway
 (
     umask 077
     text=$(< /etc/slipway/kubeadm-join.yaml)
@@ -17,7 +17,6 @@ mkdir --parents /run/slipway
     # By the shell itself: everybody can read the arguments of a program.
     printf '%s\n' "${text//000000.0000000000000000/$token}" > "$config"
 )
-mkdir --parents /var/lib/slipway
 key=/var/lib/slipway/first-key
 # What a run that was cut off left behind would stop the next one. A machine that is in the cluster never comes here.
 if [[ -e /etc/kubernetes/kubelet.conf || -e /etc/kubernetes/bootstrap-kubelet.conf || -e /var/lib/etcd/member ]]; then
@@ -32,8 +31,7 @@ if [[ -e /etc/kubernetes/kubelet.conf || -e /etc/kubernetes/bootstrap-kubelet.co
     kubeadm reset --force --cri-socket unix:///run/containerd/containerd.sock
 fi
 if [[ -s $key ]]; then
-    mkdir --parents /var/lib/kubelet/pki
-    install --mode 600 "$key" /var/lib/kubelet/pki/kubelet-client.key.tmp
+    install -D --mode 600 "$key" /var/lib/kubelet/pki/kubelet-client.key.tmp
 fi
 kubeadm join --config "$config"
 touch /var/lib/slipway/joined
