@@ -36,8 +36,7 @@ const FORBIDDEN: [&str; 16] = [
 ];
 
 /// What one may do, another may not.
-const OF_ONE: [(&str, &str); 6] = [
-    ("slipway-csr-approver", "approve signers.certificates.k8s.io/kubernetes.io/kubelet-serving"),
+const OF_ONE: [(&str, &str); 5] = [
     ("slipway-csr-approver", "patch certificatesigningrequests.certificates.k8s.io --subresource=approval"),
     ("slipway-csr-approver", "patch configmaps/slipway-first-keys -n slipway-system"),
     ("slipway-machine-config", "get secrets/machine-config-master -n kube-system"),
