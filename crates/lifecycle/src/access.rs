@@ -72,6 +72,21 @@ pub fn is_applied_by(object: &impl ResourceExt, manager: &str) -> bool {
 
 /// Connects as kubectl does: a file, or those of KUBECONFIG, or `~/.kube/config`; inside of a pod its own access.
 pub async fn connect(kubeconfig: Option<&Path>, context: Option<&str>) -> Result<Client, AccessError> {
+    client_of(config(kubeconfig, context).await?)
+}
+
+/// [`connect`], for watches that must not wait for a server that is gone: one that is silent for so long is given up.
+pub async fn connect_within(
+    kubeconfig: Option<&Path>,
+    context: Option<&str>,
+    silence: Duration,
+) -> Result<Client, AccessError> {
+    let mut config = config(kubeconfig, context).await?;
+    config.read_timeout = Some(silence);
+    client_of(config)
+}
+
+async fn config(kubeconfig: Option<&Path>, context: Option<&str>) -> Result<Config, AccessError> {
     let options =
         KubeConfigOptions { context: context.map(ToOwned::to_owned), ..KubeConfigOptions::default() };
     let file = kubeconfig.map_or_else(usual, |file| format!("`{}`", file.display()));
@@ -96,7 +111,7 @@ pub async fn connect(kubeconfig: Option<&Path>, context: Option<&str>) -> Result
             }
         })?,
     };
-    client_of(config)
+    Ok(config)
 }
 
 /// Where a kubeconfig is that nobody names.

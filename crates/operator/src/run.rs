@@ -17,7 +17,7 @@ use tokio::sync::watch;
 
 use slipway_api::slipway::vdo_config::Images;
 use slipway_assets::kubernetes::Facts;
-use slipway_lifecycle::access::connect;
+use slipway_lifecycle::access::{connect, connect_within};
 use slipway_lifecycle::text::chain;
 use tokio_rustls::TlsAcceptor;
 
@@ -250,7 +250,8 @@ async fn csr_approver(args: CsrApprover) -> anyhow::Result<()> {
     let metrics = csr::metrics::Metrics::register(&mut registry);
     let stop = on_signal()?;
     let health = serve_health(health_listen, health_router(registry), &stop).await?;
-    let client = connect(kubeconfig.as_deref(), context.as_deref()).await?;
+    let silence = controller::SILENCE_TIMEOUT;
+    let client = connect_within(kubeconfig.as_deref(), context.as_deref(), silence).await?;
     let (sender, roster) = watch::channel(Roster { named_alike, ..Roster::default() });
     let refused = watch::Sender::default();
     let settings =

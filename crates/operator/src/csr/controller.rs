@@ -56,11 +56,16 @@ pub struct Settings {
     pub refused: watch::Sender<BTreeMap<String, String>>,
 }
 
+/// How long the API server keeps a watch open.
+pub(super) const WATCH_SECONDS: u32 = 30;
+/// A watch that is silent for longer is at a server that is gone: a virtual address moves without a word.
+pub const SILENCE_TIMEOUT: Duration = Duration::from_secs(40);
+
 /// Runs until it is told to end.
 pub async fn run(client: Client, settings: Settings, metrics: Metrics, mut stop: watch::Receiver<bool>) {
     let changed = Arc::new(Notify::new());
     let mut watches = JoinSet::new();
-    let config = watcher::Config::default();
+    let config = watcher::Config::default().timeout(WATCH_SECONDS);
     let requests: Api<CertificateSigningRequest> = Api::all(client.clone());
     let requests = keep(&mut watches, &changed, watcher(requests, config.clone()));
     let machines: Api<GuardedMachine> = Api::namespaced(client.clone(), MACHINES_NAMESPACE);

@@ -17,7 +17,7 @@ use slipway_lifecycle::access::{AccessError, call};
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 
-use super::controller::keep;
+use super::controller::{WATCH_SECONDS, keep};
 use super::host::Host;
 use super::roster::Roster;
 
@@ -72,7 +72,8 @@ pub async fn follow(
 ) {
     let changed = Arc::new(Notify::new());
     let mut watches = JoinSet::new();
-    let only = watcher::Config::default().fields(&format!("metadata.name={CONFIRMED_HOSTS}"));
+    let only =
+        watcher::Config::default().timeout(WATCH_SECONDS).fields(&format!("metadata.name={CONFIRMED_HOSTS}"));
     let maps: Api<ConfigMap> = Api::namespaced(client, &namespace);
     let maps = keep(&mut watches, &changed, watcher(maps, only));
     let work = async {
