@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use jiff::Timestamp;
 use slipway_assets::random::Random;
-use slipway_assets::{Cluster, Credentials, Identity, Login, Pki};
+use slipway_assets::{Cluster, Credentials, Identity, Login, Named, Pki};
 use slipway_config::install_config::{Curve, Platform, SignerKey, load};
 
 const CONFIG: &str = include_str!("../tests/configs/vsphere-everything.yaml");
@@ -83,7 +83,7 @@ fn measure(scenario: &str) {
         "keys-rsa" | "keys-ecdsa" => start.elapsed(),
         _ => {
             let identity = Identity::new(&config.name, now, &System);
-            let cluster = Cluster { config, identity, pki, credentials };
+            let cluster = Cluster { named: Named { config, identity }, pki, credentials };
             let start = if scenario == "manifests" { Instant::now() } else { start };
             let manifests = slipway_assets::manifests(&cluster).expect("manifests");
             if scenario != "manifests" {

@@ -23,7 +23,7 @@ use crate::machines::hosts_of;
 use crate::names::Role;
 use crate::objects::{map, named, namespace, secret, within};
 use crate::vsphere::{REGION_CATEGORY, Site, ZONE_CATEGORY, data_disk};
-use crate::{Access, Cluster, Credentials, Error, Tree, ignition};
+use crate::{Access, Cluster, Credentials, Error, Named, Tree, ignition};
 
 const NAMESPACE: &str = "openshift-cluster-api-guests";
 const API_PORT: u16 = 6443;
@@ -49,17 +49,47 @@ pub(crate) fn add(cluster: &Cluster, tree: &mut Tree) -> Result<(), Error> {
             add_vcenter(cluster, platform, index, vcenter, tree)?;
         }
     }
-    for machine in machines {
-        let path = |kind: &str| format!("cluster-api/machines/10_{kind}_{}.yaml", machine.name);
-        let infra = infra_machine(cluster, platform, &machine);
+    for MachineObjects { name, machine, infra } in self::machines(cluster) {
+        let path = |kind: &str| format!("cluster-api/machines/10_{kind}_{name}.yaml");
         tree.yaml(path("inframachine"), &infra, Access::Group)?;
-        tree.yaml(path("machine"), &capi_machine(cluster, &machine), Access::Group)?;
+        tree.yaml(path("machine"), &machine, Access::Group)?;
     }
     Ok(())
 }
 
+/// A machine that is there before the cluster is, as Cluster API describes it.
+#[derive(Debug, Clone)]
+pub struct MachineObjects {
+    pub name: String,
+    pub machine: Machine,
+    pub infra: VSphereMachine,
+}
+
+/// The bootstrap machine and the control plane on vSphere, as they are before anybody edits their files.
+pub fn machines(named: &Named) -> Vec<MachineObjects> {
+    let AnyPlatform::VSphere(platform) = &named.config.platform else { return Vec::new() };
+    let objects = |machine: Planned<'_>| MachineObjects {
+        machine: capi_machine(named, &machine),
+        infra: infra_machine(named, platform, &machine),
+        name: machine.name,
+    };
+    planned(named, platform).into_iter().map(objects).collect()
+}
+
+/// The failure domains that are groups of hosts, of vCenters that have machines, as they are before anybody edits their files.
+pub fn failure_domains(named: &Named) -> Vec<VSphereFailureDomain> {
+    let AnyPlatform::VSphere(platform) = &named.config.platform else { return Vec::new() };
+    let vcenters: BTreeSet<usize> =
+        planned(named, platform).iter().map(|machine| machine.site.domain.vcenter).collect();
+    let sites = (0..platform.failure_domains.len()).filter_map(|position| named.site(platform, position));
+    sites
+        .filter(|site| vcenters.contains(&site.domain.vcenter))
+        .filter_map(|site| host_group(&site))
+        .collect()
+}
+
 /// The bootstrap machine and the control plane, each where placement put it.
-fn planned<'a>(cluster: &Cluster, platform: &'a Platform) -> Vec<Planned<'a>> {
+fn planned<'a>(cluster: &Named, platform: &'a Platform) -> Vec<Planned<'a>> {
     let placement = cluster.config.placement();
     let infra_id = &cluster.identity.infra_id;
     let hosts = hosts_of(platform, HostRole::ControlPlane);
@@ -83,7 +113,7 @@ fn planned<'a>(cluster: &Cluster, platform: &'a Platform) -> Vec<Planned<'a>> {
 }
 
 /// Clusters are numbered by the position of their vCenter.
-fn cluster_name(cluster: &Cluster, vcenter: usize) -> String {
+fn cluster_name(cluster: &Named, vcenter: usize) -> String {
     format!("{}-{vcenter}", cluster.identity.infra_id)
 }
 
@@ -145,22 +175,18 @@ fn add_vcenter(
     Ok(())
 }
 
-/// Machines of a zone that is a group of hosts join a group of machines that a rule binds to them.
-fn add_host_group(site: &Site<'_>, tree: &mut Tree) -> Result<(), Error> {
-    let (ZoneKind::HostGroup(hosts), Some(group), Some(compute_cluster)) =
-        (&site.domain.zone_kind, &site.vm_group, &site.domain.topology.compute_cluster)
-    else {
-        return Ok(());
-    };
+/// A zone that is a group of hosts: its machines join a group of machines that a rule binds to them.
+fn host_group(site: &Site<'_>) -> Option<VSphereFailureDomain> {
     let domain = site.domain;
-    let name = domain.name.as_str();
+    let ZoneKind::HostGroup(hosts) = &domain.zone_kind else { return None };
+    let (group, compute_cluster) = (site.vm_group.clone()?, domain.topology.compute_cluster.as_ref()?);
     let part = |name: &str, kind: &str, category: &str| FailureDomainPart {
         name: name.to_owned(),
         kind: kind.to_owned(),
         tag_category: category.to_owned(),
     };
-    let failure_domain = VSphereFailureDomain {
-        metadata: named(name),
+    Some(VSphereFailureDomain {
+        metadata: named(domain.name.as_str()),
         spec: VSphereFailureDomainSpec {
             region: part(&domain.region, domain.region_kind.as_str(), REGION_CATEGORY),
             zone: part(&domain.zone, "HostGroup", ZONE_CATEGORY),
@@ -168,11 +194,16 @@ fn add_host_group(site: &Site<'_>, tree: &mut Tree) -> Result<(), Error> {
                 datacenter: domain.topology.datacenter.clone(),
                 compute_cluster: compute_cluster.to_string(),
                 datastore: domain.topology.datastore.to_string(),
-                hosts: Some(HostPlacement { host_group_name: hosts.clone(), vm_group_name: group.clone() }),
+                hosts: Some(HostPlacement { host_group_name: hosts.clone(), vm_group_name: group }),
                 networks: site.network_paths(),
             },
         },
-    };
+    })
+}
+
+fn add_host_group(site: &Site<'_>, tree: &mut Tree) -> Result<(), Error> {
+    let Some(failure_domain) = host_group(site) else { return Ok(()) };
+    let name = site.domain.name.as_str();
     let path = format!("cluster-api/01_vsphere-failuredomain-{name}.yaml");
     tree.yaml(path, &failure_domain, Access::Group)?;
     let zone = VSphereDeploymentZone {
@@ -195,7 +226,7 @@ fn control_plane_labels(name: &str) -> ObjectMeta {
     ObjectMeta { labels: Some(labels), ..within(NAMESPACE, name) }
 }
 
-fn capi_machine(cluster: &Cluster, machine: &Planned<'_>) -> Machine {
+fn capi_machine(cluster: &Named, machine: &Planned<'_>) -> Machine {
     Machine {
         metadata: control_plane_labels(&machine.name),
         spec: MachineSpec {
@@ -207,7 +238,7 @@ fn capi_machine(cluster: &Cluster, machine: &Planned<'_>) -> Machine {
     }
 }
 
-fn infra_machine(cluster: &Cluster, platform: &Platform, machine: &Planned<'_>) -> VSphereMachine {
+fn infra_machine(cluster: &Named, platform: &Platform, machine: &Planned<'_>) -> VSphereMachine {
     let Planned { name, site, .. } = machine;
     let size = &platform.machines.control_plane;
     let topology = &site.domain.topology;
@@ -245,7 +276,7 @@ fn infra_machine(cluster: &Cluster, platform: &Platform, machine: &Planned<'_>) 
 }
 
 /// What the machine can read about itself before it has a network.
-fn vmx_keys(cluster: &Cluster, machine: &Planned<'_>) -> BTreeMap<String, String> {
+fn vmx_keys(cluster: &Named, machine: &Planned<'_>) -> BTreeMap<String, String> {
     let mut keys = map([
         ("guestinfo.domain", cluster.config.cluster_domain().as_str()),
         ("guestinfo.hostname", &machine.name),

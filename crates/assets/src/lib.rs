@@ -19,7 +19,7 @@
 //! | [`names`], `objects` | what files agree on, and what they are made of |
 
 pub mod cluster;
-mod cluster_api;
+pub mod cluster_api;
 pub mod drivers;
 pub mod identity;
 pub mod ignition;
@@ -38,7 +38,7 @@ pub mod vsphere;
 
 use thiserror::Error;
 
-pub use cluster::{Cluster, Credentials, InfraCluster, Login, OvirtEngine};
+pub use cluster::{Cluster, Credentials, InfraCluster, Login, Named, OvirtEngine};
 pub use identity::Identity;
 pub use manifests::manifests;
 pub use pki::Pki;

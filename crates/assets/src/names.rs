@@ -7,7 +7,7 @@ use slipway_config::install_config::kubevirt::Network;
 use slipway_config::install_config::{InstallConfig, LoadBalancer, Platform, Pools, Vips};
 use uuid::Uuid;
 
-use crate::{Cluster, Identity};
+use crate::{Identity, Named};
 
 /// Where Machines are.
 pub const MACHINES_NAMESPACE: &str = "openshift-machine-api";
@@ -45,7 +45,7 @@ impl Role {
     }
 }
 
-impl Cluster {
+impl Named {
     /// The name of the machine that starts the cluster.
     pub fn bootstrap_name(&self) -> String {
         format!("{}-bootstrap", self.identity.infra_id)

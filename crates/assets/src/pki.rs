@@ -66,13 +66,7 @@ impl Pki {
                     files.insert(format!("{}.crt", bundle.name()), certificates);
                 }
             }
-            PayloadType::Kubernetes => {
-                files.insert(CERTIFICATE_KEY.to_owned(), secret_key(random));
-                for role in Role::ALL {
-                    files.insert(bootstrap_token(role), draw_bootstrap_token(random));
-                    files.insert(machine_config_token(role), secret_key(random));
-                }
-            }
+            PayloadType::Kubernetes => drop(add_secrets(&mut files, random)),
         }
         for (name, contents) in workshop.loose_keys()? {
             files.insert(name, contents);
@@ -80,9 +74,12 @@ impl Pki {
         Ok(Pki { created: now, files })
     }
 
-    /// Of a cluster whose keys are not drawn yet. Names and places need none.
-    pub fn unmade() -> Self {
-        Pki { created: Timestamp::UNIX_EPOCH, files: BTreeMap::new() }
+    /// Draws secrets that an earlier release did without; which ones it were.
+    pub fn complete(&mut self, payload: PayloadType, random: &dyn Random) -> Vec<String> {
+        match payload {
+            PayloadType::OpenShift => Vec::new(),
+            PayloadType::Kubernetes => add_secrets(&mut self.files, random),
+        }
     }
 
     /// The contents of a file; empty if there is none of that name.
@@ -99,6 +96,20 @@ impl Pki {
     pub fn expires(&self) -> Timestamp {
         self.created.checked_add(SHORTEST_VALIDITY).unwrap_or(Timestamp::MAX)
     }
+}
+
+type Draw = fn(&dyn Random) -> String;
+
+/// Draws the secrets of a cluster made by kubeadm that are not there yet; their names.
+fn add_secrets(files: &mut BTreeMap<String, String>, random: &dyn Random) -> Vec<String> {
+    let mut secrets: Vec<(String, Draw)> = vec![(CERTIFICATE_KEY.to_owned(), secret_key)];
+    for role in Role::ALL {
+        secrets.push((bootstrap_token(role), draw_bootstrap_token));
+        secrets.push((machine_config_token(role), secret_key));
+    }
+    secrets.retain(|(name, _)| !files.contains_key(name));
+    files.extend(secrets.iter().map(|(name, draw)| (name.clone(), draw(random))));
+    secrets.into_iter().map(|(name, _)| name).collect()
 }
 
 /// The name of the token with which a machine of a role asks for its first certificate in a cluster made by kubeadm, and

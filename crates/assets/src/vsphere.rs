@@ -5,7 +5,7 @@ use slipway_config::install_config::Platform as AnyPlatform;
 use slipway_config::install_config::vsphere::{FailureDomain, Platform, VCenter, ZoneKind};
 use slipway_config::inventory::{Branch, InventoryPath};
 
-use crate::Cluster;
+use crate::Named;
 
 /// Longest name of an object in vSphere.
 const LONGEST_NAME: usize = 80;
@@ -47,7 +47,7 @@ impl Site<'_> {
     }
 }
 
-impl Cluster {
+impl Named {
     /// A failure domain by its position. `None` where machines cannot be made: its compute cluster is the
     /// user's business.
     pub fn site<'a>(&self, platform: &'a Platform, position: usize) -> Option<Site<'a>> {

@@ -27,6 +27,11 @@ pub enum Exit {
     NotChecked = 9,
 }
 
+/// The command was not called as it should be, which only shows when it is looked at as a whole.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct Usage(pub(crate) String);
+
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
         ExitCode::from(exit as u8)

@@ -27,14 +27,41 @@ mod report;
 mod runtime;
 mod survey;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use anyhow::Context;
+use clap::Parser;
 
 pub use args::Args;
 pub use exit::Exit;
 
 use crate::output::Printer;
+
+/// Reads the arguments. Where they make no sense, or ask for help, that is said, and the exit code is known.
+pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Args, ExitCode> {
+    let words: Vec<OsString> = words.into_iter().collect();
+    Args::try_parse_from(&words).map_err(|error| {
+        // A reader that has gone away needs no help.
+        let _ = error.print();
+        if error.use_stderr() && wants_json(&words) {
+            let text = error.render().to_string();
+            let message = text.lines().next().unwrap_or_default();
+            let message = message.strip_prefix("error: ").unwrap_or(message);
+            let hint = text.lines().find_map(|line| line.trim().strip_prefix("tip: "));
+            println!("{:#}", output::error_json(message, &[], &[], hint));
+        }
+        u8::try_from(error.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from)
+    })
+}
+
+/// Whether `--output json` is among words that could not be understood as a whole.
+fn wants_json(words: &[OsString]) -> bool {
+    let is = |word: &OsString, text: &str| word == text;
+    let pair = |pair: &[OsString]| (is(&pair[0], "-o") || is(&pair[0], "--output")) && is(&pair[1], "json");
+    words.windows(2).any(pair)
+        || words.iter().any(|word| ["-ojson", "-o=json", "--output=json"].iter().any(|text| is(word, text)))
+}
 
 /// Runs a command and reports what became of it.
 pub fn run(args: Args) -> ExitCode {
@@ -45,7 +72,7 @@ pub fn run(args: Args) -> ExitCode {
     let listening = interrupt::listen(&printer).context("listening for signals");
     let exit = listening.and_then(|()| commands::run(command, &printer)).unwrap_or_else(|error| {
         printer.error(&error);
-        Exit::Other
+        if error.is::<exit::Usage>() { Exit::Usage } else { Exit::Other }
     });
     if exit == Exit::Interrupted {
         printer.interrupted();

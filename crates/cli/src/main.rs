@@ -2,9 +2,8 @@
 
 use std::process::ExitCode;
 
-use clap::Parser;
-use slipway_cli::{Args, run};
+use slipway_cli::{parse, run};
 
 fn main() -> ExitCode {
-    run(Args::parse())
+    parse(std::env::args_os()).map_or_else(|exit| exit, run)
 }

@@ -46,6 +46,16 @@ struct Told {
     cut_short: bool,
 }
 
+/// An error for programs, the same for all commands: what is wrong, why, what else belongs to it, and what to do.
+pub(crate) fn error_json(
+    message: &str,
+    causes: &[String],
+    details: &[String],
+    hint: Option<&str>,
+) -> serde_json::Value {
+    serde_json::json!({"error": {"message": message, "causes": causes, "details": details, "hint": hint}})
+}
+
 impl Printer {
     pub(crate) fn new(color: Color, output: Output, quiet: bool) -> Self {
         let color = match color {
@@ -87,9 +97,7 @@ impl Printer {
         let Told { data, error, hint, .. } = std::mem::take(&mut *self.told());
         if let (Output::Json, false, Some((message, causes))) = (self.output, data, error.split_first()) {
             // Who cannot be told has gone.
-            let _ = self.json(&serde_json::json!({
-                "error": {"message": message, "causes": causes, "hint": hint},
-            }));
+            let _ = self.json(&error_json(message, causes, &[], hint.as_deref()));
         }
     }
 

@@ -2,25 +2,55 @@
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use serde::Serialize;
-use slipway_config::findings::{Finding, Report, Severity};
+use slipway_config::findings::{Finding, Report, Rule, Severity};
 
 use crate::output::{ERROR, GOOD, WARNING};
 
 /// Findings shown as text; a longer list helps nobody.
 const MOST: usize = 50;
 
+/// So many old fields are listed instead of shown one by one.
+const MANY_OLD: usize = 4;
+
 /// Every finding with the lines it is about.
 pub(crate) fn text(report: &Report, file: &str) -> String {
     let renderer = Renderer::styled();
     let mut text = String::new();
-    for finding in most_important(&report.findings) {
+    let shown = most_important(&report.findings);
+    let (old, others): (Vec<&Finding>, Vec<&Finding>) =
+        shown.into_iter().partition(|finding| finding.rule == Rule::Deprecated);
+    let (old, others) = if old.len() < MANY_OLD { (Vec::new(), merged(old, others)) } else { (old, others) };
+    for finding in others {
         text.push_str(&renderer.render(&[group(finding, &report.source, file)]));
         text.push_str("\n\n");
     }
+    text.push_str(&old_fields(&old, file));
     let hidden = report.findings.len().saturating_sub(MOST) + report.left_out();
     if hidden > 0 {
         text.push_str(&format!("… and {hidden} more\n\n"));
     }
+    text
+}
+
+/// In the order of the file.
+fn merged<'a>(one: Vec<&'a Finding>, other: Vec<&'a Finding>) -> Vec<&'a Finding> {
+    let mut all: Vec<&Finding> = one.into_iter().chain(other).collect();
+    all.sort_by_key(|finding| finding.position.line);
+    all
+}
+
+/// A file of an old version has many old fields, and each says the same: one line each.
+fn old_fields(old: &[&Finding], file: &str) -> String {
+    if old.is_empty() {
+        return String::new();
+    }
+    let code = Rule::Deprecated.code();
+    let mut text = format!("{WARNING}warning[{code}]{WARNING:#}: {} old fields in {file}\n", old.len());
+    for Finding { path, position, hint, .. } in old {
+        let hint = hint.as_deref().unwrap_or("leave it out");
+        text.push_str(&format!("  line {}: `{path}`: {hint}\n", position.line));
+    }
+    text.push_str("  they still work: `slipway explain` describes the new ones\n\n");
     text
 }
 

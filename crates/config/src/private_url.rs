@@ -11,6 +11,11 @@ use crate::secret::Secret;
 const MASK: &str = "***";
 /// Parameters of a query that give nothing away. All others may be a signature or a token.
 const HARMLESS: [&str; 5] = ["sha256", "version", "arch", "format", "size"];
+/// Names of parameters that are a signature or a login: in part, or …
+const SECRET_PARTS: [&str; 9] =
+    ["signature", "token", "secret", "password", "passwd", "credential", "auth", "apikey", "api_key"];
+/// … as a whole.
+const SECRET_NAMES: [&str; 4] = ["sig", "key", "pass", "awsaccesskeyid"];
 /// What ends a URL within a text.
 const ENDS: [char; 6] = ['"', '\'', '`', '<', '>', '\\'];
 /// What ends a word that may be a login without a scheme before it.
@@ -29,6 +34,18 @@ impl PrivateUrl {
     /// Whether there is anything to hide.
     pub fn is_private(&self) -> bool {
         !secret_parts(self.expose()).is_empty()
+    }
+
+    /// Whether it has a login, or a parameter that is known to be a signature. Any other parameter is hidden as well, and may be
+    /// harmless.
+    pub fn has_login_or_signature(&self) -> bool {
+        let url = self.expose();
+        let from = match login(url) {
+            Some(_) => return true,
+            None => url.find('?'),
+        };
+        let query = from.map_or("", |mark| &url[mark + 1..]).split('#').next().unwrap_or_default();
+        query.split('&').any(is_secret)
     }
 
     /// What there is to hide.
@@ -172,6 +189,11 @@ fn is_place(authority: &str) -> bool {
     port.is_none_or(|port| port.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
+fn is_secret(parameter: &str) -> bool {
+    let name = parameter.split('=').next().unwrap_or_default().to_ascii_lowercase();
+    SECRET_NAMES.contains(&name.as_str()) || SECRET_PARTS.iter().any(|part| name.contains(part))
+}
+
 fn is_harmless(parameter: &str) -> bool {
     let name = parameter.split('=').next().unwrap_or_default();
     HARMLESS.iter().any(|harmless| harmless.eq_ignore_ascii_case(name))
@@ -207,6 +229,19 @@ mod tests {
         assert_eq!(private.is_private(), url != shown);
         assert_eq!(serde_json::to_string(&private).unwrap(), serde_json::to_string(shown).unwrap());
         assert_eq!(format!("{private:?}"), format!("PrivateUrl({shown})"));
+    }
+
+    #[rstest]
+    #[case::plain("https://h/x", false)]
+    #[case::branch("https://git.example/raw/matrix.yaml?ref=main&inline=false", false)]
+    #[case::bare("https://h/x?raw", false)]
+    #[case::login("https://me:pw@h/x", true)]
+    #[case::s3("https://h/x?ref=main&X-Amz-Signature=s1", true)]
+    #[case::azure("https://h/x?sv=2024&SIG=s1", true)]
+    #[case::gitlab("https://h/x?private_token=s1", true)]
+    #[case::in_a_fragment("https://h/x?a=b#sig=c", false)]
+    fn what_is_known_to_be_secret(#[case] url: &str, #[case] expected: bool) {
+        assert_eq!(PrivateUrl::from(url).has_login_or_signature(), expected);
     }
 
     #[rstest]

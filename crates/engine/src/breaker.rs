@@ -17,6 +17,7 @@ pub(crate) struct Breaker {
     pause: Duration,
     rests_until: Option<Instant>,
     silent_since: Option<Instant>,
+    answered: Option<Instant>,
     pub(crate) reason: String,
 }
 
@@ -28,12 +29,13 @@ impl Breaker {
             pause: pauses.rest,
             rests_until: None,
             silent_since: None,
+            answered: None,
             reason: String::new(),
         }
     }
 
     pub(crate) fn succeeded(&mut self) {
-        *self = Breaker::new(self.pauses);
+        *self = Breaker { answered: Some(Instant::now()), ..Breaker::new(self.pauses) };
     }
 
     /// Whether this failure opened it. Nobody had answered for some time already when it was noticed.
@@ -41,7 +43,9 @@ impl Breaker {
         let now = Instant::now();
         self.failures += 1;
         self.reason = reason;
-        self.silent_since.get_or_insert(now.checked_sub(silence).unwrap_or(now));
+        // Another call may have been answered while this one was not.
+        let since = now.checked_sub(silence).unwrap_or(now);
+        self.silent_since.get_or_insert(self.answered.map_or(since, |answered| since.max(answered)));
         if self.failures < THRESHOLD || self.rests_until.is_some_and(|until| until > now) {
             return false;
         }
@@ -90,7 +94,12 @@ mod tests {
         assert!(breaker.silent_for() >= Duration::from_secs(2));
         breaker.succeeded();
         assert!(!breaker.probing());
+        tokio::time::advance(Duration::from_secs(9)).await;
         breaker.failed("late".into(), Duration::from_secs(8));
-        assert!(breaker.silent_for() >= Duration::from_secs(8), "it was silent before that was noticed");
+        assert_eq!(breaker.silent_for(), Duration::from_secs(8), "it was silent before that was noticed");
+        breaker.succeeded();
+        tokio::time::advance(Duration::from_secs(1)).await;
+        breaker.failed("slow".into(), Duration::from_secs(8));
+        assert_eq!(breaker.silent_for(), Duration::from_secs(1), "another call was answered meanwhile");
     }
 }

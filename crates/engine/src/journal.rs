@@ -44,8 +44,13 @@ pub enum Event {
     },
     /// It was done, and the resource is like this now; `None`: it is gone.
     Done { state: Option<Value> },
-    /// It was not done, or nobody knows. For people.
-    Failed { error: String },
+    /// It was not done, or that is not known. For people.
+    Failed {
+        error: String,
+        /// Whether it certainly was not done.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        refused: bool,
+    },
 }
 
 /// Why a journal cannot be used.
@@ -110,7 +115,13 @@ impl MemoryJournal {
                 }
                 // Only what carries a mark is looked for: the rest is known by its name.
                 Event::Intended { mark: Some(_), .. } => {
-                    self.records.entry(id.clone()).or_insert(Record { state: None, at, removal: false });
+                    let begun = Record { state: None, at, removal: false };
+                    self.records.entry(id.clone()).or_insert(begun).removal = false;
+                }
+                Event::Failed { refused: true, .. } => {
+                    if let Some(record) = self.records.get_mut(id) {
+                        record.removal = false;
+                    }
                 }
                 Event::Intended { .. } | Event::Failed { .. } => {}
             }
@@ -189,12 +200,18 @@ impl FileJournal {
         let gone: Vec<Id> = self.records().map(|(id, _)| id).filter(|id| gone(id)).cloned().collect();
         let done = Event::Done { state: None };
         let entries = gone.into_iter().map(|id| Entry::now(id, "forget", done.clone())).collect();
-        self.append(entries).await
+        self.append_for_good(entries).await
     }
 
-    /// An endpoint has another name now: what was made there is known by the new one.
-    pub async fn rename(&mut self, from: &Endpoint, to: &Endpoint) -> Result<(), JournalError> {
-        let mut entries = Vec::new();
+    /// An endpoint has another name now: what was made there is known by the new one. Whatever a power cut leaves of it,
+    /// `known_by` is the last that goes by the old name, so that it can be done again.
+    pub async fn rename(
+        &mut self,
+        from: &Endpoint,
+        to: &Endpoint,
+        known_by: impl Fn(&Id) -> bool,
+    ) -> Result<(), JournalError> {
+        let (mut entries, mut old) = (Vec::new(), Vec::new());
         for (id, record) in self.records().filter(|(id, _)| id.endpoint == *from) {
             let renamed = Id { endpoint: to.clone(), ..id.clone() };
             let event = match record.state.clone() {
@@ -206,9 +223,17 @@ impl FileJournal {
             if record.removal {
                 entries.push(Entry::now(renamed, "rename", Event::Intended { mark: None, removal: true }));
             }
-            entries.push(Entry::now(id.clone(), "rename", Event::Done { state: None }));
+            old.push(id.clone());
         }
-        self.append(entries).await
+        self.append_for_good(entries).await?;
+        old.sort_by_key(|id| known_by(id));
+        let gone = |id| Entry::now(id, "rename", Event::Done { state: None });
+        self.append_for_good(old.into_iter().map(gone).collect()).await
+    }
+
+    async fn append_for_good(&mut self, entries: Vec<Entry>) -> Result<(), JournalError> {
+        self.append(entries).await?;
+        Ok(self.file.sync_data()?)
     }
 }
 
@@ -276,7 +301,7 @@ mod tests {
             entry("a", Event::Done { state: Some(json!({"id": "vm-1"})) }),
             entry("b", Event::Done { state: Some(json!(2)) }),
             entry("b", Event::Done { state: None }),
-            entry("c", Event::Failed { error: "no".into() }),
+            entry("c", Event::Failed { error: "no".into(), refused: true }),
         ];
         FileJournal::open(&path).unwrap().append(entries.to_vec()).await.unwrap();
         let again = FileJournal::open(&path).unwrap();
@@ -295,11 +320,18 @@ mod tests {
         let entries = vec![
             entry("begun", intended(Some(Uuid::nil()), false)),
             entry("failed", intended(Some(Uuid::nil()), false)),
-            entry("failed", Event::Failed { error: "no answer".into() }),
+            entry("failed", Event::Failed { error: "no answer".into(), refused: false }),
             entry("unmarked", intended(None, false)),
             entry("made", made()),
             entry("going", made()),
             entry("going", intended(None, true)),
+            entry("going", Event::Failed { error: "no answer".into(), refused: false }),
+            entry("held", made()),
+            entry("held", intended(None, true)),
+            entry("held", Event::Failed { error: "no permission".into(), refused: true }),
+            entry("remade", made()),
+            entry("remade", intended(None, true)),
+            entry("remade", intended(Some(Uuid::nil()), false)),
             entry("again", made()),
             entry("again", intended(None, true)),
             entry("again", made()),
@@ -321,12 +353,17 @@ mod tests {
                 ("begun", false, false),
                 ("failed", false, false),
                 ("going", true, true),
+                ("held", true, false),
                 ("made", true, false),
+                ("remade", true, false),
             ];
             records.map(|(name, made, removal)| (format!("{vcenter} {name}"), made, removal)).to_vec()
         };
         assert_eq!(known(&journal), wanted("vc"));
-        journal.rename(&Endpoint::from("vc"), &Endpoint::from("new")).await.unwrap();
+        let known_by = |id: &Id| &*id.name == "again";
+        journal.rename(&Endpoint::from("vc"), &Endpoint::from("new"), known_by).await.unwrap();
+        let last = journal.entries().last().map(|entry| entry.resource.to_string());
+        assert!(last.is_some_and(|last| last.contains("vc") && last.contains("again")), "it goes last");
         assert_eq!(known(&journal), wanted("new"));
         let mut journal = FileJournal::open(&path).unwrap();
         assert_eq!(known(&journal), wanted("new"));

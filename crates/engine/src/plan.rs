@@ -15,7 +15,7 @@ use crate::world::{Sight, World};
 const MOST_STEPS: usize = 64;
 
 /// The format of saved plans.
-const VERSION: u32 = 2;
+pub const VERSION: u32 = 2;
 
 /// What applying would do, in an order in which each step comes after what it waits for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -84,7 +84,7 @@ pub fn foresee<P: Platform>(
         steps: Vec::new(),
         stops: Vec::new(),
         unknown: Vec::new(),
-        seen: fingerprints(graph, world),
+        seen: fingerprints(platform, graph, world),
     };
     let mut world = world.clone();
     // For each resource that gets where it should: its last step, or those it waits for where it has none of its own.
@@ -178,10 +178,18 @@ impl<A: PartialEq> Plan<A> {
     }
 }
 
-fn fingerprints<W, S: Clone + Serialize>(graph: &Graph<W>, world: &World<S>) -> BTreeMap<String, String> {
-    let print = |resource: &Resource<W>| {
+fn fingerprints<P: Platform>(
+    platform: &P,
+    graph: &Graph<P::Wanted>,
+    world: &World<P::State>,
+) -> BTreeMap<String, String> {
+    let print = |resource: &Resource<P::Wanted>| {
         let goal = if resource.goal == Goal::Present { "present" } else { "absent" };
-        let sight = serde_json::to_vec(&world.get(&resource.id)).unwrap_or_default();
+        let sight = match world.get(&resource.id) {
+            Sight::Known(Some(state)) => Sight::Known(Some(platform.steady(&state))),
+            other => other,
+        };
+        let sight = serde_json::to_vec(&sight).unwrap_or_default();
         let hash = Sha256::new().chain_update(goal).chain_update(sight).finalize();
         (resource.id.to_string(), hash.iter().take(8).map(|byte| format!("{byte:02x}")).collect())
     };

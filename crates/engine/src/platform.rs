@@ -65,6 +65,11 @@ pub trait Platform: Send + Sync + 'static {
         action: &Self::Action,
     ) -> Option<Self::State>;
 
+    /// A state without what comes and goes by itself: a saved plan is still good when only that has changed. Pure.
+    fn steady(&self, state: &Self::State) -> Self::State {
+        state.clone()
+    }
+
     /// Looks at resources of one endpoint, all at once; the answers are in the order of the queries. What the journal
     /// knows to have been made and cannot be seen is `Unknown`, unless it is proven that it is gone.
     fn observe(

@@ -41,7 +41,7 @@ pub enum AccessError {
 /// Whom nobody answered for.
 #[derive(Debug, Error)]
 #[error("the API server at {server} cannot be asked")]
-struct Unanswered {
+pub(crate) struct Unanswered {
     server: String,
     source: BoxError,
 }

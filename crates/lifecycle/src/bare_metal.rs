@@ -8,12 +8,13 @@ use k8s_openapi::api::core::v1::Secret;
 use kube::{Api, Client};
 use sha2::{Digest, Sha512};
 use slipway_assets::ignition::bare_metal;
+use slipway_assets::names::MACHINES_NAMESPACE;
 use thiserror::Error;
 
 use crate::access::{AccessError, call};
 
 /// Where a cluster keeps what its workers are ignited with.
-const USER_DATA: (&str, &str, &str) = ("openshift-machine-api", "worker-user-data", "userData");
+const USER_DATA: (&str, &str, &str) = (MACHINES_NAMESPACE, "worker-user-data", "userData");
 
 /// Why a host cannot be prepared.
 #[derive(Debug, Error)]

@@ -4,20 +4,25 @@
 //! |---|---|
 //! | `addresses` | machines that report other addresses than they were given |
 //! | `blueprint` | the machines, as the files in `cluster-api/` say |
+//! | `bootstrap` | the bootstrap machine, to go |
 //! | `wanted` | from there to resources of the engine |
 //! | `image` | the image templates are made from |
+//! | `kept` | what stays when a cluster goes |
 //! | `residence` | where machines live, whatever the files say now |
 //! | `remembered` | what the journal says was made, beside what is seen |
 //! | `ground` | whether what the steps need is there and allowed |
 //! | `needs` | which privileges the steps need |
 //! | `rules` | rules that may be left out |
+//! | `surplus` | machines that its files do not know, or not any more |
 //! | `scan` | what a cluster has left on its vCenters, to be removed |
 
 mod addresses;
 mod blueprint;
+mod bootstrap;
 mod error;
 mod ground;
 mod image;
+mod kept;
 pub(crate) mod needs;
 mod remembered;
 mod residence;
@@ -31,7 +36,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use slipway_assets::{Cluster, Credentials, Identity, Login, Pki};
+use slipway_assets::{Credentials, Login, Named};
 use slipway_config::ids::InfraId;
 use slipway_config::install_config::vsphere::VCenter;
 use slipway_config::install_config::{InstallConfig, Platform as AnyPlatform};
@@ -39,21 +44,23 @@ use slipway_engine::apply::doubt;
 use slipway_engine::budget::Budgets;
 use slipway_engine::progress::Listener;
 use slipway_engine::{
-    Endpoint, FileJournal, Graph, Id, Journal, Options, Outcome, Plan, Resource, Sight, World, apply,
+    End, Endpoint, FileJournal, Graph, Id, Journal, Options, Outcome, Plan, Resource, Sight, World, apply,
     observe, plan,
 };
-use slipway_providers::vsphere::kinds::{Action, Image, State, VSphere, Wanted};
+use slipway_providers::vsphere::kinds::{Action, Image, Kind, State, VSphere, Wanted};
 use slipway_providers::vsphere::{self, Client};
 
 pub use self::addresses::{Misaddressed, StaticAddresses};
 pub use self::blueprint::BrokenFile;
-use self::blueprint::{Blueprint, Files, Planned};
+pub(crate) use self::blueprint::{Blueprint, Boot, Planned};
 pub use self::error::Error;
 pub use self::image::{ImageError, NeededImage};
+pub use self::kept::Kept;
 use self::remembered::Remembered;
 pub use self::remembered::Unseen;
 use self::residence::Homes;
 pub use self::surplus::Surplus;
+pub(crate) use self::wanted::compute_cluster;
 use crate::create::{self, Loaded, Request};
 use crate::store::{self, Store};
 
@@ -74,9 +81,13 @@ pub enum Purpose {
 pub struct Project {
     pub cluster: String,
     pub infra_id: InfraId,
+    /// What people should know about how the cluster's files are kept.
+    pub warnings: Vec<String>,
     config: InstallConfig,
     store: Option<Store>,
     blueprint: Blueprint,
+    /// Why the blueprint is empty, where that must not matter.
+    unread: Option<Error>,
     platform: Arc<VSphere>,
     journal: FileJournal,
     image: Option<Arc<Image>>,
@@ -86,6 +97,10 @@ pub struct Project {
     bootstrapped: bool,
     /// Its names were drawn by this very command: nothing can have been made anywhere.
     untouched: bool,
+    /// Volumes of its storage driver stay when it goes.
+    keep_volumes: bool,
+    /// What the user says is gone: names of resources, and of vCenters.
+    forgotten: Vec<String>,
 }
 
 /// What would be done, and everything it was decided from.
@@ -97,6 +112,8 @@ pub struct Prospect {
     pub notes: Vec<String>,
     /// What was made and is not seen now: it cannot be said to be gone.
     pub unseen: Vec<Unseen>,
+    /// What stays when the cluster goes.
+    pub kept: Vec<Kept>,
     purpose: Purpose,
     graph: Graph<Wanted>,
     budgets: Budgets,
@@ -111,7 +128,7 @@ impl Prospect {
     /// Whether something stands in the way of every machine that is still to be made or started: then there is no sense
     /// in making what they need.
     pub fn is_futile(&self) -> bool {
-        let is_machine = |id: &Id| matches!(&*id.kind, "machine" | "power");
+        let is_machine = |id: &Id| Kind::Machine.is(id) || Kind::Power.is(id);
         let blocked = self.plan.stops.iter().chain(&self.plan.unknown).any(|stop| is_machine(&stop.resource));
         blocked && !self.plan.steps.iter().any(|planned| is_machine(&planned.step.resource))
     }
@@ -158,20 +175,23 @@ impl Project {
     /// they are on disk. They have to be there.
     pub fn open(request: &Request<'_>, patience: Patience) -> Result<Self, Error> {
         Self::check(request)?;
-        let Loaded { config, credentials, .. } = create::load(request)?;
+        let Loaded { config, credentials, warnings, .. } = create::load(request)?;
         let store = Store::open(request.directory, request.command, request.now)?;
         let journal = FileJournal::open(&store.own_file(JOURNAL))?;
         let state =
             store.state()?.ok_or_else(|| Error::NoFiles { directory: request.directory.to_owned() })?;
-        let blueprint =
-            Blueprint::read(Files::On(request.directory), &bare(&config, state.identity.clone()))?;
+        state.check_cluster(&config, request.directory)?;
+        let named = Named { config, identity: state.identity };
+        let blueprint = Blueprint::read(request.directory, &named, Boot::Needed)?;
+        let Named { config, identity } = named;
         let image = image::plan(&config, request.environment)?;
         Ok(Project {
             store: Some(store),
+            warnings,
             blueprint,
             image,
             bootstrapped: state.bootstrapped,
-            ..Self::by_id(config, credentials, state.identity.infra_id, journal, patience)?
+            ..Self::by_id(config, credentials, identity.infra_id, journal, patience)?
         })
     }
 
@@ -182,24 +202,40 @@ impl Project {
         patience: Patience,
     ) -> Result<Self, Error> {
         Self::check(request)?;
-        let Loaded { config, credentials, .. } = create::load(request)?;
+        let Loaded { config, credentials, warnings, .. } = create::load(request)?;
         if let Some(infra_id) = infra_id {
+            // The state may be damaged, and the journal whole: what it knows is missed if it is not seen.
+            if store::own_path(request.directory, JOURNAL).exists() {
+                let store = Store::open(request.directory, request.command, request.now)?;
+                let journal = FileJournal::open(&store.own_file(JOURNAL))?;
+                if journal.records().any(|(id, _)| id.name.contains(infra_id.as_str())) {
+                    let project = Self::by_id(config, credentials, infra_id, journal, patience)?;
+                    return Ok(Project { store: Some(store), warnings, ..project });
+                }
+            }
             let journal = request.directory.join(format!(".slipway-{infra_id}-{JOURNAL}"));
             let opened = FileJournal::open_alone(&journal)?;
             let project = Self::by_id(config, credentials, infra_id, opened, patience)?;
-            return Ok(Project { passing: Some(journal), ..project });
+            return Ok(Project { passing: Some(journal), warnings, ..project });
         }
         let store = Store::open(request.directory, request.command, request.now)?;
         let journal = FileJournal::open(&store.own_file(JOURNAL))?;
         let state =
             store.state()?.ok_or_else(|| Error::Unknown { directory: request.directory.to_owned() })?;
+        state.check_cluster(&config, request.directory)?;
         // What is on disk may be broken or gone: what is on the vCenters counts.
-        let cluster = bare(&config, state.identity.clone());
-        let blueprint = Blueprint::read(Files::On(request.directory), &cluster).unwrap_or_default();
+        let named = Named { config, identity: state.identity };
+        let (blueprint, unread) = match Blueprint::read(request.directory, &named, Boot::NotNeeded) {
+            Ok(blueprint) => (blueprint, None),
+            Err(error) => (Blueprint::default(), Some(error)),
+        };
+        let Named { config, identity } = named;
         Ok(Project {
             store: Some(store),
+            warnings,
             blueprint,
-            ..Self::by_id(config, credentials, state.identity.infra_id, journal, patience)?
+            unread,
+            ..Self::by_id(config, credentials, identity.infra_id, journal, patience)?
         })
     }
 
@@ -224,15 +260,19 @@ impl Project {
         Ok(Project {
             cluster: config.name.to_string(),
             infra_id,
+            warnings: Vec::new(),
             config,
             store: None,
             blueprint: Blueprint::default(),
+            unread: None,
             platform: Arc::new(vsphere),
             journal,
             image: None,
             passing: None,
             bootstrapped: false,
             untouched: false,
+            keep_volumes: false,
+            forgotten: Vec::new(),
         })
     }
 
@@ -240,6 +280,12 @@ impl Project {
     #[must_use]
     pub fn with_new_names(self) -> Self {
         Project { untouched: true, ..self }
+    }
+
+    /// Volumes of the cluster's storage driver, and their storage policy, stay when it goes.
+    #[must_use]
+    pub fn with_volumes_kept(self, keep_volumes: bool) -> Self {
+        Project { keep_volumes, ..self }
     }
 
     /// Looks at everything and says what would be done. A vCenter that does not answer is waited for once.
@@ -251,12 +297,12 @@ impl Project {
             .filter_map(|(endpoint, user)| Some((endpoint.clone(), user.clone().err()?)))
             .collect();
         if purpose == Purpose::Destroy && !silent.is_empty() {
-            let vcenters = silent.iter().map(|(endpoint, why)| format!("{endpoint} ({why})")).collect();
-            return Err(Error::Blind { vcenters });
+            return Err(Error::blind(&silent));
         }
+        self.check_twins(&silent).await?;
         for (old, new) in remembered::renamed(&self.platform, &self.journal).await {
             notes.push(format!("{old} is called {new} now: the same vCenter, by its own id"));
-            self.journal.rename(&old, &new).await?;
+            self.journal.rename(&old, &new, |id| Kind::Tag.is(id)).await?;
         }
         let mut unseen = Vec::new();
         let resources = match purpose {
@@ -272,7 +318,19 @@ impl Project {
                 rules::without_forbidden(&self.platform, &users, resources, &mut notes).await
             }
             Purpose::DestroyBootstrap => {
-                wanted::bootstrap(&self.blueprint, &self.homes(&mut silent, &[]).await)
+                if let Some(error) = self.unread.take() {
+                    return Err(error);
+                }
+                match self.bootstrap_machine() {
+                    Some(machine) => {
+                        let found = bootstrap::find(&self.platform, machine, &self.journal, &silent).await?;
+                        unseen = found.unseen;
+                        self.check_forgotten(&unseen)?;
+                        unseen.retain(|one| !self.is_forgotten(&one.resource));
+                        found.resources
+                    }
+                    None => Vec::new(),
+                }
             }
             Purpose::Destroy => {
                 let remembered = self.remembered()?;
@@ -282,19 +340,31 @@ impl Project {
                     &self.infra_id,
                     &self.blueprint,
                     &remembered,
+                    self.keep_volumes,
                 );
-                let scan::Findings { resources, unseen: missed, notes: remarks } = found.await?;
-                unseen = missed;
-                notes.extend(remarks);
-                resources
+                let mut found = found.await?;
+                let strays = self.strays();
+                self.check_forgotten(&found.unseen.iter().chain(&strays).cloned().collect::<Vec<_>>())?;
+                found.unseen.retain(|one| !self.is_forgotten(&one.resource));
+                unseen = found.unseen;
+                notes.extend(found.notes);
+                found.resources
             }
         };
         let graph = Graph::new(resources)?;
         check_names(&graph, recreate)?;
         let world = observe(&self.platform, &graph, &self.journal, &silent).await;
+        let missed = scan::holds(&graph, &world, &unseen);
+        let graph = graph.with_holds(&missed);
         if purpose != Purpose::Create {
             scan::check_seen(&world)?;
         }
+        notes.extend(
+            recreate
+                .iter()
+                .filter(|name| is_seen(name, &graph, &world))
+                .map(|name| format!("`{name}` is there, so `--recreate {name}` does nothing")),
+        );
         let options = options(&graph, recreate, Budgets::default());
         let doubted = |resource: &Resource<Wanted>, sight: &Sight<State>| {
             doubt(resource, sight, self.journal.made(&resource.id), &options.recreate)
@@ -311,7 +381,8 @@ impl Project {
             (plan(&*self.platform, &graph, &world, doubted), graph)
         };
         let budgets = self.platform.budgets(&graph, &silent).await;
-        Ok(Prospect { plan, world, notes, unseen, purpose, graph, budgets })
+        let kept = kept::kept(&graph, &world);
+        Ok(Prospect { plan, world, notes, unseen, kept, purpose, graph, budgets })
     }
 
     async fn homes(&self, silent: &mut BTreeMap<Endpoint, String>, recreate: &[String]) -> Homes {
@@ -321,28 +392,51 @@ impl Project {
 
     /// What was made, by vCenter. All of them have to be vCenters that can be asked.
     fn remembered(&self) -> Result<BTreeMap<Endpoint, Vec<Remembered>>, Error> {
-        let remembered = remembered::remembered(&self.journal);
-        let known = self.platform.endpoints();
-        let strays: Vec<Unseen> = remembered
-            .iter()
-            .filter(|(endpoint, _)| !known.contains(*endpoint))
-            .flat_map(|(_, all)| all.iter().map(Remembered::unseen))
-            .collect();
-        if strays.is_empty() { Ok(remembered) } else { Err(Error::Strays(strays)) }
+        let mut strays = self.strays();
+        strays.retain(|stray| !self.is_forgotten(&stray.resource));
+        if strays.is_empty() { Ok(remembered::remembered(&self.journal)) } else { Err(Error::Strays(strays)) }
     }
 
-    /// Takes what was made and is not seen for gone: by the name of a resource, or everything of a vCenter that the
-    /// install-config does not name any more.
-    pub async fn forget(&mut self, names: &[String]) -> Result<(), Error> {
+    /// What was made on vCenters that the install-config does not name any more.
+    fn strays(&self) -> Vec<Unseen> {
         let known = self.platform.endpoints();
-        for name in names {
-            let meant = |id: &Id| {
-                *id.name == **name || (id.endpoint.as_str() == name && !known.contains(&id.endpoint))
-            };
-            if !self.journal.records().any(|(id, _)| meant(id)) {
-                return Err(Error::NotRemembered { name: name.clone() });
+        let remembered = remembered::remembered(&self.journal).into_iter();
+        let elsewhere = remembered.filter(|(endpoint, _)| !known.contains(endpoint));
+        elsewhere.flat_map(|(_, all)| all).map(|one| one.unseen()).collect()
+    }
+
+    /// What was made and is not seen is taken for gone: by the name of a resource, or everything of a vCenter. The journal
+    /// forgets it when the rest is gone.
+    #[must_use]
+    pub fn with_forgotten(self, forgotten: Vec<String>) -> Self {
+        Project { forgotten, ..self }
+    }
+
+    fn is_forgotten(&self, id: &Id) -> bool {
+        self.forgotten.iter().any(|name| is_meant(name, id))
+    }
+
+    /// Only what is not seen can be forgotten.
+    fn check_forgotten(&self, unseen: &[Unseen]) -> Result<(), Error> {
+        let meant = |name: &&String| unseen.iter().any(|one| is_meant(name, &one.resource));
+        match self.forgotten.iter().find(|name| !meant(name)) {
+            Some(name) => Err(Error::NotRemembered { name: name.clone() }),
+            None => Ok(()),
+        }
+    }
+
+    fn bootstrap_machine(&self) -> Option<&Planned> {
+        self.blueprint.machines.iter().find(|machine| machine.is_bootstrap)
+    }
+
+    /// A vCenter under two names would have every machine twice.
+    async fn check_twins(&self, silent: &BTreeMap<Endpoint, String>) -> Result<(), Error> {
+        let mut instances = BTreeMap::new();
+        for other in self.platform.endpoints().into_iter().filter(|endpoint| !silent.contains_key(endpoint)) {
+            let Some(instance) = self.platform.instance(&other).await else { continue };
+            if let Some(one) = instances.insert(instance, other.clone()) {
+                return Err(Error::Twins { one, other });
             }
-            self.journal.forget(meant).await?;
         }
         Ok(())
     }
@@ -394,16 +488,30 @@ impl Project {
         cancelled: impl Future<Output = ()> + Send,
     ) -> Result<Outcome<State>, Error> {
         let Prospect { world, graph, purpose, unseen, .. } = prospect;
+        if purpose == Purpose::Create && self.bootstrapped && self.bootstrap_machine().is_some() {
+            // It was asked for by name; a run that is cut off goes on with it.
+            self.remember_bootstrapped(false)?;
+        }
         let outcome =
             apply(&self.platform, &graph, world, &mut self.journal, listener, options, cancelled).await?;
+        let made: Vec<&Id> =
+            options.recreate.iter().filter(|id| outcome.ends.get(*id).is_some_and(End::is_done)).collect();
+        if purpose == Purpose::Create && !made.is_empty() {
+            // The one that was given up is not missed any more.
+            let given_up = |id: &Id| {
+                made.iter()
+                    .any(|new| (&new.kind, &new.name) == (&id.kind, &id.name) && new.endpoint != id.endpoint)
+            };
+            self.journal.forget(given_up).await?;
+        }
         if outcome.is_done() {
-            self.settle(purpose, &unseen).await?;
+            self.settle(purpose, &unseen, !outcome.performed.is_empty()).await?;
         }
         Ok(outcome)
     }
 
     /// Remembers what later runs have to know.
-    async fn settle(&mut self, purpose: Purpose, unseen: &[Unseen]) -> Result<(), Error> {
+    async fn settle(&mut self, purpose: Purpose, unseen: &[Unseen], acted: bool) -> Result<(), Error> {
         if purpose == Purpose::Create {
             return Ok(());
         }
@@ -414,10 +522,28 @@ impl Project {
                 fs_err::remove_file(journal).map_err(store::Error::from)?;
             }
         }
+        if purpose == Purpose::DestroyBootstrap {
+            // It may still run somewhere.
+            if !unseen.is_empty() {
+                return Ok(());
+            }
+            // A cluster of which nothing was made yet will need one.
+            if !acted && !self.journal.records().any(|(id, _)| Kind::Machine.is(id)) {
+                return Ok(());
+            }
+            let name = self.bootstrap_machine().map(|machine| machine.name.clone()).unwrap_or_default();
+            self.journal.forget(|id| *id.name == *name).await?;
+        }
+        self.remember_bootstrapped(purpose == Purpose::DestroyBootstrap)
+    }
+
+    fn remember_bootstrapped(&mut self, bootstrapped: bool) -> Result<(), Error> {
+        self.bootstrapped = bootstrapped;
+        // A state that cannot be read was not needed to get here.
         if let Some(store) = &mut self.store
-            && let Some(mut state) = store.state()?
+            && let Ok(Some(mut state)) = store.state()
         {
-            state.bootstrapped = purpose == Purpose::DestroyBootstrap;
+            state.bootstrapped = bootstrapped;
             store.save(&state)?;
         }
         Ok(())
@@ -430,9 +556,11 @@ impl Project {
     }
 }
 
-/// A cluster without its keys, for what needs none.
-fn bare(config: &InstallConfig, identity: Identity) -> Cluster {
-    Cluster { config: config.clone(), identity, pki: Pki::unmade(), credentials: Credentials::None }
+/// Whether a name that was given means a resource: it is its own, or that of its vCenter, with or without the port.
+fn is_meant(name: &str, id: &Id) -> bool {
+    let endpoint = id.endpoint.as_str();
+    let host = endpoint.rsplit_once(':').map_or(endpoint, |(host, _)| host);
+    *id.name == *name || endpoint == name || host == name
 }
 
 /// A name that is given to be made again has to be one of the cluster's.
@@ -442,6 +570,12 @@ fn check_names(graph: &Graph<Wanted>, recreate: &[String]) -> Result<(), Error> 
         Some(name) => Err(Error::NoResource { name: name.clone() }),
         None => Ok(()),
     }
+}
+
+/// Whether every resource of this name is there.
+fn is_seen(name: &str, graph: &Graph<Wanted>, world: &World<State>) -> bool {
+    let mut named = graph.iter().filter(|resource| *resource.id.name == *name);
+    named.all(|resource| world.get(&resource.id).state().is_some())
 }
 
 fn options(graph: &Graph<Wanted>, recreate: &[String], budgets: Budgets) -> Options {

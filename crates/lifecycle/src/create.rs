@@ -13,7 +13,7 @@ use std::path::Path;
 use jiff::Timestamp;
 use slipway_assets::pki::PkiError;
 use slipway_assets::random::Random;
-use slipway_assets::{Cluster, Credentials, Identity, Pki, Tree};
+use slipway_assets::{Cluster, Credentials, Identity, Named, Pki, Tree};
 use slipway_config::findings::Report;
 use slipway_config::install_config::{self, InstallConfig, PayloadType};
 use slipway_config::yaml::Limits;
@@ -221,7 +221,7 @@ pub(crate) struct Loaded {
     pub(crate) credentials: Credentials,
     text: String,
     report: Report,
-    warnings: Vec<String>,
+    pub(crate) warnings: Vec<String>,
 }
 
 /// Reads the install-config of a directory, and nothing it points to.
@@ -278,12 +278,8 @@ fn prepare(request: &Request<'_>, generators: &Generators<'_>) -> Result<Workben
             new
         }
         Some(state) => {
-            return Err(Error::OtherCluster {
-                directory: request.directory.to_owned(),
-                was: state.cluster,
-                infra_id: state.identity.infra_id.to_string(),
-                is: config.name.to_string(),
-            });
+            state.check_cluster(&config, request.directory)?;
+            state
         }
     };
     let outcome = Outcome {
@@ -295,8 +291,24 @@ fn prepare(request: &Request<'_>, generators: &Generators<'_>) -> Result<Workben
         files: Vec::new(),
         backup: None,
     };
-    let cluster = Cluster { config, identity: state.identity.clone(), pki: state.pki.clone(), credentials };
+    let named = Named { config, identity: state.identity.clone() };
+    let cluster = Cluster { named, pki: state.pki.clone(), credentials };
     Ok(Workbench { store, state, cluster, inputs, outcome })
+}
+
+impl State {
+    /// Whether the install-config is still of the cluster this was drawn for.
+    pub(crate) fn check_cluster(&self, config: &InstallConfig, directory: &Path) -> Result<(), Error> {
+        if self.cluster == config.name.as_str() {
+            return Ok(());
+        }
+        Err(Error::OtherCluster {
+            directory: directory.to_owned(),
+            was: self.cluster.clone(),
+            infra_id: self.identity.infra_id.to_string(),
+            is: config.name.to_string(),
+        })
+    }
 }
 
 /// What is drawn once per cluster.

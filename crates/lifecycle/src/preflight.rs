@@ -36,7 +36,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use secrecy::SecretString;
-use slipway_assets::{Credentials, Identity, Login};
+use slipway_assets::{Credentials, Identity, Login, Named};
 use slipway_config::findings;
 use slipway_config::install_config::vsphere::VCenter;
 use slipway_config::install_config::{self, InstallConfig, Missing, Platform};
@@ -52,7 +52,7 @@ use self::needs::Need;
 use self::network::Probe;
 use self::report::{Check, Finding, Report};
 use self::wanted::{Wanted, WantedNetwork};
-use crate::cluster::endpoint_of;
+use crate::cluster::{self, Blueprint, Boot, BrokenFile, endpoint_of};
 use crate::create::{Error, read_install_config};
 use crate::credentials::{self, Resolved};
 use crate::environment::Environment;
@@ -63,30 +63,69 @@ use crate::store::{self, INSTALL_CONFIG};
 pub struct Subject {
     /// The install-config as text: names in it are looked up once vCenters can be asked.
     text: SecretString,
-    config: InstallConfig,
-    /// None before names are drawn.
-    identity: Option<Identity>,
+    named: Named,
+    /// The machines as their files say, once there are files; or those that cannot be used.
+    files: Option<Result<Blueprint, Vec<BrokenFile>>>,
     /// One per vCenter.
     logins: Vec<Login>,
 }
 
 impl Subject {
+    /// A cluster whose names may be drawn already, and whose files are not written yet.
     pub fn new(
         text: SecretString,
         config: InstallConfig,
         identity: Option<Identity>,
         logins: Vec<Login>,
     ) -> Self {
-        Subject { text, config, identity, logins }
+        let named = match identity {
+            Some(identity) => Named { config, identity },
+            None => Named::undrawn(config),
+        };
+        Subject { text, named, files: None, logins }
+    }
+
+    /// With the machines as the files of a directory say, if there are any.
+    #[must_use]
+    pub fn with_files(mut self, directory: &Path) -> Self {
+        let is_vsphere = matches!(self.named.config.platform, Platform::VSphere(_));
+        if is_vsphere && directory.join("cluster-api/machines").is_dir() {
+            let read = Blueprint::read(directory, &self.named, Boot::NotNeeded);
+            self.files = Some(read.map_err(|error| match error {
+                cluster::Error::Files(broken) => broken,
+                other => vec![BrokenFile { path: "cluster-api".to_owned(), message: other.to_string() }],
+            }));
+        }
+        self
     }
 
     /// The same for a cluster that runs already; none for other platforms than vSphere.
     pub fn checked(&self) -> Option<crate::check::subject::Subject> {
-        crate::check::subject::Subject::of_config(&self.config, self.identity.as_ref(), &self.logins)
+        let identity = Some(&self.named.identity).filter(|identity| !identity.cluster_id.is_nil());
+        crate::check::subject::Subject::of_config(&self.named.config, identity, &self.logins)
+    }
+
+    /// Which privileges creating, running and destroying the cluster needs of a vCenter that has nothing of it yet.
+    pub fn needs(&self, position: usize) -> Result<Vec<Need>, cluster::Error> {
+        let blueprint = self.blueprint_of(&self.named)?;
+        match Wanted::of(&self.named, &blueprint, position) {
+            Some(wanted) => Ok(needs::of(&self.named, &blueprint, &wanted, &|_| false)?),
+            None => Ok(Vec::new()),
+        }
+    }
+
+    /// The machines that will be made: as their files say, or as they would be written.
+    fn blueprint_of(&self, named: &Named) -> Result<Blueprint, cluster::Error> {
+        match &self.files {
+            Some(Ok(blueprint)) => Ok(blueprint.clone()),
+            Some(Err(broken)) => Err(cluster::Error::Files(broken.clone())),
+            None if matches!(named.config.platform, Platform::VSphere(_)) => Blueprint::of(named),
+            None => Ok(Blueprint::default()),
+        }
     }
 
     fn vcenters(&self) -> &[VCenter] {
-        match &self.config.platform {
+        match &self.named.config.platform {
             Platform::VSphere(platform) => &platform.vcenters,
             _ => &[],
         }
@@ -173,6 +212,7 @@ pub fn open(directory: &Path, environment: &Environment) -> Result<Opened, Error
     };
     let state = store::peek(directory)?.filter(|state| state.cluster == config.name.as_str());
     let subject = Subject::new(text.into(), config, state.map(|state| state.identity), logins);
+    let subject = subject.with_files(directory);
     Ok(Opened { subject, report: loaded.report, warnings })
 }
 
@@ -184,11 +224,11 @@ pub async fn examine<P: Probe>(
     probe: P,
     cancelled: impl Future<Output = ()>,
 ) -> Option<Report> {
-    let cluster = subject.config.name.to_string();
+    let cluster = subject.named.config.name.to_string();
     let subject = Arc::new(subject);
     let (stop, stopped) = watch::channel(false);
     let mut tasks = JoinSet::new();
-    let wanted = WantedNetwork { begun: options.machines_run, ..WantedNetwork::of(&subject.config) };
+    let wanted = WantedNetwork { begun: options.machines_run, ..WantedNetwork::of(&subject.named.config) };
     let network = network::examine(wanted, Arc::new(probe));
     let (whole, stopping) = (options.whole, stopped.clone());
     tasks.spawn(async move {
@@ -208,8 +248,11 @@ pub async fn examine<P: Probe>(
             findings
         });
     }
-    let mut findings = incomplete(&subject.config);
-    findings.extend(other_platform(&subject.config.platform));
+    let mut findings = incomplete(&subject.named.config);
+    findings.extend(other_platform(&subject.named.config.platform));
+    if let Some(Err(broken)) = &subject.files {
+        findings.extend(broken.iter().map(unusable));
+    }
     let mut cancelled = pin!(cancelled);
     loop {
         tokio::select! {
@@ -263,6 +306,12 @@ fn other_platform(platform: &Platform) -> Vec<Finding> {
         "not checked: asking {what} is not supported yet; only DNS and virtual addresses were looked at"
     );
     vec![Finding::warning(Check::Platform, platform.name(), message).remedy("check by hand what is there")]
+}
+
+/// A file of the cluster that was edited, and cannot be used any more.
+fn unusable(BrokenFile { path, message }: &BrokenFile) -> Finding {
+    let remedy = "mend the file, or delete it and run `slipway create manifests`";
+    Finding::failure(Check::Files, path, message.as_str()).remedy(remedy)
 }
 
 async fn examine_one(
@@ -332,9 +381,8 @@ async fn ask(
     options: &Options,
     seen: &mut Option<Estate>,
 ) -> Result<(), vsphere::Error> {
-    let Some(expected) = Wanted::of(&subject.config, subject.identity.as_ref(), position) else {
-        return Ok(());
-    };
+    let Ok(blueprint) = subject.blueprint_of(&subject.named) else { return Ok(()) };
+    let Some(expected) = Wanted::of(&subject.named, &blueprint, position) else { return Ok(()) };
     let estate = observe::observe(client, &expected, &options.clock, options.whole / 2, seen).await?;
     let Terms { needs, .. } = Terms::of(subject, position, estate);
     let entities = judge::entities(&needs, estate).into_iter().map(|id| client.moref(id));
@@ -356,18 +404,35 @@ struct Terms {
 
 impl Terms {
     fn of(subject: &Subject, position: usize, estate: &Estate) -> Self {
-        let identity = subject.identity.as_ref();
         let (mut config, mut names) = (None, Vec::new());
         if let Some(vcenter) = subject.vcenters().get(position)
             && estate.depth >= Depth::Inventory
         {
             (config, names) = lookup::resolve(&subject.text, &vcenter.server.to_string(), estate);
         }
-        let config = config.as_ref().unwrap_or(&subject.config);
-        let wanted = Wanted::of(config, identity, position);
+        let named = match config {
+            Some(config) => Named { config, identity: subject.named.identity.clone() },
+            None => subject.named.clone(),
+        };
         let is_there = |path: &str| estate.at(path).is_some();
-        let needs = wanted.as_ref().map(|wanted| needs::of(config, identity, wanted, &is_there));
-        Terms { wanted, needs: needs.unwrap_or_default(), names }
+        let derived = subject.blueprint_of(&named).map_err(|error| error.details().join("; "));
+        let derived = derived.and_then(|blueprint| {
+            let Some(wanted) = Wanted::of(&named, &blueprint, position) else { return Ok(None) };
+            let needs =
+                needs::of(&named, &blueprint, &wanted, &is_there).map_err(|error| error.to_string())?;
+            Ok(Some((wanted, needs)))
+        });
+        match derived {
+            Ok(Some((wanted, needs))) => Terms { wanted: Some(wanted), needs, names },
+            Ok(None) => Terms { wanted: None, needs: Vec::new(), names },
+            // What will be made is not known, so that nothing can be said about it.
+            Err(message) => {
+                if !matches!(subject.files, Some(Err(_))) {
+                    names.push(Finding::unknown(Check::Files, "cluster-api", message));
+                }
+                Terms { wanted: None, needs: Vec::new(), names }
+            }
+        }
     }
 }
 

@@ -126,6 +126,11 @@ fn lost(conflicts: &[Conflict]) -> &'static str {
     }
 }
 
+/// Where a file of ours is in an asset directory that may not be one.
+pub(crate) fn own_path(directory: &Path, name: &str) -> PathBuf {
+    directory.join(OWN).join(name)
+}
+
 /// An asset directory that is ours alone as long as this lives.
 #[derive(Debug)]
 pub struct Store {

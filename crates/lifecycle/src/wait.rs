@@ -131,6 +131,11 @@ pub async fn for_bootstrap(
     until(look, (patience.bootstrap, patience.pause), listener, cancelled).await
 }
 
+/// Whether the cluster does without its bootstrap machine, by one look.
+pub async fn bootstrap_view(subject: &Subject) -> View {
+    bootstrap::judge(&bootstrap::look(subject, &BTreeMap::new()).await, subject)
+}
+
 /// Waits until the cluster is complete.
 pub async fn for_install(
     subject: &Subject,

@@ -193,8 +193,18 @@ pub struct MachineConfigToken {
     pub keep: SignedDuration,
 
     /// How long the new one is good. Default: 24h for `master`, which new machines rarely need; until it is replaced for others
-    #[arg(long, value_name = "TIME", requires = "from_cluster")]
+    #[arg(long, value_name = "TIME", requires = "from_cluster", value_parser = positive)]
     pub expires_after: Option<SignedDuration>,
+}
+
+/// A time that is more than none.
+fn positive(text: &str) -> Result<SignedDuration, String> {
+    let time: SignedDuration = text.parse().map_err(|error: jiff::Error| error.to_string())?;
+    if time.is_positive() {
+        Ok(time)
+    } else {
+        Err("the token would have ended before it is handed out".to_owned())
+    }
 }
 
 #[derive(Debug, clap::Args)]
@@ -223,6 +233,11 @@ pub struct CsrApprover {
     /// Machines were given their own names, so that a Machine without a status becomes the node of its name
     #[arg(long)]
     pub named_alike: bool,
+
+    /// Hold first certificates of control-plane machines back until the ConfigMap kube-system/bootstrap says `complete`: the
+    /// bootstrap machine lets them in one by one
+    #[arg(long)]
+    pub after_bootstrap: bool,
 
     /// A virtual address, which no certificate may have; can be repeated
     #[arg(long, value_name = "ADDRESS")]
@@ -312,4 +327,17 @@ pub enum Controller {
     Checks,
     /// Approves certificates of nodes
     Csr,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::positive;
+
+    #[test]
+    fn a_token_has_a_life() {
+        assert_eq!(positive("24h").unwrap().as_hours(), 24);
+        for text in ["0s", "-1h", "soon"] {
+            positive(text).unwrap_err();
+        }
+    }
 }

@@ -7,6 +7,7 @@
 //! |---|---|
 //! | [`look`] | until when certificates are good |
 //! | [`pods`] | the control plane's static pods |
+//! | [`renewal`] | what is remembered of a renewal that has begun |
 //! | [`neighbours`] | whether the whole control plane is well |
 //! | [`keeper`] | the loop |
 
@@ -14,6 +15,7 @@ pub mod keeper;
 pub mod look;
 pub mod neighbours;
 pub mod pods;
+pub mod renewal;
 
 pub use keeper::{Keeper, Metrics};
 pub use neighbours::{ControlPlane, Neighbours};

@@ -11,6 +11,7 @@
 //! | [`roster`] | what is known about machines beside what they say themselves |
 //! | [`mod@judge`] | the rules |
 //! | [`refusal`] | every reason to say no |
+//! | [`completion`] | whether the bootstrap machine has done its part |
 //! | [`keys`] | the key of each machine's first certificate |
 //! | [`bindings`] | rights that others have, and must not |
 //! | [`approve`] | reading from a cluster and writing to it |
@@ -22,6 +23,7 @@
 pub mod approve;
 pub mod bindings;
 pub mod cluster;
+pub mod completion;
 pub mod controller;
 pub mod host;
 pub mod hosts;

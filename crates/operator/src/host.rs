@@ -129,6 +129,21 @@ impl Files {
         Ok(true)
     }
 
+    /// Makes a folder for the owner's eyes only.
+    pub fn make_private_folder(&self, path: impl AsRef<Path>) -> io::Result<()> {
+        let path = self.at(path);
+        fs_err::create_dir_all(&path)?;
+        fs_err::set_permissions(&path, std::fs::Permissions::from_mode(0o700))
+    }
+
+    /// Removes a folder with all that is in it; one that is not there is removed already.
+    pub fn remove_folder(&self, path: impl AsRef<Path>) -> io::Result<()> {
+        match fs_err::remove_dir_all(self.at(path)) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            other => other,
+        }
+    }
+
     /// Removes a file; one that is not there is removed already.
     pub fn remove(&self, path: impl AsRef<Path>) -> io::Result<()> {
         match fs_err::remove_file(self.at(path)) {

@@ -10,6 +10,7 @@ use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
 use kube::api::PostParams;
 use kube::{Api, Client};
+use slipway_lifecycle::text::chain;
 use tokio::time::{Instant, timeout, timeout_at};
 
 /// The longest that giving up a lease may take.
@@ -43,6 +44,8 @@ pub struct Lock {
     name: String,
     identity: String,
     pace: Pace,
+    /// Who was last seen to have it.
+    holder: String,
     /// The lease as it was last seen to change, and when.
     seen: Option<(Option<String>, Instant)>,
     /// Just before the server was last told, with success, that it is ours.
@@ -78,6 +81,7 @@ impl Lock {
             name: name.to_owned(),
             identity: identity.to_owned(),
             pace,
+            holder: String::new(),
             seen: None,
             renewed: Instant::now(),
         }
@@ -85,11 +89,24 @@ impl Lock {
 
     /// Waits until the lease is ours.
     pub async fn acquire(&mut self) {
+        self.wait(&mut String::new()).await;
+    }
+
+    /// Waits for so long; why it is not ours then.
+    pub async fn acquire_within(&mut self, patience: Duration) -> Result<(), String> {
+        let mut trouble = String::new();
+        timeout(patience, self.wait(&mut trouble)).await.map_err(|_| trouble)
+    }
+
+    async fn wait(&mut self, trouble: &mut String) {
         loop {
             match self.attempt().await {
                 Ok(true) => return,
-                Ok(false) => {}
-                Err(error) => tracing::debug!(%error, "the lease cannot be had now"),
+                Ok(false) => *trouble = format!("`{}` has it", self.holder),
+                Err(error) => {
+                    tracing::debug!(%error, "the lease cannot be had now");
+                    *trouble = chain(&error);
+                }
             }
             tokio::time::sleep(self.pace.retry).await;
         }
@@ -110,14 +127,25 @@ impl Lock {
 
     /// Gives it up, so that nobody has to wait.
     pub async fn release(&mut self) {
+        // Who cannot say so is replaced a little later.
+        let _ = self.release_within(FAREWELL).await;
+    }
+
+    /// The same, as long as it may take; why it was not given up then. An attempt that hangs does not use up the time of all.
+    pub async fn release_within(&mut self, patience: Duration) -> Result<(), String> {
+        let mut trouble = String::new();
         let given_up = async {
-            while let Err(error) = self.give_up().await {
-                tracing::debug!(%error, "the lease was not given up");
+            loop {
+                match timeout(FAREWELL, self.give_up()).await {
+                    Ok(Ok(())) => return,
+                    Ok(Err(error)) => trouble = chain(&error),
+                    Err(_) => "the API server does not answer".clone_into(&mut trouble),
+                }
+                tracing::debug!(trouble, "the lease was not given up");
                 tokio::time::sleep(self.pace.retry).await;
             }
         };
-        // Who cannot say so is replaced a little later.
-        let _ = timeout(FAREWELL, given_up).await;
+        timeout(patience, given_up).await.map_err(|_| trouble)
     }
 
     async fn give_up(&self) -> Result<(), kube::Error> {
@@ -156,7 +184,11 @@ impl Lock {
         let claim = claim(lease.as_ref().and_then(|lease| lease.spec.as_ref()), &self.identity, unchanged);
         let (now, asked) = (MicroTime(Timestamp::now()), Instant::now());
         let written = match (claim, lease) {
-            (Claim::Wait, _) => return Ok(false),
+            (Claim::Wait, lease) => {
+                let spec = lease.and_then(|lease| lease.spec);
+                self.holder = spec.and_then(|spec| spec.holder_identity).unwrap_or_default();
+                return Ok(false);
+            }
             (_, None) => {
                 let lease = Lease {
                     metadata: ObjectMeta { name: Some(self.name.clone()), ..ObjectMeta::default() },
@@ -222,6 +254,28 @@ mod tests {
         assert_eq!(claim(Some(&spec), "me", Duration::from_secs(seconds)), expected);
         assert_eq!(claim(None, "me", Duration::ZERO), Claim::Create);
     }
+
+    /// The API server is away for a while, as when its certificates were just renewed.
+    #[tokio::test(start_paused = true)]
+    async fn who_has_time_gives_it_up_when_the_server_is_back() {
+        let since = Instant::now();
+        let restarting = tower::service_fn(move |request: Request<Body>| async move {
+            if since.elapsed() < Duration::from_secs(50) {
+                std::future::pending::<()>().await;
+            }
+            let spec = json!({"holderIdentity": "me", "leaseDurationSeconds": 600});
+            let lease = json!({"metadata": {"name": "one", "resourceVersion": "7"}, "spec": spec});
+            let written =
+                if request.method() == Method::PUT { json!({"metadata": {"name": "one"}}) } else { lease };
+            Ok::<_, Infallible>(Response::new(Body::from(written.to_string().into_bytes())))
+        });
+        let mut lock = Lock::new(Client::new(restarting, "default"), "default", "one", "me", Pace::default());
+        let trouble = lock.release_within(Duration::from_secs(20)).await.unwrap_err();
+        assert_eq!(trouble, "the API server does not answer");
+        lock.release_within(Duration::from_mins(2)).await.unwrap();
+        assert!(since.elapsed() < Duration::from_mins(1), "{:?}", since.elapsed());
+    }
+
     /// An API server that takes seconds for every answer, and refuses every word about the lease as too late.
     #[tokio::test(start_paused = true)]
     async fn who_cannot_renew_it_stops_in_time() {

@@ -29,6 +29,7 @@ pub mod conditions;
 pub mod connections;
 pub mod csr;
 pub mod drivers;
+mod fingerprint;
 pub mod host;
 pub mod lease;
 pub mod log;

@@ -41,6 +41,8 @@ use crate::{certificates, checks, connections, drivers, lease, log, manager, onp
 
 /// How long the API server may take before the operator does not call itself ready.
 const READY_TIMEOUT: Duration = Duration::from_secs(5);
+/// A watch of the operator's that is silent for longer is at a server that is gone: servers end each after 290 seconds.
+const SILENCE_TIMEOUT: Duration = Duration::from_mins(5);
 /// Between two tries to read the certificate of the machine-config server.
 const CERTIFICATE_INTERVAL: Duration = Duration::from_secs(2);
 
@@ -201,7 +203,7 @@ async fn node(args: Node) -> anyhow::Result<()> {
     let Node { name, facts, kubeconfig } = args;
     let facts = read_facts(&facts)?;
     let stop = on_signal()?;
-    let client = connect(kubeconfig.as_deref(), None).await?;
+    let client = connect_within(kubeconfig.as_deref(), None, controller::SILENCE_TIMEOUT).await?;
     tracing::info!(node = name, "the machines of the cluster are followed");
     onprem::follow(client, facts, &name, Files::below("/"), Processes, stop).await;
     Ok(())
@@ -242,6 +244,7 @@ async fn csr_approver(args: CsrApprover) -> anyhow::Result<()> {
         namespace,
         remove_binding,
         named_alike,
+        after_bootstrap,
         vip,
         health_listen,
     } = args;
@@ -252,15 +255,21 @@ async fn csr_approver(args: CsrApprover) -> anyhow::Result<()> {
     let health = serve_health(health_listen, health_router(registry), &stop).await?;
     let silence = controller::SILENCE_TIMEOUT;
     let client = connect_within(kubeconfig.as_deref(), context.as_deref(), silence).await?;
-    let (sender, roster) = watch::channel(Roster { named_alike, ..Roster::default() });
+    let held_masters = after_bootstrap.then(|| csr::completion::WAITING.to_owned());
+    let (sender, roster) = watch::channel(Roster { named_alike, held_masters, ..Roster::default() });
     let refused = watch::Sender::default();
     let settings =
         controller::Settings { bootstrappers, namespace: namespace.clone(), vips: vip, roster, refused };
     tracing::info!("requests of kubelets are judged");
     tokio::join!(
         csr::bindings::keep_away(client.clone(), remove_binding, stop.clone()),
-        csr::hosts::follow(client.clone(), namespace, sender, stop.clone()),
-        controller::run(client, settings, metrics, stop),
+        csr::hosts::follow(client.clone(), namespace, sender.clone(), stop.clone()),
+        async {
+            if after_bootstrap {
+                csr::completion::follow(client.clone(), sender, stop.clone()).await;
+            }
+        },
+        controller::run(client.clone(), settings, metrics, stop.clone()),
     );
     health.await.context("serving health")?;
     tracing::info!("the end");
@@ -361,7 +370,7 @@ async fn operator(args: Run) -> anyhow::Result<()> {
         csr: csr.transpose()?,
     };
     let stop = on_signal()?;
-    let client = connect(kubeconfig.as_deref(), context.as_deref()).await?;
+    let client = connect_within(kubeconfig.as_deref(), context.as_deref(), SILENCE_TIMEOUT).await?;
     let asked = client.clone();
     let ready = move || {
         let client = asked.clone();

@@ -7,6 +7,8 @@
 mod deployment;
 pub mod names;
 
+use std::collections::BTreeMap;
+
 use k8s_openapi::Resource;
 use k8s_openapi::api::core::v1::{Namespace, ServiceAccount};
 use k8s_openapi::api::rbac::v1::{
@@ -20,6 +22,8 @@ pub use deployment::{ALLOW_INSECURE, ARGUMENTS, IMAGE, Placed, deployment};
 use super::pods::{cluster_role, cluster_role_binding, role, rule, service_account};
 use super::settings::DriverError;
 use super::{cloud, storage};
+use crate::kubernetes::rights;
+use crate::names::MACHINES_NAMESPACE;
 use crate::objects::{map, namespace, within};
 
 /// Where the operator runs, and where it looks for connections.
@@ -64,10 +68,11 @@ pub fn objects() -> Result<Vec<Value>, DriverError> {
 
 /// The right to approve certificates of nodes. Only an operator that runs that controller (`--controllers`) is given it.
 pub fn approver() -> Result<Vec<Value>, DriverError> {
-    Ok(vec![
-        value::<ClusterRole>(&cluster_role(APPROVER, approver_rules()))?,
-        value::<ClusterRoleBinding>(&cluster_role_binding(APPROVER, APPROVER, NAMESPACE, NAME))?,
-    ])
+    // Where Machines are, which not every cluster has.
+    let mut objects = vec![value::<Namespace>(&namespace(MACHINES_NAMESPACE, BTreeMap::new()))?];
+    let roles = rights::roles(APPROVER, &rights::approving(), (NAMESPACE, NAME));
+    objects.extend(roles.into_iter().map(|(_, object)| object));
+    Ok(objects)
 }
 
 /// Whether an operator that is told this approves certificates of nodes.
@@ -113,6 +118,7 @@ fn cluster_rules() -> Vec<PolicyRule> {
         // What health checks look at.
         rule("", &["nodes", "persistentvolumes", "persistentvolumeclaims", "pods"], &["list"]),
         rule("storage.k8s.io", &["csinodes"], &["list"]),
+        rule("certificates.k8s.io", &["certificatesigningrequests"], &["list"]),
         // OpenShift's own logins and configuration of the storage driver, by their names.
         names::named(
             "",
@@ -128,18 +134,6 @@ fn cluster_rules() -> Vec<PolicyRule> {
     rules.extend(storage::rights::node_rules());
     rules.extend(storage::webhook::cluster_rules());
     rules
-}
-
-/// What an operator that approves certificates of nodes may do besides.
-fn approver_rules() -> Vec<PolicyRule> {
-    let signers = ["kubernetes.io/kube-apiserver-client-kubelet", "kubernetes.io/kubelet-serving"];
-    vec![
-        rule("certificates.k8s.io", &["certificatesigningrequests"], READ),
-        rule("certificates.k8s.io", &["certificatesigningrequests/approval"], &["patch", "update"]),
-        names::named("certificates.k8s.io", "signers", &signers, &["approve"]),
-        rule("machine.openshift.io", &["machines"], READ),
-        rule("", &["nodes"], READ),
-    ]
 }
 
 /// What it may do where a driver runs.

@@ -4,12 +4,12 @@ use serde_json::{Value, json};
 use slipway_config::features::{FeatureSet, Features};
 use slipway_config::install_config::Platform;
 
-use crate::Cluster;
+use crate::{Cluster, Named};
 
 /// The fields that openshift-install writes, but without the passwords of the vCenters: whoever removes the
 /// cluster logs in anew, and a file that is copied around and kept for years is no place for them.
 pub(crate) fn metadata(cluster: &Cluster) -> Vec<u8> {
-    let Cluster { config, identity, .. } = cluster;
+    let Named { config, identity } = &cluster.named;
     let mut metadata = json!({
         "clusterName": config.name.as_str(),
         "clusterID": identity.cluster_id.to_string(),

@@ -21,6 +21,7 @@ pub(super) fn node(cluster: &Cluster, role: Role) -> Result<Vec<u8>, Error> {
     builder.file(JOIN_TOKEN_FILE, PRIVATE, format!("{}\n", pem(cluster, &bootstrap_token(role))?));
     builder.file(JOIN_FILE, PRIVATE, kubeadm::join(cluster, role)?);
     builder.file("/usr/local/bin/slipway-join.sh", PROGRAM, text!("bin/slipway-join.sh"));
+    builder.file("/usr/local/bin/slipway-member.sh", PROGRAM, text!("bin/slipway-member.sh"));
     builder.unit("slipway-join.service", text!("units/slipway-join.service"), true);
     Ok(builder.bytes())
 }

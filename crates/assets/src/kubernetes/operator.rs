@@ -14,7 +14,7 @@
 use serde_json::{Value, json};
 
 use super::rights::{MACHINE_CONFIG, NODE, SYSTEM, accounts};
-use super::{APPROVER, CERTIFICATES, FIRST_KEYS, Facts, NAMESPACE, payload};
+use super::{APPROVER, CERTIFICATES, CONFIRMED_HOSTS, FIRST_KEYS, Facts, NAMESPACE, payload};
 use crate::names::Role;
 use crate::onprem::{API_PORT, CONFIG_FOLDER};
 use crate::{Access, Cluster, Error, Tree};
@@ -46,7 +46,9 @@ pub(super) fn add(cluster: &Cluster, tree: &mut Tree) -> Result<(), Error> {
     objects.extend(
         daemon_sets.into_iter().map(|(name, pod)| (name, "daemonset".to_owned(), daemon_set(name, &pod))),
     );
-    objects.push((FIRST_KEYS, "configmap".to_owned(), first_keys()));
+    for name in [FIRST_KEYS, CONFIRMED_HOSTS] {
+        objects.push((name, "configmap".to_owned(), empty(name)));
+    }
     objects.push((CERTIFICATES, "lease".to_owned(), turn()));
     for (name, kind, object) in objects {
         tree.yaml(format!("manifests/20_{name}-{kind}.yaml"), &object, Access::Group)?;
@@ -145,9 +147,9 @@ fn node(facts: &Facts, image: &str) -> Value {
     pod
 }
 
-/// The key of each machine's first certificate. It begins empty, and is never applied with anything in it.
-fn first_keys() -> Value {
-    json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": FIRST_KEYS, "namespace": NAMESPACE}})
+/// What is written down about machines and hosts later. It begins empty, and is never applied with anything in it.
+fn empty(name: &str) -> Value {
+    json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": NAMESPACE}})
 }
 
 /// Whose turn it is to renew the certificates of its machine. It is there from the beginning, so that nobody needs the right to
@@ -170,8 +172,8 @@ fn machine_config_server(facts: &Facts, image: &str) -> Value {
 }
 
 fn approver(facts: &Facts, image: &str) -> Value {
-    let mut command: Vec<String> =
-        ["csr-approver", "--named-alike", "--health-listen=127.0.0.1:22625"].map(str::to_owned).into();
+    let command = ["csr-approver", "--named-alike", "--after-bootstrap", "--health-listen=127.0.0.1:22625"];
+    let mut command: Vec<String> = command.map(str::to_owned).into();
     let asking =
         Role::ALL.map(|role| format!("--bootstrapper={}={}", role.as_str(), facts.bootstrapper(role)));
     command.extend(asking);
@@ -193,6 +195,8 @@ fn certificates(facts: &Facts, image: &str) -> Value {
     container["volumeMounts"] = json!([{"name": "host", "mountPath": HOST}]);
     let mut pod = on_control_plane(CERTIFICATES, facts, &container);
     pod["volumes"] = json!([{"name": "host", "hostPath": {"path": "/", "type": "Directory"}}]);
+    // kubeadm, which writes files in place, may go on for two minutes.
+    pod["terminationGracePeriodSeconds"] = json!(150);
     pod
 }
 

@@ -4,8 +4,8 @@
 use serde_json::{Value, json};
 
 use super::{
-    APPROVER, CERTIFICATES, CONFIRMED_HOSTS, FIRST_KEYS, Facts, JOIN_TOKEN_SECRET, MACHINE_CONFIG_NAMESPACE,
-    MACHINE_CONFIG_SECRET, MACHINE_CONFIG_TLS_SECRET, NAMESPACE,
+    APPROVER, CERTIFICATES, COMPLETION_NAME, CONFIRMED_HOSTS, FIRST_KEYS, Facts, JOIN_TOKEN_SECRET,
+    MACHINE_CONFIG_NAMESPACE, MACHINE_CONFIG_SECRET, MACHINE_CONFIG_TLS_SECRET, NAMESPACE,
 };
 use crate::names::{MACHINES_NAMESPACE, Role};
 
@@ -16,8 +16,13 @@ pub const NODE: &str = "slipway-node";
 /// The account of the machine-config server.
 pub const MACHINE_CONFIG: &str = "slipway-machine-config";
 
+/// Who signs what kubelets ask for.
+pub const KUBELET_SIGNERS: [&str; 2] =
+    ["kubernetes.io/kube-apiserver-client-kubelet", "kubernetes.io/kubelet-serving"];
+
 const RBAC: &str = "rbac.authorization.k8s.io";
-const READ: &[&str] = &["get", "list", "watch"];
+/// What a watch needs.
+const WATCH: &[&str] = &["list", "watch"];
 /// With server-side apply, making is bound to the name too.
 const WRITE: &[&str] = &["get", "create", "patch"];
 
@@ -66,28 +71,33 @@ impl Right {
 pub fn accounts(facts: &Facts) -> Vec<Account> {
     let mut accounts = vec![approver(facts), certificates(), machine_config(facts)];
     if facts.onprem.is_some() {
-        accounts.push(Account { name: NODE, rights: vec![Right::new("", "nodes", READ)] });
+        accounts.push(Account { name: NODE, rights: vec![Right::new("", "nodes", WATCH)] });
     }
     accounts
 }
 
+/// What approving certificates of nodes takes, whichever account does it: the cluster's own approver, or the operator.
+pub(crate) fn approving() -> Vec<Right> {
+    const CERTIFICATE: &str = "certificates.k8s.io";
+    vec![
+        Right::new(CERTIFICATE, "certificatesigningrequests", WATCH),
+        Right::new(CERTIFICATE, "certificatesigningrequests/approval", &["patch"]),
+        Right::new(CERTIFICATE, "signers", &["approve"]).named(KUBELET_SIGNERS),
+        Right::new("", "nodes", &["get", "list", "watch"]),
+        Right::new("machine.openshift.io", "machines", WATCH).within(MACHINES_NAMESPACE),
+        Right::new("", "configmaps", WATCH).within(NAMESPACE).named([CONFIRMED_HOSTS]),
+        Right::new("", "configmaps", WRITE).within(NAMESPACE).named([FIRST_KEYS]),
+    ]
+}
+
 /// It judges what kubelets ask for, and nothing that listens to machines shares its account.
 fn approver(facts: &Facts) -> Account {
-    const CERTIFICATE: &str = "certificates.k8s.io";
-    let signers = ["kubernetes.io/kube-apiserver-client-kubelet", "kubernetes.io/kubelet-serving"];
-    let rights = vec![
-        Right::new(CERTIFICATE, "certificatesigningrequests", READ),
-        Right::new(CERTIFICATE, "certificatesigningrequests/approval", &["patch", "update"]),
-        Right::new(CERTIFICATE, "signers", &["approve"]).named(signers),
-        Right::new("", "nodes", READ),
-        // An upgrade with kubeadm makes them anew.
-        Right::new(RBAC, "clusterrolebindings", &["get", "delete"])
-            .named(facts.unwanted_bindings().iter().copied()),
-        Right::new("machine.openshift.io", "machines", READ).within(MACHINES_NAMESPACE),
-        Right::new("", "configmaps", READ).within(NAMESPACE).named([CONFIRMED_HOSTS]),
-        Right::new("", "configmaps", WRITE).within(NAMESPACE).named([FIRST_KEYS]),
-        events(),
-    ];
+    let mut rights = approving();
+    // An upgrade with kubeadm makes them anew.
+    let unwanted = facts.unwanted_bindings().iter().copied();
+    rights.push(Right::new(RBAC, "clusterrolebindings", &["get", "delete"]).named(unwanted));
+    rights.push(Right::new("", "configmaps", &["get"]).within(SYSTEM).named([COMPLETION_NAME]));
+    rights.push(events());
     Account { name: APPROVER, rights }
 }
 
@@ -131,26 +141,35 @@ impl Account {
             "apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": self.name, "namespace": SYSTEM},
         });
         let mut objects = vec![("account".to_owned(), account)];
-        let mut places: Vec<Option<&str>> = self.rights.iter().map(|right| right.namespace).collect();
-        places.sort_unstable();
-        places.dedup();
-        for place in places {
-            let rules: Vec<Value> =
-                self.rights.iter().filter(|right| right.namespace == place).map(Right::rule).collect();
-            let (prefix, end, metadata) = match place {
-                None => ("Cluster", String::new(), json!({"name": self.name})),
-                Some(place) => ("", format!("-{place}"), json!({"name": self.name, "namespace": place})),
-            };
-            let role = format!("{prefix}Role");
-            let binding = json!({
-                "apiVersion": format!("{RBAC}/v1"), "kind": format!("{role}Binding"), "metadata": metadata,
-                "roleRef": {"apiGroup": RBAC, "kind": role, "name": self.name},
-                "subjects": [{"kind": "ServiceAccount", "name": self.name, "namespace": SYSTEM}],
-            });
-            let role = json!({"apiVersion": format!("{RBAC}/v1"), "kind": role, "metadata": metadata, "rules": rules});
-            objects.push((format!("role{end}"), role));
-            objects.push((format!("binding{end}"), binding));
-        }
+        objects.extend(roles(self.name, &self.rights, (SYSTEM, self.name)));
         objects
     }
+}
+
+/// Roles that give rights, one for each namespace and one for the whole cluster, and their bindings to an account, by its
+/// namespace and name. Each has the end of its file's name.
+pub(crate) fn roles(name: &str, rights: &[Right], account: (&str, &str)) -> Vec<(String, Value)> {
+    let mut objects = Vec::new();
+    let mut places: Vec<Option<&str>> = rights.iter().map(|right| right.namespace).collect();
+    places.sort_unstable();
+    places.dedup();
+    for place in places {
+        let here = rights.iter().filter(|right| right.namespace == place);
+        let rules: Vec<Value> = here.map(Right::rule).collect();
+        let (prefix, end, metadata) = match place {
+            None => ("Cluster", String::new(), json!({"name": name})),
+            Some(place) => ("", format!("-{place}"), json!({"name": name, "namespace": place})),
+        };
+        let role = format!("{prefix}Role");
+        let binding = json!({
+            "apiVersion": format!("{RBAC}/v1"), "kind": format!("{role}Binding"), "metadata": metadata,
+            "roleRef": {"apiGroup": RBAC, "kind": role, "name": name},
+            "subjects": [{"kind": "ServiceAccount", "name": account.1, "namespace": account.0}],
+        });
+        let role =
+            json!({"apiVersion": format!("{RBAC}/v1"), "kind": role, "metadata": metadata, "rules": rules});
+        objects.push((format!("role{end}"), role));
+        objects.push((format!("binding{end}"), binding));
+    }
+    objects
 }

@@ -7,7 +7,7 @@ use secrecy::ExposeSecret;
 use slipway_config::install_config::Platform;
 
 use crate::drivers::CREDENTIALS_NAME;
-use crate::names::Role;
+use crate::names::{MACHINES_NAMESPACE, Role};
 use crate::objects::{map, secret, within};
 use crate::{Access, Cluster, Credentials, Error, Tree, ignition};
 
@@ -45,7 +45,7 @@ pub(crate) fn add_user_data(cluster: &Cluster, tree: &mut Tree) -> Result<(), Er
         let pointer = String::from_utf8_lossy(&ignition::pointer(cluster, role)).into_owned();
         let data = map([("userData", pointer.as_str()), ("disableTemplating", "true")]);
         let name = format!("{}-user-data", role.as_str());
-        let user_data = secret(within("openshift-machine-api", name), "Opaque", data);
+        let user_data = secret(within(MACHINES_NAMESPACE, name), "Opaque", data);
         let path = format!("openshift/99_openshift-cluster-api_{}-user-data-secret.yaml", role.as_str());
         tree.yaml(path, &user_data, Access::Owner)?;
     }

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use secrecy::SecretString;
 use sha2::{Digest, Sha256};
 use slipway_assets::random::Random;
-use slipway_assets::{Cluster, Credentials, Identity, InfraCluster, Login, OvirtEngine, Pki, Tree};
+use slipway_assets::{Cluster, Credentials, Identity, InfraCluster, Login, Named, OvirtEngine, Pki, Tree};
 use slipway_config::install_config::{InstallConfig, Platform, SignerKey, load};
 
 pub(crate) const VSPHERE: &str = include_str!("../../../../examples/vsphere-multi-vcenter.yaml");
@@ -91,7 +91,7 @@ pub(crate) fn cluster_with(config: InstallConfig, random: &dyn Random) -> Cluste
     let identity = Identity::new(&config.name, now(), random);
     let pki = Pki::generate(&config, now(), random).unwrap();
     let credentials = credentials(&config);
-    Cluster { config, identity, pki, credentials }
+    Cluster { named: Named { config, identity }, pki, credentials }
 }
 
 fn credentials(config: &InstallConfig) -> Credentials {

@@ -1,9 +1,9 @@
 //! `slipway check`.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, ValueHint};
-use jiff::SignedDuration;
 
 use super::time;
 
@@ -21,7 +21,7 @@ pub struct Check {
 
     /// The longest a round may take, such as 90s or 5m; a single call never takes more than a minute
     #[arg(long, value_name = "TIME", default_value = "5m", value_parser = time::positive)]
-    pub timeout: SignedDuration,
+    pub timeout: Duration,
 
     /// Check again and again until Ctrl-C, and print what is found whenever it changes
     #[arg(long)]
@@ -29,7 +29,7 @@ pub struct Check {
 
     /// The pause between two rounds of --watch
     #[arg(long, value_name = "TIME", default_value = "1m", value_parser = time::positive, requires = "watch")]
-    pub every: SignedDuration,
+    pub every: Duration,
 
     /// Also write what was found as one HTML file
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]

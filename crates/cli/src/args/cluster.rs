@@ -1,9 +1,9 @@
 //! Commands that touch the machines of a cluster.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
-use jiff::SignedDuration;
 
 use super::{Timeouts, time};
 
@@ -16,15 +16,15 @@ pub struct Reach {
 
     /// The longest one call to a vCenter may take
     #[arg(long, value_name = "TIME", default_value = "1m", value_parser = time::positive, help_heading = "Timeouts")]
-    pub call_timeout: SignedDuration,
+    pub call_timeout: Duration,
 
     /// The longest a machine may take from power-on to an address
     #[arg(long, value_name = "TIME", default_value = "15m", value_parser = time::positive, help_heading = "Timeouts")]
-    pub address_timeout: SignedDuration,
+    pub address_timeout: Duration,
 
     /// How long a vCenter may be silent before what is left to do there is given up
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = time::positive, help_heading = "Timeouts")]
-    pub silence_timeout: SignedDuration,
+    pub silence_timeout: Duration,
 }
 
 #[derive(Debug, Args)]
@@ -81,10 +81,14 @@ pub struct DestroyCluster {
 
     /// Take this for gone, though it was made and is not seen; can be given several times
     ///
-    /// The name of a machine, template or folder, or a vCenter that the install-config does not name any more. What was
-    /// made and is not seen may only be out of sight: `destroy` does not call it gone unless it is named here.
+    /// The name of a machine, template, folder or tag, or of a vCenter with all that is not seen there. What was made and
+    /// is not seen may only be out of sight: `destroy` does not call it gone unless it is named here.
     #[arg(long, value_name = "NAME")]
     pub forget: Vec<String>,
+
+    /// Keep the volumes of the cluster's storage driver, and their storage policy
+    #[arg(long)]
+    pub keep_volumes: bool,
 
     /// Do not ask
     #[arg(short, long)]
@@ -95,6 +99,17 @@ pub struct DestroyCluster {
 pub struct DestroyBootstrap {
     #[command(flatten)]
     pub reach: Reach,
+
+    /// Take this for gone, though it was made and is not seen: the machine's name, or its vCenter's
+    #[arg(long, value_name = "NAME")]
+    pub forget: Vec<String>,
+
+    /// Remove it even if the cluster may still need it
+    ///
+    /// Whether bootstrapping is complete is asked of the cluster, with `auth/kubeconfig`. If it is not, or cannot be asked,
+    /// `--yes` alone is refused.
+    #[arg(long)]
+    pub force: bool,
 
     /// Do not ask
     #[arg(short, long)]
@@ -109,6 +124,10 @@ pub struct Plan {
 
     #[command(flatten)]
     pub reach: Reach,
+
+    /// What `destroy cluster --keep-volumes` would do
+    #[arg(long)]
+    pub keep_volumes: bool,
 
     /// Save the plan for `slipway create cluster --plan`
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]

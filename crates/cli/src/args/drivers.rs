@@ -1,9 +1,9 @@
 //! `slipway drivers`.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
-use jiff::SignedDuration;
 
 use super::time;
 use slipway_assets::drivers::signature::PublicKey;
@@ -187,7 +187,7 @@ pub struct Waiting {
 
     /// How long to wait, such as 15m
     #[arg(long, value_name = "TIME", default_value = "15m", value_parser = time::positive)]
-    pub timeout: SignedDuration,
+    pub timeout: Duration,
 }
 
 #[derive(Debug, Args)]

@@ -2,9 +2,9 @@
 
 use std::net::IpAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueHint};
-use jiff::SignedDuration;
 
 use super::time;
 
@@ -76,7 +76,7 @@ pub struct Add {
 
     /// How long to wait for the host
     #[arg(long, value_name = "TIME", default_value = "2h", value_parser = time::positive)]
-    pub timeout: SignedDuration,
+    pub timeout: Duration,
 
     /// Do not ask
     #[arg(short, long)]

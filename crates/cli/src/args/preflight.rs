@@ -1,9 +1,9 @@
 //! `slipway preflight`.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, ValueHint};
-use jiff::SignedDuration;
 
 use super::time;
 
@@ -15,7 +15,7 @@ pub struct Preflight {
 
     /// The longest it may take, such as 90s or 5m; a single call never takes more than a minute
     #[arg(long, value_name = "TIME", default_value = "2m", value_parser = time::positive)]
-    pub timeout: SignedDuration,
+    pub timeout: Duration,
 
     /// Show what passed, too
     #[arg(long)]

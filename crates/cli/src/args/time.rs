@@ -1,9 +1,12 @@
 //! Times as they are typed.
 
+use std::time::Duration;
+
 use jiff::SignedDuration;
 
 /// A time that is more than nothing: `90s`, `5m`, `1h 30m`.
-pub(super) fn positive(text: &str) -> Result<SignedDuration, String> {
-    let time: SignedDuration = text.parse().map_err(|error: jiff::Error| error.to_string())?;
-    if time.is_positive() { Ok(time) } else { Err("it leaves no time for anything".to_owned()) }
+pub(super) fn positive(text: &str) -> Result<Duration, String> {
+    let time: SignedDuration = text.parse().map_err(|_| "write a time like 90s, 5m or 1h 30m".to_owned())?;
+    let time = Duration::try_from(time).ok().filter(|time| !time.is_zero());
+    time.ok_or_else(|| "it leaves no time for anything".to_owned())
 }

@@ -1,9 +1,9 @@
 //! `slipway wait-for` and `slipway gather`.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueHint};
-use jiff::SignedDuration;
 
 use super::{Reach, time};
 
@@ -41,11 +41,11 @@ pub struct Wait {
 pub struct Timeouts {
     /// How long nothing may move until the cluster does without its bootstrap machine
     #[arg(long, value_name = "TIME", default_value = "30m", value_parser = time::positive, help_heading = "Timeouts")]
-    pub bootstrap_timeout: SignedDuration,
+    pub bootstrap_timeout: Duration,
 
     /// How long nothing may move until the cluster is complete
     #[arg(long, value_name = "TIME", default_value = "40m", value_parser = time::positive, help_heading = "Timeouts")]
-    pub install_timeout: SignedDuration,
+    pub install_timeout: Duration,
 }
 
 #[derive(Debug, Args)]

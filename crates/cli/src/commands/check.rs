@@ -31,11 +31,7 @@ enum Source {
 
 pub(crate) fn run(args: &Check, printer: &Printer) -> anyhow::Result<Exit> {
     let Check { access, dir, timeout, watch, every, report: _, verbose: _ } = args;
-    let positive = |time: jiff::SignedDuration| Duration::try_from(time).ok().filter(|time| !time.is_zero());
-    let (Some(whole), Some(pause)) = (positive(*timeout), positive(*every)) else {
-        printer.error(&anyhow::anyhow!("`--timeout` and `--every` leave no time for anything"));
-        return Ok(Exit::Usage);
-    };
+    let (whole, pause) = (*timeout, *every);
     let known = match dir {
         None => None,
         Some(dir) => match preflight::open(dir, &Environment::of_process()) {

@@ -8,34 +8,25 @@ pub(crate) mod status;
 pub(crate) mod wait;
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
-use anyhow::Context;
 use serde::Serialize;
 use slipway_engine::plan::Stop;
 use slipway_engine::{End, Endpoint, Id, Outcome, Plan};
-use slipway_lifecycle::cluster::{Error, Patience, Project, Prospect, Purpose, Unseen};
+use slipway_lifecycle::cluster::{Error, Kept, Patience, Project, Prospect, Purpose, Surplus, Unseen};
 use slipway_providers::vsphere::kinds::{Action, State};
 
 use super::create as files;
 use crate::args::{Output, Reach};
 use crate::exit::Exit;
 use crate::interrupt::{self, interrupted, unless_interrupted};
-use crate::output::{ERROR, FAINT, HEADING, NAME, Printer, WARNING};
+use crate::output::{ERROR, FAINT, HEADING, NAME, Printer, WARNING, error_json};
 use crate::progress::Progress;
 use crate::runtime::Runtime;
 
-/// How long to wait for whom, or what is wrong with it.
-fn patience(reach: &Reach) -> anyhow::Result<Patience> {
-    let time = |name: &str, time: jiff::SignedDuration| {
-        let time = Duration::try_from(time).ok().filter(|time| !time.is_zero());
-        time.with_context(|| format!("`--{name}` leaves no time for anything"))
-    };
-    Ok(Patience {
-        call: time("call-timeout", reach.call_timeout)?,
-        address: time("address-timeout", reach.address_timeout)?,
-        silence: time("silence-timeout", reach.silence_timeout)?,
-    })
+/// How long to wait for whom.
+fn patience(reach: &Reach) -> Patience {
+    let Reach { call_timeout: call, address_timeout: address, silence_timeout: silence, .. } = *reach;
+    Patience { call, address, silence }
 }
 
 fn refuse(error: Error, printer: &Printer) -> anyhow::Result<Exit> {
@@ -49,9 +40,7 @@ fn refuse(error: Error, printer: &Printer) -> anyhow::Result<Exit> {
     };
     let (details, hint) = (error.details(), error.hint());
     if printer.output == Output::Json {
-        printer.json(&serde_json::json!({
-            "error": {"message": error.to_string(), "details": details, "hint": hint},
-        }))?;
+        printer.json(&error_json(&error.to_string(), &[], &details, hint.as_deref()))?;
     }
     printer.refusal(&error.into(), &details, hint.as_deref());
     Ok(exit)
@@ -88,7 +77,7 @@ fn plan_text(plan: &Plan<Action>) -> String {
     }
     let waiting = plan.stops.iter().filter(|stop| stop.waits_for.is_some()).count();
     if waiting > 0 {
-        text.push_str(&format!("{FAINT}{waiting} more wait for these{FAINT:#}\n"));
+        text.push_str(&format!("{FAINT}{}{FAINT:#}\n", waiting_for_these(waiting)));
     }
     text
 }
@@ -102,13 +91,33 @@ fn causes(stops: &[Stop]) -> BTreeMap<(&Endpoint, &str), Vec<&Id>> {
     causes
 }
 
+fn waiting_for_these(count: usize) -> String {
+    if count == 1 { "1 more waits for these".to_owned() } else { format!("{count} more wait for these") }
+}
+
 /// What was made and cannot be said to be gone.
 fn unseen_text(unseen: &[Unseen]) -> String {
     unseen.iter().map(|one| format!("{WARNING}not seen{WARNING:#}: {one}\n")).collect()
 }
 
+/// What stays when a cluster goes.
+fn kept_text(kept: &[Kept]) -> String {
+    kept.iter().map(|one| format!("{WARNING}kept{WARNING:#}: {one}\n")).collect()
+}
+
 fn unseen_json(Unseen { resource: Id { endpoint, kind, name }, at }: &Unseen) -> serde_json::Value {
     serde_json::json!({"endpoint": endpoint, "kind": kind, "name": name, "made": at})
+}
+
+/// What to say about machines of the cluster that its files do not know: they stay.
+fn surplus_note(surplus: &[Surplus]) -> Option<String> {
+    let names: Vec<&str> = surplus.iter().filter(|one| one.made_here).map(|one| one.name.as_str()).collect();
+    (!names.is_empty()).then(|| {
+        format!(
+            "made before and not in the files any more, so left alone: {}. `slipway status` shows how they are",
+            names.join(", ")
+        )
+    })
 }
 
 /// `14 steps on 2 vCenters`.
@@ -156,6 +165,9 @@ fn survey(
     runtime: &Runtime,
     printer: &Printer,
 ) -> Result<(Project, Prospect), anyhow::Result<Exit>> {
+    for warning in std::mem::take(&mut project.warnings) {
+        printer.warning(&warning);
+    }
     let found = runtime.block_on(unless_interrupted(project.survey(purpose, recreate)));
     match found {
         Some(Ok(prospect)) => Ok((project, prospect)),
@@ -188,10 +200,11 @@ fn troubles(ends: &BTreeMap<Id, End>) -> String {
     let blocked = count(|end| matches!(end, End::Blocked { .. }));
     let unfinished = count(|end| matches!(end, End::Unfinished));
     if blocked > 0 {
-        text.push_str(&format!("{blocked} more wait for these\n"));
+        text.push_str(&format!("{}\n", waiting_for_these(blocked)));
     }
     if unfinished > 0 {
-        text.push_str(&format!("{unfinished} were not finished\n"));
+        let s = if unfinished == 1 { "" } else { "s" };
+        text.push_str(&format!("{unfinished} resource{s} not finished\n"));
     }
     text
 }

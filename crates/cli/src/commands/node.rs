@@ -13,7 +13,7 @@ use slipway_operator::csr::approve::{self as csr_approve, Judged};
 use slipway_operator::csr::host::Host;
 
 use crate::args::{Known, Node};
-use crate::exit::Exit;
+use crate::exit::{Exit, Usage};
 use crate::output::{GOOD, Printer};
 
 pub(crate) fn run(args: &Node, printer: &Printer) -> anyhow::Result<Exit> {
@@ -24,15 +24,17 @@ pub(crate) fn run(args: &Node, printer: &Printer) -> anyhow::Result<Exit> {
 }
 
 /// Who asks for first certificates, where it was said.
-fn given(known: &Known) -> anyhow::Result<Option<Vec<Bootstrapper>>> {
+fn given(known: &Known) -> Result<Option<Vec<Bootstrapper>>, Usage> {
     let mut given = Vec::new();
     for text in &known.bootstrapper {
         match Bootstrapper::of(text) {
             Some(bootstrapper) => given.push(bootstrapper),
-            None => anyhow::bail!(
-                "`--bootstrapper {text}` is neither `system:serviceaccount:<namespace>:<name>` nor `system:bootstrap:<id>`, nor one of \
-                 them after `master=` or `worker=`"
-            ),
+            None => {
+                return Err(Usage(format!(
+                    "`--bootstrapper {text}` is neither `system:serviceaccount:<namespace>:<name>` nor \
+                     `system:bootstrap:<id>`, nor one of them after `master=` or `worker=`"
+                )));
+            }
         }
     }
     Ok((!given.is_empty()).then_some(given))

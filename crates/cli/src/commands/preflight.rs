@@ -1,7 +1,6 @@
 //! `slipway preflight`.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use serde::Serialize;
 use slipway_lifecycle::environment::Environment;
@@ -20,11 +19,6 @@ use crate::runtime::Runtime;
 
 pub(crate) fn run(args: &Preflight, printer: &Printer) -> anyhow::Result<Exit> {
     let Preflight { dir, timeout, verbose } = args;
-    let whole = Duration::try_from(*timeout).ok().filter(|whole| !whole.is_zero());
-    let Some(whole) = whole else {
-        printer.error(&anyhow::anyhow!("`--timeout {timeout:#}` leaves no time for anything"));
-        return Ok(Exit::Usage);
-    };
     let opened = match open(dir, &Environment::of_process()) {
         Ok(opened) => opened,
         Err(error) => return refuse(error, printer),
@@ -38,7 +32,7 @@ pub(crate) fn run(args: &Preflight, printer: &Printer) -> anyhow::Result<Exit> {
         }
     }
     let runtime = Runtime::new()?;
-    let options = Options { whole, ..Options::default() };
+    let options = Options { whole: *timeout, ..Options::default() };
     let result = runtime.block_on(examine(subject, options, ThisMachine, interrupted()));
     let Some(result) = result else {
         return interrupt::tell("nothing was changed, and the vCenters keep no session", printer);

@@ -239,6 +239,13 @@ fn a_cluster_is_made_once() {
     assert!(String::from_utf8_lossy(&output.stdout).contains("nothing to do"));
     let output = finish(path, &["status"], "status");
     assert!(String::from_utf8_lossy(&output.stdout).starts_with("as wanted"));
+    // A cluster that does not answer may still need its bootstrap machine.
+    let refused =
+        command(path, &["destroy", "bootstrap", "--yes", "-o", "json"]).output().expect("the command runs");
+    assert_eq!(refused.status.code(), Some(5), "{}", String::from_utf8_lossy(&refused.stderr));
+    let refusal: Value = serde_json::from_slice(&refused.stdout).expect("JSON");
+    assert!(refusal["error"]["hint"].as_str().is_some_and(|hint| hint.contains("--force")), "{refusal}");
+    assert_eq!(machines(&vcenters).len(), 4);
     // Nobody is there to confirm it.
     let refused = command(path, &["destroy", "cluster"]).output().expect("the command runs");
     assert_eq!(refused.status.code(), Some(1));

@@ -152,6 +152,26 @@ fn times_that_leave_no_time() {
     }
 }
 
+/// A program that asked for JSON gets it, whatever is wrong with what it typed.
+#[rstest::rstest]
+#[case::unknown_word(&["vaildate", "-o", "json"], "unrecognized subcommand", true)]
+#[case::unknown_flag(&["plan", "--output=json", "--wnat"], "unexpected argument", true)]
+#[case::no_time(&["status", "-ojson", "--call-timeout", "soon"], "write a time like 90s", false)]
+#[case::do_not_go_together(&["plan", "--keep-volumes", "-o", "json"], "is for `slipway plan destroy`", false)]
+#[case::of_no_use(&["plan", "destroy", "--save", "x", "-o", "json"], "is for `slipway plan create`", false)]
+fn wrong_usage_is_told_to_programs(#[case] arguments: &[&str], #[case] message: &str, #[case] hint: bool) {
+    let output = slipway(arguments).output().expect("the command runs");
+    assert_eq!(output.status.code(), Some(2));
+    let told: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let error = &told["error"];
+    assert!(error["message"].as_str().is_some_and(|text| text.contains(message)), "{told}");
+    assert_eq!(error["hint"].is_string(), hint, "{told}");
+    assert!(error["causes"].is_array() && error["details"].is_array(), "{told}");
+    assert!(!output.stderr.is_empty(), "people are told as well");
+    let silent = slipway(&arguments[..1]).arg("--wnat").output().expect("the command runs");
+    assert!(silent.stdout.is_empty(), "without it nothing is data");
+}
+
 #[test]
 fn usage() {
     insta::assert_snapshot!(transcript(&["validate", "--help"]));

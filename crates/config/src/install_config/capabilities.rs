@@ -18,6 +18,10 @@ object! {
     }
 }
 
+/// Components that need another one.
+const REQUIRES: [(&str, &str); 2] =
+    [("marketplace", "OperatorLifecycleManager"), ("baremetal", "MachineAPI")];
+
 /// Every component, and the first version whose set has it: no later set leaves one out again. From `ClusterVersionCapabilitySets`
 /// in openshift/api (config/v1, 2026); the ClusterVersion takes no other names.
 const COMPONENTS: [(&str, u32); 17] = [
@@ -133,12 +137,12 @@ pub(super) fn resolve(
             .error(Rule::Capabilities, at, format!("this set leaves out what the cluster needs: {names}"))
             .hint(format!("add to `additionalEnabledCapabilities`: {names}"));
     }
-    if has("marketplace") && !has("OperatorLifecycleManager") {
-        let at = added("marketplace").map_or(at, |marketplace| marketplace.at);
+    for (name, needed) in REQUIRES.into_iter().filter(|(name, needed)| has(name) && !has(needed)) {
+        let at = added(name).map_or(at, |component| component.at);
         check
             .findings
-            .error(Rule::Capabilities, at, "marketplace does not work without OperatorLifecycleManager")
-            .hint("add OperatorLifecycleManager to `additionalEnabledCapabilities`");
+            .error(Rule::Capabilities, at, format!("{name} does not work without {needed}"))
+            .hint(format!("add {needed} to `additionalEnabledCapabilities`"));
     }
     let additional = additional.items().map(|component| component.value.clone()).collect();
     Some(Some(Capabilities { baseline: chosen, additional }))

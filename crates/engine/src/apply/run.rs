@@ -332,7 +332,9 @@ impl<'a, P: Platform, J: Journal, L: Listener> Run<'a, P, J, L> {
             }
             Some(Err(error)) => {
                 let text = explain(&error);
-                self.journal.append(vec![entry(&step, Journaled::Failed { error: text.clone() })]).await?;
+                let refused = matches!(error.severity(), Severity::Lasting);
+                let failed = Journaled::Failed { error: text.clone(), refused };
+                self.journal.append(vec![entry(&step, failed)]).await?;
                 if error.severity() != Severity::Unreachable {
                     self.answered(&id.endpoint);
                 }
@@ -340,7 +342,8 @@ impl<'a, P: Platform, J: Journal, L: Listener> Run<'a, P, J, L> {
             }
             None => {
                 let text = format!("it took longer than {} s", step.limit.as_secs());
-                self.journal.append(vec![entry(&step, Journaled::Failed { error: text.clone() })]).await?;
+                let failed = Journaled::Failed { error: text.clone(), refused: false };
+                self.journal.append(vec![entry(&step, failed)]).await?;
                 self.failed(&step, &text, (Severity::Passing { after: None }, Duration::ZERO), None);
             }
         }

@@ -34,6 +34,8 @@ pub struct Cluster {
     pub driver: Driver,
     /// Until when the control plane's are good, where Slipway renews them.
     pub certificates: Vec<ControlPlaneCertificate>,
+    /// Requests of kubelets that are neither approved nor denied.
+    pub requests: Vec<PendingRequest>,
     /// What could not be read, and why.
     pub unread: Vec<(String, String)>,
 }
@@ -45,6 +47,13 @@ pub struct ControlPlaneCertificate {
     /// Below `/etc/kubernetes`.
     pub file: String,
     pub until: Timestamp,
+}
+
+/// A certificate that a kubelet asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PendingRequest {
+    pub name: String,
+    pub since: Timestamp,
 }
 
 /// Whose storage driver is there.

@@ -61,7 +61,8 @@ impl StaticAddresses {
 #[cfg(test)]
 mod tests {
     use rstest::rstest;
-    use slipway_engine::{Endpoint, Id, Sight, World};
+    use slipway_engine::{Endpoint, Sight, World};
+    use slipway_providers::vsphere::kinds::Kind;
 
     use super::{State, StaticAddresses};
 
@@ -84,7 +85,7 @@ mod tests {
         let given = StaticAddresses(addresses.map(|given| ("m-0".to_owned(), given)).into_iter().collect());
         let mut world = World::default();
         let state = state.map(|(on, has)| State::Power { moref: String::new(), on, addresses: parse(has) });
-        world.set(Id::new(&Endpoint::from("vc1"), "power", "m-0"), Sight::Known(state));
+        world.set(Kind::Power.id(&Endpoint::from("vc1"), "m-0"), Sight::Known(state));
         let told: Vec<String> = given.missing_in(&world).iter().map(ToString::to_string).collect();
         assert_eq!(told, expected.into_iter().collect::<Vec<_>>());
     }

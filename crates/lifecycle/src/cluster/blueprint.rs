@@ -8,8 +8,9 @@ use secrecy::SecretString;
 use serde::de::DeserializeOwned;
 use slipway_api::cluster_api::Machine as CapiMachine;
 use slipway_api::vsphere_machines::{VSphereFailureDomain, VSphereMachine, VSphereMachineSpec};
+use slipway_assets::Named;
+use slipway_assets::cluster_api::{self, MachineObjects};
 use slipway_assets::ignition::encoded_for;
-use slipway_assets::{Cluster, Tree};
 use slipway_config::install_config::vsphere::{FailureDomain, ZoneKind};
 use slipway_config::install_config::{InstallConfig, Platform};
 use slipway_config::yaml::from_yaml;
@@ -25,42 +26,43 @@ const FOLDER: &str = "cluster-api";
 const LARGEST_FILE: u64 = 16 << 20;
 
 /// Machines, the groups of hosts they are bound to, and templates that are not there yet.
-#[derive(Debug, Default)]
-pub(super) struct Blueprint {
-    pub(super) machines: Vec<Planned>,
-    pub(super) zones: Vec<VSphereFailureDomain>,
-    pub(super) templates: Vec<Imported>,
-    pub(super) prepared: Vec<Prepared>,
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Blueprint {
+    pub(crate) machines: Vec<Planned>,
+    pub(crate) zones: Vec<VSphereFailureDomain>,
+    pub(crate) templates: Vec<Imported>,
+    pub(crate) prepared: Vec<Prepared>,
 }
 
 /// What every failure domain gets, machines or not: those of later days are put into its folder and its group.
-#[derive(Debug)]
-pub(super) struct Prepared {
-    pub(super) endpoint: Endpoint,
-    pub(super) folder: String,
+#[derive(Debug, Clone)]
+pub(crate) struct Prepared {
+    pub(crate) endpoint: Endpoint,
+    pub(crate) folder: String,
     /// Where its hosts are a group of the user's.
-    pub(super) zone: Option<Zone>,
+    pub(crate) zone: Option<Zone>,
 }
 
 /// A template that is made from an image, one in every failure domain that has none.
-#[derive(Debug)]
-pub(super) struct Imported {
-    pub(super) endpoint: Endpoint,
-    pub(super) name: String,
-    pub(super) datacenter: String,
-    pub(super) networks: Vec<String>,
-    pub(super) place: Place,
+#[derive(Debug, Clone)]
+pub(crate) struct Imported {
+    pub(crate) endpoint: Endpoint,
+    pub(crate) name: String,
+    pub(crate) datacenter: String,
+    pub(crate) networks: Vec<String>,
+    pub(crate) place: Place,
 }
 
 /// A machine.
-#[derive(Debug)]
-pub(super) struct Planned {
-    pub(super) name: String,
-    pub(super) endpoint: Endpoint,
-    pub(super) uuid: Uuid,
-    pub(super) is_bootstrap: bool,
-    pub(super) spec: VSphereMachineSpec,
-    pub(super) ignition: Ignition,
+#[derive(Debug, Clone)]
+pub(crate) struct Planned {
+    pub(crate) name: String,
+    pub(crate) endpoint: Endpoint,
+    pub(crate) uuid: Uuid,
+    pub(crate) is_bootstrap: bool,
+    pub(crate) spec: VSphereMachineSpec,
+    /// What it boots from, where that was read.
+    pub(crate) ignition: Option<Ignition>,
 }
 
 /// A file that cannot be used.
@@ -77,46 +79,48 @@ impl fmt::Display for BrokenFile {
 }
 
 impl Blueprint {
-    /// Reads everything, and names every file that cannot be used.
-    pub(super) fn read(files: Files<'_>, cluster: &Cluster) -> Result<Self, Error> {
-        let Cluster { config, identity, .. } = cluster;
-        let mut reader = Reader { files, broken: Vec::new() };
+    /// The machines as they would be written, without what they boot from.
+    pub(crate) fn of(named: &Named) -> Result<Self, Error> {
+        let mut broken = Vec::new();
+        let mut machines = Vec::new();
+        for MachineObjects { name, machine, infra } in cluster_api::machines(named) {
+            match planned(named, name.clone(), machine, infra) {
+                Ok((machine, _)) => machines.push(machine),
+                Err(message) => broken.push(BrokenFile { path: name, message }),
+            }
+        }
+        if !broken.is_empty() {
+            return Err(Error::Files(broken));
+        }
+        let zones = cluster_api::failure_domains(named);
+        Ok(Blueprint { machines, zones, templates: imported(named), prepared: prepared(named) })
+    }
+
+    /// The machines as the files of a directory say. Names every file that cannot be used.
+    pub(crate) fn read(directory: &Path, named: &Named, boot: Boot) -> Result<Self, Error> {
+        let mut reader = Reader { directory, broken: Vec::new() };
         let mut blueprint =
-            Blueprint { templates: imported(cluster), prepared: prepared(cluster), ..Blueprint::default() };
-        let infra_id = identity.infra_id.as_str();
+            Blueprint { templates: imported(named), prepared: prepared(named), ..Blueprint::default() };
         for path in reader.list(&format!("{FOLDER}/machines"), "10_inframachine_") {
             let Some(infra) = reader.object::<VSphereMachine>(&path) else { continue };
             let name = infra.metadata.name.clone().unwrap_or_default();
             let machine = format!("{FOLDER}/machines/10_machine_{name}.yaml");
             let Some(machine) = reader.object::<CapiMachine>(&machine) else { continue };
-            let secret = machine.spec.bootstrap.data_secret_name;
-            let file = match secret.strip_prefix(infra_id) {
-                Some("-bootstrap") => "bootstrap.ign",
-                Some("-master") => "master.ign",
-                _ => {
-                    reader.complain(
-                        &path,
-                        format!("the Secret `{secret}` it boots from is not one of this cluster's"),
-                    );
+            let (mut planned, file) = match planned(named, name, machine, infra) {
+                Ok(planned) => planned,
+                Err(message) => {
+                    reader.complain(&path, message);
                     continue;
                 }
             };
-            let server = &infra.spec.server;
-            let Some(endpoint) = endpoint(config, server) else {
-                reader.complain(&path, format!("`{server}` is no vCenter of the install-config"));
-                continue;
-            };
-            let Some(bytes) = reader.ignition(file) else { continue };
-            let encoded = encoded_for(&config.platform, &bytes);
-            let Ok(data) = String::from_utf8(encoded.data) else { continue };
-            blueprint.machines.push(Planned {
-                uuid: identity.object_id(&name),
-                is_bootstrap: file == "bootstrap.ign",
-                endpoint,
-                name,
-                spec: infra.spec,
-                ignition: Ignition { data: SecretString::from(data), encoding: encoded.encoding.as_str() },
-            });
+            if boot == Boot::Needed {
+                let Some(bytes) = reader.bytes(file) else { continue };
+                let encoded = encoded_for(&named.config.platform, &bytes);
+                let Ok(data) = String::from_utf8(encoded.data) else { continue };
+                let (data, encoding) = (SecretString::from(data), encoded.encoding.as_str());
+                planned.ignition = Some(Ignition { data, encoding });
+            }
+            blueprint.machines.push(planned);
         }
         for path in reader.list(FOLDER, "01_vsphere-failuredomain-") {
             blueprint.zones.extend(reader.object(&path));
@@ -128,6 +132,33 @@ impl Blueprint {
     }
 }
 
+/// Whether it matters what machines boot from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Boot {
+    Needed,
+    NotNeeded,
+}
+
+/// A machine, and the file it boots from; or what is wrong with it.
+fn planned(
+    named: &Named,
+    name: String,
+    machine: CapiMachine,
+    infra: VSphereMachine,
+) -> Result<(Planned, &'static str), String> {
+    let secret = machine.spec.bootstrap.data_secret_name;
+    let (file, is_bootstrap) = match secret.strip_prefix(named.identity.infra_id.as_str()) {
+        Some("-bootstrap") => ("bootstrap.ign", true),
+        Some("-master") => ("master.ign", false),
+        _ => return Err(format!("the Secret `{secret}` it boots from is not one of this cluster's")),
+    };
+    let server = &infra.spec.server;
+    let endpoint = endpoint(&named.config, server)
+        .ok_or_else(|| format!("`{server}` is not a vCenter of the install-config"))?;
+    let uuid = named.identity.object_id(&name);
+    Ok((Planned { name, endpoint, uuid, is_bootstrap, spec: infra.spec, ignition: None }, file))
+}
+
 fn endpoint(config: &InstallConfig, server: &str) -> Option<Endpoint> {
     let Platform::VSphere(platform) = &config.platform else { return None };
     let server = server.strip_prefix("https://").unwrap_or(server);
@@ -135,10 +166,10 @@ fn endpoint(config: &InstallConfig, server: &str) -> Option<Endpoint> {
     known.into_iter().find(|endpoint| endpoint.as_str().eq_ignore_ascii_case(server))
 }
 
-fn prepared(cluster: &Cluster) -> Vec<Prepared> {
-    let Platform::VSphere(platform) = &cluster.config.platform else { return Vec::new() };
+fn prepared(named: &Named) -> Vec<Prepared> {
+    let Platform::VSphere(platform) = &named.config.platform else { return Vec::new() };
     let prepared = |position| {
-        let site = cluster.site(platform, position)?;
+        let site = named.site(platform, position)?;
         let zone = match (&site.domain.zone_kind, site.vm_group, &site.domain.topology.compute_cluster) {
             (ZoneKind::HostGroup(hosts), Some(name), Some(compute_cluster)) => {
                 Some(Zone { name, compute_cluster: compute_cluster.to_string(), host_group: hosts.clone() })
@@ -151,13 +182,13 @@ fn prepared(cluster: &Cluster) -> Vec<Prepared> {
 }
 
 /// The templates that are to be made: machines of later days are cloned from them too, so every failure domain gets one.
-fn imported(cluster: &Cluster) -> Vec<Imported> {
-    let Platform::VSphere(platform) = &cluster.config.platform else { return Vec::new() };
+fn imported(named: &Named) -> Vec<Imported> {
+    let Platform::VSphere(platform) = &named.config.platform else { return Vec::new() };
     if platform.os_image.is_none() {
         return Vec::new();
     }
     let template = |(position, domain): (usize, &FailureDomain)| {
-        let site = cluster.site(platform, position)?;
+        let site = named.site(platform, position)?;
         if domain.topology.template.is_some() {
             return None;
         }
@@ -167,8 +198,8 @@ fn imported(cluster: &Cluster) -> Vec<Imported> {
             datacenter: domain.topology.datacenter.clone(),
             networks: site.network_paths(),
             place: Place {
-                uuid: cluster.identity.template_id(&site.template),
-                infra_id: cluster.identity.infra_id.to_string(),
+                uuid: named.identity.template_id(&site.template),
+                infra_id: named.identity.infra_id.to_string(),
                 folder: site.folder.to_string(),
                 compute_cluster: compute_cluster(&pool).to_owned(),
                 pool,
@@ -180,17 +211,9 @@ fn imported(cluster: &Cluster) -> Vec<Imported> {
     platform.failure_domains.iter().enumerate().filter_map(template).collect()
 }
 
-/// Where the files are.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Files<'a> {
-    /// In the asset directory, with edits.
-    On(&'a Path),
-    /// Not written yet. There is no Ignition among them.
-    Made(&'a Tree),
-}
-
+/// Files of a directory.
 struct Reader<'a> {
-    files: Files<'a>,
+    directory: &'a Path,
     broken: Vec<BrokenFile>,
 }
 
@@ -201,20 +224,12 @@ impl Reader<'_> {
 
     /// Files of a folder that begin so, sorted.
     fn list(&mut self, folder: &str, prefix: &str) -> Vec<String> {
-        let names: Vec<String> = match self.files {
-            Files::Made(tree) => {
-                let names = tree.iter().filter_map(|(path, _)| path.strip_prefix(folder)?.strip_prefix('/'));
-                names.map(str::to_owned).collect()
+        let names: Vec<String> = match fs_err::read_dir(self.directory.join(folder)) {
+            Ok(entries) => entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect(),
+            Err(error) => {
+                self.complain(folder, error.to_string());
+                return Vec::new();
             }
-            Files::On(directory) => match fs_err::read_dir(directory.join(folder)) {
-                Ok(entries) => {
-                    entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect()
-                }
-                Err(error) => {
-                    self.complain(folder, error.to_string());
-                    return Vec::new();
-                }
-            },
         };
         let chosen =
             |name: &String| name.starts_with(prefix) && Path::new(name).extension() == Some("yaml".as_ref());
@@ -224,24 +239,11 @@ impl Reader<'_> {
         paths
     }
 
-    fn ignition(&mut self, path: &str) -> Option<Vec<u8>> {
-        match self.files {
-            Files::Made(_) => Some(Vec::new()),
-            Files::On(_) => self.bytes(path),
-        }
-    }
-
     fn bytes(&mut self, path: &str) -> Option<Vec<u8>> {
         let mut bytes = Vec::new();
-        let read = match self.files {
-            Files::Made(tree) => {
-                let missing = || std::io::Error::from(std::io::ErrorKind::NotFound);
-                tree.get(path).map(|file| bytes.clone_from(&file.contents)).ok_or_else(missing)
-            }
-            Files::On(directory) => regular::open(&directory.join(path))
-                .and_then(|file| file.take(LARGEST_FILE + 1).read_to_end(&mut bytes))
-                .map(drop),
-        };
+        let read = regular::open(&self.directory.join(path))
+            .and_then(|file| file.take(LARGEST_FILE + 1).read_to_end(&mut bytes))
+            .map(drop);
         match read {
             Ok(()) if bytes.len() as u64 > LARGEST_FILE => {
                 self.complain(path, format!("it has more than {} MiB", LARGEST_FILE >> 20));

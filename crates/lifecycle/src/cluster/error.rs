@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use slipway_config::install_config::Missing;
-use slipway_engine::Id;
 use slipway_engine::journal::JournalError;
 use slipway_engine::resource::GraphError;
+use slipway_engine::{Endpoint, Id};
 use slipway_providers::vsphere;
 use slipway_providers::vsphere::kinds::KindError;
 use thiserror::Error;
@@ -51,11 +51,18 @@ pub enum Error {
     Lacking(BTreeMap<Id, String>),
     #[error("`{name}` is nothing of this cluster that could be made again")]
     NoResource { name: String },
-    #[error("`{name}` is nothing that was made and could be forgotten")]
+    #[error("`{name}` is nothing that was made and is not seen now")]
     NotRemembered { name: String },
+    #[error("`{one}` and `{other}` are the same vCenter")]
+    Twins { one: Endpoint, other: Endpoint },
 }
 
 impl Error {
+    pub(super) fn blind(silent: &BTreeMap<Endpoint, String>) -> Self {
+        let vcenters = silent.iter().map(|(endpoint, why)| format!("{endpoint} ({why})")).collect();
+        Error::Blind { vcenters }
+    }
+
     /// What to do about it.
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
@@ -72,7 +79,8 @@ impl Error {
                  vCenter"
             }
             Error::Files(_) => {
-                "mend the files, or delete cluster-api/ and run `slipway create manifests --force`"
+                "`slipway plan` writes what is missing and what follows from the install-config; files that you changed yourself \
+                 are yours to mend"
             }
             Error::VCenter(error) => return error.hint().map(str::to_owned),
             Error::Journal(JournalError::InUse { .. }) => "wait for the other slipway to end",
@@ -96,12 +104,16 @@ impl Error {
             Error::NotRemembered { .. } => {
                 "give the name of a resource that is not seen, or a vCenter that the install-config does not name any more"
             }
+            Error::Twins { .. } => {
+                "nothing was done. Name it once in `platform.vsphere.vcenters`, and use that name in all failure domains"
+            }
             Error::Image(_) => "check `clusterOSImage`, or use a template that is there: `topology.template`",
             Error::Platform(_) => {
                 "`slipway create ignition-configs` writes what the machines boot from; make the machines yourself"
             }
             Error::Missing(missing) => {
-                return missing.first().map(|missing| format!("nothing was done; {}", missing.hint()));
+                let hints: Vec<&str> = missing.iter().map(Missing::hint).collect();
+                return Some(format!("nothing was done; {}", hints.join("; ")));
             }
             Error::Graph(_) | Error::Kind(_) => return None,
         };

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use slipway_engine::{Endpoint, Id, Plan, World};
-use slipway_providers::vsphere::kinds::{Action, Claim, State, VSphere};
+use slipway_providers::vsphere::kinds::{Action, Claim, MachineState, State, VSphere};
 use tokio::task::JoinSet;
 
 /// Steps of one vCenter and what they need.
@@ -22,9 +22,11 @@ pub(super) async fn holds(
         let id = &planned.step.resource;
         // What a step is about is known if it is about the machine itself.
         let moref = match world.get(id).state() {
-            Some(State::Machine { moref, .. } | State::Power { moref, .. } | State::Folder { moref, .. }) => {
-                Some(moref.clone())
-            }
+            Some(
+                State::Machine(MachineState { moref, .. })
+                | State::Power { moref, .. }
+                | State::Folder { moref, .. },
+            ) => Some(moref.clone()),
             _ => None,
         };
         for need in &planned.step.needs {

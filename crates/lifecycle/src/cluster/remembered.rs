@@ -5,7 +5,7 @@ use std::fmt;
 
 use jiff::Timestamp;
 use slipway_engine::{Endpoint, FileJournal, Id};
-use slipway_providers::vsphere::kinds::{State, VSphere};
+use slipway_providers::vsphere::kinds::{MachineState, State, VSphere};
 use slipway_providers::vsphere::properties::Wanted as Properties;
 use slipway_providers::vsphere::{Client, Error as CallError, MoRef, Reference};
 use uuid::Uuid;
@@ -43,7 +43,7 @@ impl Remembered {
 /// How it is recognised.
 #[derive(Debug, Clone)]
 pub(super) enum Object {
-    Tag(String),
+    Tag,
     Folder(Reference),
     Machine(Reference, Option<Uuid>),
     /// A rule or a group of a compute cluster: known by its name.
@@ -58,9 +58,9 @@ pub(super) fn remembered(journal: &FileJournal) -> BTreeMap<Endpoint, Vec<Rememb
     for (id, record) in journal.records() {
         let what = match record.state.clone().map(serde_json::from_value) {
             None => Object::Begun,
-            Some(Ok(State::Tag { tag: Some(tag), .. })) => Object::Tag(tag),
+            Some(Ok(State::Tag { tag: Some(_), .. })) => Object::Tag,
             Some(Ok(State::Folder { moref, .. })) => Object::Folder(reference(&moref)),
-            Some(Ok(State::Machine { moref, uuid, .. })) => {
+            Some(Ok(State::Machine(MachineState { moref, uuid, .. }))) => {
                 Object::Machine(reference(&moref), uuid.parse().ok())
             }
             Some(Ok(State::Rule { .. })) => Object::Rule,
@@ -93,45 +93,71 @@ pub(super) async fn renamed(platform: &VSphere, journal: &FileJournal) -> Vec<(E
     renamed
 }
 
-/// What of the remembered a vCenter does not show. It is believed when it shows anything of the cluster: one that shows
-/// nothing at all may have been restored from a backup, or hide everything from this user.
-pub(super) async fn unseen(
+/// vCenters at whose address another one answers now, and why that is believed.
+pub(super) async fn exchanged(platform: &VSphere, journal: &FileJournal) -> BTreeMap<Endpoint, String> {
+    let mut exchanged = BTreeMap::new();
+    for (id, record) in journal.records() {
+        let state = record.state.clone().map(serde_json::from_value);
+        let Some(Ok(State::Tag { vcenter, .. })) = state else { continue };
+        let Some(instance) = platform.instance(&id.endpoint).await else { continue };
+        if !vcenter.is_empty() && vcenter != instance {
+            let reason = format!(
+                "another vCenter answers here than when the cluster was made: it was {vcenter}, it is {instance}"
+            );
+            exchanged.insert(id.endpoint.clone(), reason);
+        }
+    }
+    exchanged
+}
+
+/// What was made on a vCenter and was not found there.
+#[derive(Debug, Default)]
+pub(super) struct Missing {
+    /// It cannot be said to be gone.
+    pub(super) unseen: Vec<Unseen>,
+    /// It is there, and cannot be looked at.
+    pub(super) hidden: Vec<String>,
+}
+
+/// Judges each record by itself: that a vCenter shows one thing says nothing about another, which may be in a folder
+/// that the user may not see. `found` is what was
+/// found of the cluster.
+pub(super) async fn missing(
     client: &Client,
     remembered: &[Remembered],
-    shows_something: bool,
-    tags: &BTreeSet<String>,
-) -> Result<Vec<Unseen>, CallError> {
-    let morefs: Vec<MoRef> = remembered
+    found: &BTreeSet<Reference>,
+    knows_tag: bool,
+) -> Result<Missing, CallError> {
+    let lost = |one: &&Remembered| match &one.what {
+        Object::Tag => !knows_tag,
+        Object::Folder(reference) | Object::Machine(reference, _) => !found.contains(reference),
+        // A rule without its machines does no harm, and of what was only begun nothing may have come.
+        Object::Rule | Object::Begun => false,
+    };
+    let lost: Vec<&Remembered> = remembered.iter().filter(lost).collect();
+    let machines: Vec<MoRef> = lost
         .iter()
         .filter_map(|one| match &one.what {
-            Object::Folder(reference) | Object::Machine(reference, _) => {
-                Some(client.moref(reference.clone()))
-            }
-            Object::Tag(_) | Object::Rule | Object::Begun => None,
+            Object::Machine(reference, _) => Some(client.moref(reference.clone())),
+            _ => None,
         })
         .collect();
-    let wanted = [
-        Properties { kind: "VirtualMachine", properties: &["config.instanceUuid"] },
-        Properties { kind: "Folder", properties: &["name"] },
-    ];
-    let objects = client.retrieve(&morefs, &wanted).await?;
-    // An id may be another object's by now. One that may not be read is there.
-    let is_there = |one: &Remembered| match &one.what {
-        // Nobody misses these.
-        Object::Rule | Object::Begun => true,
-        Object::Tag(tag) => tags.contains(tag),
-        Object::Folder(reference) => objects.iter().any(|object| object.moref.reference == *reference),
-        Object::Machine(reference, uuid) => objects.iter().any(|object| {
-            let found: Option<Uuid> = object.text("config.instanceUuid").parse().ok();
-            object.moref.reference == *reference && (found.is_none() || uuid.is_none() || found == *uuid)
-        }),
+    let wanted = [Properties { kind: "VirtualMachine", properties: &["config.instanceUuid"] }];
+    let objects = client.retrieve(&machines, &wanted).await?;
+    // One that answers and may not be read is there. One that can be read is another machine, with the same short id.
+    let is_hidden = |reference: &Reference| {
+        let object = objects.iter().find(|object| object.moref.reference == *reference);
+        object.is_some_and(|object| object.text("config.instanceUuid").is_empty())
     };
-    let there: Vec<bool> = remembered.iter().map(is_there).collect();
-    let known =
-        |(one, there): &(&Remembered, &bool)| **there && !matches!(one.what, Object::Rule | Object::Begun);
-    if shows_something || remembered.iter().zip(&there).any(|pair| known(&pair)) {
-        return Ok(Vec::new());
+    let mut missing = Missing::default();
+    for one in lost {
+        match &one.what {
+            Object::Machine(reference, _) if is_hidden(reference) => {
+                missing.hidden.push(format!("{} `{}` is there and cannot be read", one.id.kind, one.id.name));
+            }
+            _ if one.removal => {}
+            _ => missing.unseen.push(one.unseen()),
+        }
     }
-    let missing = remembered.iter().zip(&there).filter(|(one, there)| !**there && !one.removal);
-    Ok(missing.map(|(one, _)| one.unseen()).collect())
+    Ok(missing)
 }

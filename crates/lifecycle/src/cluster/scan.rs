@@ -6,10 +6,12 @@ use slipway_config::ids::{CLUSTER_MARK, InfraId, OBJECT_MARK};
 use slipway_config::install_config::vsphere::{FailureDomain, Platform, ZoneKind};
 use slipway_config::install_config::{InstallConfig, Platform as AnyPlatform};
 use slipway_config::inventory::{Branch, InventoryPath};
-use slipway_engine::{Endpoint, Goal, Id, Resource, Sight, World};
+use slipway_engine::{Endpoint, Goal, Graph, Id, Resource, Sight, World};
 use slipway_providers::vsphere::kinds::{
-    Apart, Folder, Machine, Place, Policy, Power, Source, State, Template, VSphere, Volumes, Wanted, Zone,
+    Apart, Folder, Kind, Machine, Place, Policy, Power, Source, State, Template, VSphere, Volumes, Wanted,
+    Zone,
 };
+use slipway_providers::vsphere::machines::{mark, mark_path};
 use slipway_providers::vsphere::paths::unescape;
 use slipway_providers::vsphere::properties::{Object, Wanted as Properties};
 use slipway_providers::vsphere::{Client, Error as CallError, MoRef, Reference};
@@ -17,11 +19,11 @@ use tokio::task::JoinSet;
 use uuid::Uuid;
 
 use super::blueprint::Blueprint;
-use super::remembered::{Object as Known, Remembered, Unseen, unseen};
-use super::wanted::{compute_cluster, ids, tag};
+use super::remembered::{Object as Known, Remembered, Unseen, missing};
+use super::wanted::{compute_cluster, tag};
 use super::{Error, endpoint_of};
 
-const MACHINE: [&str; 5] = ["name", "parent", "config.instanceUuid", "config.template", "config.extraConfig"];
+const MACHINE: [&str; 3] = ["name", "config.instanceUuid", "config.template"];
 
 /// Where a cluster's objects may be, on one vCenter.
 #[derive(Debug, Clone, Default)]
@@ -41,6 +43,8 @@ pub(super) struct Findings {
     pub(super) resources: Vec<Resource<Wanted>>,
     /// What the journal knows and a vCenter does not show.
     pub(super) unseen: Vec<Unseen>,
+    /// What is there and cannot be looked at.
+    hidden: Vec<String>,
     /// What people should know before it goes.
     pub(super) notes: Vec<String>,
 }
@@ -53,6 +57,7 @@ pub(super) async fn resources(
     infra_id: &InfraId,
     blueprint: &Blueprint,
     remembered: &BTreeMap<Endpoint, Vec<Remembered>>,
+    keep_volumes: bool,
 ) -> Result<Findings, Error> {
     let AnyPlatform::VSphere(vsphere) = &config.platform else {
         return Err(Error::Platform(config.platform.name()));
@@ -62,7 +67,7 @@ pub(super) async fn resources(
         let Some(client) = platform.client(&endpoint).cloned() else { continue };
         let infra_id = infra_id.clone();
         scans.spawn(async move {
-            let found = scan(&client, &endpoint, &haunts, &infra_id).await;
+            let found = scan(&client, &endpoint, &haunts, &infra_id, keep_volumes).await;
             (endpoint, found)
         });
     }
@@ -70,10 +75,11 @@ pub(super) async fn resources(
     let mut blind = Vec::new();
     while let Some(scan) = scans.join_next().await {
         match scan {
-            Ok((_, Ok(Findings { resources, unseen, notes }))) => {
+            Ok((endpoint, Ok(Findings { resources, unseen, hidden, notes }))) => {
                 findings.resources.extend(resources);
                 findings.unseen.extend(unseen);
                 findings.notes.extend(notes);
+                blind.extend(hidden.into_iter().map(|reason| format!("{endpoint} ({reason})")));
             }
             Ok((endpoint, Err(error))) => {
                 let cause =
@@ -86,7 +92,75 @@ pub(super) async fn resources(
     blind.sort();
     findings.unseen.sort_by(|one, other| one.resource.cmp(&other.resource));
     findings.notes.sort();
+    hold_twins(&mut findings.resources, remembered);
+    keep_tags_for_all(&mut findings.resources);
     if blind.is_empty() { Ok(findings) } else { Err(Error::Blind { vcenters: blind }) }
+}
+
+/// As long as machines are out of sight, it is not known whose the volumes are, and the tag is what finds them again: what
+/// there is of these stays, and why.
+pub(super) fn holds(graph: &Graph<Wanted>, world: &World<State>, unseen: &[Unseen]) -> BTreeMap<Id, String> {
+    let mut holds = BTreeMap::new();
+    for resource in graph.iter() {
+        let waits = matches!(resource.wanted, Wanted::Tag(_) | Wanted::Volumes(_) | Wanted::Policy(_));
+        let is_missed = |one: &&Unseen| {
+            one.resource.endpoint == resource.id.endpoint
+                && (Kind::Machine.is(&one.resource) || Kind::Tag.is(&one.resource))
+        };
+        let missed = unseen.iter().find(is_missed).map(|one| &one.resource);
+        if let Some(Id { kind, name, .. }) = missed.filter(|_| waits)
+            && world.get(&resource.id).state().is_some()
+        {
+            let reason = format!("the {kind} `{name}` was made here and is not seen now");
+            holds.insert(resource.id.clone(), reason);
+        }
+    }
+    holds
+}
+
+/// A machine has one home. Where one with the same id is on another vCenter too, that is a replica, or the rest of a move,
+/// and not the cluster's.
+fn hold_twins(resources: &mut [Resource<Wanted>], remembered: &BTreeMap<Endpoint, Vec<Remembered>>) {
+    let mut places: BTreeMap<Uuid, BTreeSet<Endpoint>> = BTreeMap::new();
+    let uuid_of = |resource: &Resource<Wanted>| match &resource.wanted {
+        Wanted::Machine(machine) => Some(machine.uuid),
+        Wanted::Power(power) => Some(power.uuid),
+        _ => None,
+    };
+    for resource in resources.iter() {
+        if let Some(uuid) = uuid_of(resource) {
+            places.entry(uuid).or_default().insert(resource.id.endpoint.clone());
+        }
+    }
+    let made = |endpoint: &Endpoint, uuid: Uuid| {
+        let records = remembered.get(endpoint).map(Vec::as_slice).unwrap_or_default();
+        records.iter().any(|one| matches!(one.what, Known::Machine(_, Some(id)) if id == uuid))
+    };
+    for resource in resources.iter_mut() {
+        let Some((uuid, places)) = uuid_of(resource).and_then(|uuid| Some((uuid, places.get(&uuid)?))) else {
+            continue;
+        };
+        let homes: Vec<&Endpoint> = places.iter().filter(|endpoint| made(endpoint, uuid)).collect();
+        if places.len() > 1 && homes != [&resource.id.endpoint] {
+            let places: Vec<&str> = places.iter().map(Endpoint::as_str).collect();
+            resource.hold = Some(format!(
+                "a machine with this id is on {} at the same time. Remove the one that is not the cluster's in vCenter, and \
+                 run again",
+                places.join(" and ")
+            ));
+        }
+    }
+}
+
+/// vCenters that are linked share their tags: one goes when nothing on any of them needs it to be found again.
+fn keep_tags_for_all(resources: &mut [Resource<Wanted>]) {
+    let is_tag = |resource: &Resource<Wanted>| matches!(resource.wanted, Wanted::Tag(_));
+    let tags: Vec<Id> =
+        resources.iter().filter(|resource| is_tag(resource)).map(|tag| tag.id.clone()).collect();
+    for resource in resources.iter_mut().filter(|resource| !is_tag(resource)) {
+        let others: Vec<Id> = tags.iter().filter(|tag| !resource.needs.contains(tag)).cloned().collect();
+        resource.needs.extend(others);
+    }
 }
 
 /// The same goes for what was found and cannot be looked at, and for another vCenter than the cluster was made on.
@@ -140,10 +214,11 @@ fn haunts(
         place.folders.extend(folders.map(|one| one.id.name.to_string()));
         for rule in place.remembered.iter().filter(|one| matches!(one.what, Known::Rule)) {
             let Some((cluster, name)) = rule.id.name.rsplit_once(": ") else { continue };
-            match &*rule.id.kind {
-                "zone" => place.zones.insert((cluster.to_owned(), name.to_owned(), String::new())),
-                _ => place.compute_clusters.insert(cluster.to_owned()),
-            };
+            if Kind::Zone.is(&rule.id) {
+                place.zones.insert((cluster.to_owned(), name.to_owned(), String::new()));
+            } else {
+                place.compute_clusters.insert(cluster.to_owned());
+            }
         }
     }
     haunts
@@ -154,11 +229,34 @@ async fn scan(
     endpoint: &Endpoint,
     haunts: &Haunts,
     infra_id: &InfraId,
+    keep_volumes: bool,
 ) -> Result<Findings, CallError> {
     let tagged = tagged(client, infra_id).await?;
-    let (machines, folders) = objects(client, haunts, infra_id, &tagged.objects).await?;
-    let shows_something = !machines.is_empty() || !folders.is_empty();
-    let unseen = unseen(client, &haunts.remembered, shows_something, &tagged.tags).await?;
+    let Objects { machines, folders, mut hidden } =
+        objects(client, haunts, infra_id, &tagged.objects).await?;
+    let found: BTreeSet<Reference> =
+        machines.iter().map(|machine| machine.moref.clone()).chain(folders.values().cloned()).collect();
+    let missing = missing(client, &haunts.remembered, &found, tagged.is_known).await?;
+    hidden.extend(missing.hidden);
+    let is_begun = |one: &&Remembered| {
+        matches!(one.what, Known::Begun) && !machines.iter().any(|machine| *machine.name == *one.id.name)
+    };
+    if let Some(begun) = haunts.remembered.iter().find(is_begun)
+        && client.is_copying().await?
+    {
+        hidden.push(format!(
+            "the {} `{}` was begun, and machines are still being copied: run again when that has ended",
+            begun.id.kind, begun.id.name
+        ));
+    }
+    let folders: BTreeSet<String> = folders.into_keys().collect();
+    // What was made keeps the id it was made by: it may have been renamed or moved since.
+    let made = |kind: Kind, moref: &Reference| {
+        let is = |one: &&Remembered| {
+            kind.is(&one.id) && matches!(&one.what, Known::Machine(known, _) if known == moref)
+        };
+        haunts.remembered.iter().find(is).map(|one| one.id.clone())
+    };
     let tag = tag(endpoint, infra_id, Goal::Absent);
     let (mut resources, mut notes) = (Vec::new(), Vec::new());
     let gone = |id: Id, wanted: Wanted, needs: Vec<Id>| Resource {
@@ -170,7 +268,7 @@ async fn scan(
         hold: None,
     };
 
-    let folder_id = |path: &str| ids::folder(endpoint, path);
+    let folder_id = |path: &str| Kind::Folder.id(endpoint, path);
     let holder = |path: &str| {
         let parents = folders.iter().filter(|folder| path.starts_with(&format!("{folder}/")));
         parents.max_by_key(|folder| folder.len()).map(|folder| folder_id(folder))
@@ -208,19 +306,21 @@ async fn scan(
             let place = Place { uuid, infra_id, folder, pool, datastore, compute_cluster };
             let source = Source::Copy { place };
             let wanted = Wanted::Template(Template { name, source });
-            let template = gone(ids::template(endpoint, "", &path), wanted, needs);
+            let id = made(Kind::Template, &moref).unwrap_or_else(|| Kind::template_id(endpoint, "", &path));
+            let template = gone(id, wanted, needs);
             resources.push(Resource { hold, ..template });
             continue;
         }
         // Names are anybody's to give.
-        let unique = if machine_ids.contains(&ids::machine(endpoint, &name)) {
-            format!("{name} ({moref})")
-        } else {
-            name.clone()
+        let id = match made(Kind::Machine, &moref) {
+            Some(id) => id,
+            None if machine_ids.contains(&Kind::Machine.id(endpoint, &name)) => {
+                Kind::Machine.id(endpoint, &format!("{name} ({moref})"))
+            }
+            None => Kind::Machine.id(endpoint, &name),
         };
-        let id = ids::machine(endpoint, &unique);
         let power = Power { machine: name.clone(), uuid, path };
-        let power = gone(ids::power(endpoint, &unique), Wanted::Power(power), vec![id.clone()]);
+        let power = gone(Kind::Power.id(endpoint, &id.name), Wanted::Power(power), vec![id.clone()]);
         resources.push(Resource { hold: hold.clone(), ..power });
         let (compute_cluster, zone, shape) = (String::new(), None, None);
         let machine = Machine { name, uuid, infra_id, folder, compute_cluster, zone, shape };
@@ -230,7 +330,7 @@ async fn scan(
     }
     for cluster in &haunts.compute_clusters {
         let name = format!("{infra_id}-control-plane");
-        let id = ids::rule(endpoint, "apart", cluster, &name);
+        let id = Kind::AntiAffinity.id_in(endpoint, cluster, &name);
         let apart = Apart { name, compute_cluster: cluster.clone(), machines: Vec::new() };
         resources.push(gone(id, Wanted::Apart(apart), vec![tag.id.clone()]));
     }
@@ -240,7 +340,7 @@ async fn scan(
         .map(|(cluster, name, host_group)| ((cluster.as_str(), name.as_str()), host_group.as_str()))
         .collect();
     for ((cluster, name), host_group) in zones {
-        let id = ids::rule(endpoint, "zone", cluster, name);
+        let id = Kind::Zone.id_in(endpoint, cluster, name);
         let zone = Zone {
             name: name.to_owned(),
             compute_cluster: cluster.to_owned(),
@@ -253,27 +353,25 @@ async fn scan(
         }
     }
     // Volumes go when no machine has them any more, the policy when no volume has it.
-    let policy_name = format!("openshift-storage-policy-{infra_id}");
-    let policy = Id::new(endpoint, "policy", &policy_name);
-    resources.push(gone(
-        policy.clone(),
-        Wanted::Policy(Policy { name: policy_name, keep: false }),
-        vec![tag.id.clone()],
-    ));
-    let volumes = Id::new(endpoint, "volumes", infra_id.as_str());
-    let wanted = Wanted::Volumes(Volumes { cluster_id: infra_id.to_string(), keep: false });
+    let (name, cluster_id) = (format!("openshift-storage-policy-{infra_id}"), infra_id.to_string());
+    let policy = Kind::Policy.id(endpoint, &name);
+    let wanted = Policy { name, cluster_id: cluster_id.clone(), keep: keep_volumes };
+    resources.push(gone(policy.clone(), Wanted::Policy(wanted), vec![tag.id.clone()]));
+    let volumes = Kind::Volumes.id(endpoint, infra_id.as_str());
+    let wanted = Wanted::Volumes(Volumes { cluster_id, keep: keep_volumes });
     resources.push(gone(volumes.clone(), wanted, vec![tag.id.clone(), policy]));
     for resource in resources.iter_mut().filter(|resource| machine_ids.contains(&resource.id)) {
         resource.needs.push(volumes.clone());
     }
     resources.push(tag);
-    Ok(Findings { resources, unseen, notes })
+    Ok(Findings { resources, unseen: missing.unseen, hidden, notes })
 }
 
 /// The cluster's tag, and what carries it.
 #[derive(Debug, Default)]
 pub(super) struct Tagged {
-    tags: BTreeSet<String>,
+    /// Whether the tag, or the category it was in, is there.
+    is_known: bool,
     pub(super) objects: BTreeSet<MoRef>,
 }
 
@@ -281,11 +379,11 @@ pub(super) async fn tagged(client: &Client, infra_id: &InfraId) -> Result<Tagged
     let Some(category) = client.category_named(&infra_id.tag_category()).await? else {
         return Ok(Tagged::default());
     };
-    let Some(tag) = client.tag_named(&category.id, infra_id.as_str()).await? else {
-        return Ok(Tagged::default());
+    let objects = match client.tag_named(&category.id, infra_id.as_str()).await? {
+        Some(tag) => client.objects_of(std::slice::from_ref(&tag.id)).await?,
+        None => BTreeMap::new(),
     };
-    let objects = client.objects_of(std::slice::from_ref(&tag.id)).await?;
-    Ok(Tagged { tags: BTreeSet::from([tag.id]), objects: objects.into_values().flatten().collect() })
+    Ok(Tagged { is_known: true, objects: objects.into_values().flatten().collect() })
 }
 
 /// Whose a machine is.
@@ -310,13 +408,23 @@ struct Remains {
 }
 
 /// Machines that carry the tag or the mark, and folders that may go with them.
+#[derive(Default)]
+struct Objects {
+    machines: Vec<Remains>,
+    folders: BTreeMap<String, Reference>,
+    /// What carries the tag and cannot be read.
+    hidden: Vec<String>,
+}
+
 async fn objects(
     client: &Client,
     haunts: &Haunts,
     infra_id: &InfraId,
     tagged: &BTreeSet<MoRef>,
-) -> Result<(Vec<Remains>, BTreeSet<String>), CallError> {
-    let wanted = [Properties { kind: "VirtualMachine", properties: &MACHINE }];
+) -> Result<Objects, CallError> {
+    let marks = [CLUSTER_MARK, OBJECT_MARK].map(mark_path);
+    let properties: Vec<&str> = MACHINE.into_iter().chain(marks.iter().map(String::as_str)).collect();
+    let wanted = [Properties { kind: "VirtualMachine", properties: &properties }];
     let of_kind =
         |kind: &'static str| tagged.iter().filter(move |moref| &*moref.reference.kind == kind).cloned();
     let known: Vec<Uuid> = haunts.machines.iter().copied().collect();
@@ -324,13 +432,15 @@ async fn objects(
     let certain: BTreeSet<MoRef> = of_kind("VirtualMachine").chain(found).collect();
     let mut machines = client.retrieve(&certain.iter().cloned().collect::<Vec<_>>(), &wanted).await?;
     let folder_tags: Vec<MoRef> = of_kind("Folder").collect();
-    let mut folders: BTreeSet<String> = client.paths(&folder_tags).await?.into_iter().collect();
+    let references = folder_tags.iter().map(|moref| moref.reference.clone());
+    let mut folders: BTreeMap<String, Reference> =
+        client.paths(&folder_tags).await?.into_iter().zip(references).collect();
     // Folders may be in each other.
     let mut others = BTreeMap::new();
     for path in &haunts.folders {
         let Some(folder) = client.find(path).await? else { continue };
         if path.rsplit('/').next() == Some(infra_id.as_str()) {
-            folders.insert(path.clone());
+            folders.insert(path.clone(), folder.reference.clone());
         }
         let inside = client.retrieve_below(&folder, &wanted).await?;
         let unknown = inside.into_iter().filter(|machine| !certain.contains(&machine.moref));
@@ -342,17 +452,25 @@ async fn objects(
         machines.iter().filter_map(|machine| Some((machine, origin(machine)?))).collect();
     let morefs: Vec<MoRef> = ours.iter().map(|(machine, _)| machine.moref.clone()).collect();
     let paths = client.paths(&morefs).await?;
-    let remains = ours.into_iter().zip(paths).filter_map(|((machine, origin), path)| {
-        Some(Remains {
+    let mut found = Objects { folders, ..Objects::default() };
+    for ((machine, origin), path) in ours.into_iter().zip(paths) {
+        let (Some((folder, _)), Ok(uuid)) =
+            (path.rsplit_once('/'), machine.text("config.instanceUuid").parse())
+        else {
+            // An inaccessible or orphaned one shows no configuration.
+            found.hidden.push(format!("the machine {path} is there and cannot be read"));
+            continue;
+        };
+        found.machines.push(Remains {
             name: unescape(machine.text("name")).into_owned(),
-            folder: path.rsplit_once('/')?.0.to_owned(),
-            uuid: machine.text("config.instanceUuid").parse().ok()?,
+            folder: folder.to_owned(),
+            uuid,
             template: machine.text("config.template") == "true",
             moref: machine.moref.reference.clone(),
             origin,
-        })
-    });
-    Ok((remains.collect(), folders))
+        });
+    }
+    Ok(found)
 }
 
 /// Whose a machine is; `None` if it is nothing of this cluster's. A crash may have kept the tag off one that says
@@ -363,14 +481,9 @@ fn origin(
     known: &BTreeSet<Uuid>,
     tagged: &BTreeSet<MoRef>,
 ) -> Option<Origin> {
-    let options = machine.properties.get("config.extraConfig").map(|config| config.children.as_slice());
-    let mark = |key: &str| {
-        let option = options.unwrap_or_default().iter().find(|option| option.text_of("key") == key)?;
-        Some(option.text_of("value"))
-    };
     let uuid = machine.text("config.instanceUuid");
-    let marked = mark(CLUSTER_MARK) == Some(infra_id.as_str());
-    let says = mark(OBJECT_MARK);
+    let marked = mark(machine, CLUSTER_MARK) == Some(infra_id.as_str());
+    let says = mark(machine, OBJECT_MARK);
     if uuid.parse().is_ok_and(|uuid| known.contains(&uuid)) || (marked && says == Some(uuid)) {
         return Some(Origin::Ours);
     }

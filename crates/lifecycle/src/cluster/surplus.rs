@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 use slipway_config::ids::InfraId;
 use slipway_engine::{Endpoint, FileJournal, Graph};
-use slipway_providers::vsphere::kinds::{VSphere, Wanted};
+use slipway_providers::vsphere::kinds::{Kind, VSphere, Wanted};
 use slipway_providers::vsphere::paths::unescape;
 use slipway_providers::vsphere::properties::Wanted as Properties;
 use slipway_providers::vsphere::{Client, Error as CallError, MoRef};
@@ -46,7 +46,7 @@ pub(super) async fn find(
         .collect();
     // What was made here and is not wanted now, by id: its vCenter and its name.
     let mut made: BTreeMap<Uuid, (Endpoint, String)> = BTreeMap::new();
-    for one in remembered(journal).into_values().flatten().filter(|one| &*one.id.kind == "machine") {
+    for one in remembered(journal).into_values().flatten().filter(|one| Kind::Machine.is(&one.id)) {
         if let Object::Machine(_, Some(uuid)) = one.what {
             made.insert(uuid, (one.id.endpoint.clone(), one.id.name.to_string()));
         }

@@ -8,46 +8,16 @@ use slipway_api::vsphere_machines::VSphereMachineSpec;
 use slipway_config::ids::InfraId;
 use slipway_engine::{Endpoint, Goal, Id, Resource};
 use slipway_providers::vsphere::kinds::{
-    Apart, Folder, Image, Machine, Power, Shape, Source, Tag, Template, Wanted, Zone,
+    Apart, Folder, Image, Kind, Machine, Power, Shape, Source, Tag, Template, Wanted, Zone,
 };
 use slipway_providers::vsphere::machines::{DiskSpec, Provisioning};
 
 use super::blueprint::{Blueprint, Imported, Planned, Prepared};
-use super::residence::{Home, Homes};
+use super::residence::{Abode, Home, Homes};
 
 /// Of what could start, the control plane goes first.
 const FIRST: u8 = 1;
 const LATER: u8 = 2;
-
-/// The ids of resources, by kind.
-pub(super) mod ids {
-    use slipway_engine::{Endpoint, Id};
-
-    pub(crate) fn tag(endpoint: &Endpoint, infra_id: &str) -> Id {
-        Id::new(endpoint, "tag", infra_id)
-    }
-
-    pub(crate) fn folder(endpoint: &Endpoint, path: &str) -> Id {
-        Id::new(endpoint, "folder", path)
-    }
-
-    pub(crate) fn template(endpoint: &Endpoint, datacenter: &str, name: &str) -> Id {
-        let name = if name.starts_with('/') { name.to_owned() } else { format!("/{datacenter}/{name}") };
-        Id::new(endpoint, "template", &name)
-    }
-
-    pub(crate) fn machine(endpoint: &Endpoint, name: &str) -> Id {
-        Id::new(endpoint, "machine", name)
-    }
-
-    pub(crate) fn power(endpoint: &Endpoint, name: &str) -> Id {
-        Id::new(endpoint, "power", name)
-    }
-
-    pub(crate) fn rule(endpoint: &Endpoint, kind: &str, cluster: &str, name: &str) -> Id {
-        Id::new(endpoint, kind, &format!("{cluster}: {name}"))
-    }
-}
 
 /// The cluster's tag, on one vCenter.
 pub(super) fn tag(endpoint: &Endpoint, infra_id: &InfraId, goal: Goal) -> Resource<Wanted> {
@@ -56,7 +26,7 @@ pub(super) fn tag(endpoint: &Endpoint, infra_id: &InfraId, goal: Goal) -> Resour
         tag: infra_id.to_string(),
         description: format!("Belongs to the cluster {infra_id}; added by slipway"),
     };
-    let id = ids::tag(endpoint, infra_id.as_str());
+    let id = Kind::Tag.id(endpoint, infra_id.as_str());
     Resource { id, goal, wanted: Wanted::Tag(tag), needs: Vec::new(), rank: FIRST, hold: None }
 }
 
@@ -103,44 +73,35 @@ pub(super) fn resources(
             add(zone);
         }
     }
-    let apart = apart(&planned, infra_id);
+    let apart = apart(blueprint, homes, infra_id);
+    let rule_of = |endpoint: &Endpoint, machine: &Planned| {
+        let rule = apart.iter().find(|rule| rule.needs.contains(&Kind::Machine.id(endpoint, &machine.name)));
+        rule.map(|rule| rule.id.clone())
+    };
     for machine in &planned {
         add(self::machine(blueprint, machine, infra_id));
-        let rule =
-            apart.iter().find(|rule| rule.needs.contains(&ids::machine(&machine.endpoint, &machine.name)));
-        add(power(machine, &machine.endpoint, Goal::Present, rule.map(|rule| rule.id.clone())));
+        let rule = rule_of(&machine.endpoint, machine);
+        add(power(machine, &machine.endpoint, Goal::Present, rule));
     }
     for machine in others {
-        let (endpoint, hold) = match home(machine) {
-            Home::Elsewhere(endpoint) => (endpoint, None),
-            Home::Unclear(reason) => (&machine.endpoint, Some(reason.clone())),
-            Home::Planned => (&machine.endpoint, None),
-        };
+        let (endpoint, hold) = home(machine).endpoint(&machine.endpoint);
         // What is left alone needs nothing.
-        let needs = if hold.is_some() { Vec::new() } else { vec![ids::tag(endpoint, infra_id.as_str())] };
+        let needs = if hold.is_some() { Vec::new() } else { vec![Kind::Tag.id(endpoint, infra_id.as_str())] };
         if hold.is_none() {
             add(tag(endpoint, infra_id, Goal::Present));
         }
         add(Resource { needs, hold, ..settled(machine, endpoint, Goal::Present) });
-        add(power(machine, endpoint, Goal::Present, None));
+        add(power(machine, endpoint, Goal::Present, rule_of(endpoint, machine)));
     }
     apart.into_iter().for_each(&mut add);
     resources.into_values().collect()
 }
 
-/// The bootstrap machine, to go.
-pub(super) fn bootstrap(blueprint: &Blueprint, homes: &Homes) -> Vec<Resource<Wanted>> {
-    let mut resources = Vec::new();
-    for machine in blueprint.machines.iter().filter(|machine| machine.is_bootstrap) {
-        let (endpoint, hold) = match homes.get(&machine.name) {
-            Some(Home::Elsewhere(endpoint)) => (endpoint, None),
-            Some(Home::Unclear(reason)) => (&machine.endpoint, Some(reason.clone())),
-            _ => (&machine.endpoint, None),
-        };
-        resources.push(Resource { hold: hold.clone(), ..settled(machine, endpoint, Goal::Absent) });
-        resources.push(Resource { hold, ..power(machine, endpoint, Goal::Absent, None) });
-    }
-    resources
+/// A machine that is to go.
+pub(super) fn going(machine: &Planned, endpoint: &Endpoint, hold: Option<String>) -> [Resource<Wanted>; 2] {
+    let there = Resource { hold: hold.clone(), ..settled(machine, endpoint, Goal::Absent) };
+    let power = Resource { hold, ..power(machine, endpoint, Goal::Absent, None) };
+    [there, power]
 }
 
 /// A machine that is there, or is to go: nothing is said about how it should look, so it is never made.
@@ -154,7 +115,7 @@ fn settled(planned: &Planned, endpoint: &Endpoint, goal: Goal) -> Resource<Wante
         zone: None,
         shape: None,
     };
-    let (id, wanted) = (ids::machine(endpoint, &planned.name), Wanted::Machine(Box::new(machine)));
+    let (id, wanted) = (Kind::Machine.id(endpoint, &planned.name), Wanted::Machine(Box::new(machine)));
     let rank = if planned.is_bootstrap { FIRST } else { LATER };
     Resource { id, goal, wanted, needs: Vec::new(), rank, hold: None }
 }
@@ -166,8 +127,8 @@ pub(super) fn folders(endpoint: &Endpoint, path: &str, infra_id: &InfraId) -> Ve
     let mut path = format!("{datacenter}/vm");
     let level = |name: &str| {
         path = format!("{path}/{name}");
-        let id = ids::folder(endpoint, &path);
-        let needs = [ids::tag(endpoint, infra_id.as_str())].into_iter().chain(parent.replace(id.clone()));
+        let id = Kind::Folder.id(endpoint, &path);
+        let needs = [Kind::Tag.id(endpoint, infra_id.as_str())].into_iter().chain(parent.replace(id.clone()));
         let wanted =
             Wanted::Folder(Folder { path: path.clone(), named_after_cluster: name == infra_id.as_str() });
         Resource { id, goal: Goal::Present, wanted, needs: needs.collect(), rank: FIRST, hold: None }
@@ -182,8 +143,9 @@ fn imports(blueprint: &Blueprint, infra_id: &InfraId, image: Option<&Arc<Image>>
     let mut resources = Vec::new();
     for template in &blueprint.templates {
         let Imported { endpoint, name, datacenter, networks, place } = template;
-        let id = ids::template(endpoint, datacenter, name);
-        let mut needs = vec![ids::tag(endpoint, infra_id.as_str()), ids::folder(endpoint, &place.folder)];
+        let id = Kind::template_id(endpoint, datacenter, name);
+        let mut needs =
+            vec![Kind::Tag.id(endpoint, infra_id.as_str()), Kind::Folder.id(endpoint, &place.folder)];
         let (name, networks, place) = (name.clone(), networks.clone(), place.clone());
         let source = if let Some(original) = first.get(endpoint) {
             needs.push(original.clone());
@@ -213,11 +175,11 @@ fn template_path(machine: &Planned) -> String {
 }
 
 fn template_id(machine: &Planned) -> Id {
-    ids::template(&machine.endpoint, &machine.spec.datacenter, &machine.spec.template)
+    Kind::template_id(&machine.endpoint, &machine.spec.datacenter, &machine.spec.template)
 }
 
 /// The compute cluster a resource pool is of.
-pub(super) fn compute_cluster(pool: &str) -> &str {
+pub(crate) fn compute_cluster(pool: &str) -> &str {
     pool.split_once("/Resources").map_or(pool, |(cluster, _)| cluster)
 }
 
@@ -234,7 +196,7 @@ fn zone(blueprint: &Blueprint, machine: &Planned) -> Option<Resource<Wanted>> {
 }
 
 fn zone_resource(endpoint: &Endpoint, zone: Zone) -> Resource<Wanted> {
-    let id = ids::rule(endpoint, "zone", &zone.compute_cluster, &zone.name);
+    let id = Kind::Zone.id_in(endpoint, &zone.compute_cluster, &zone.name);
     let wanted = Wanted::Zone(zone);
     Resource { id, goal: Goal::Present, wanted, needs: Vec::new(), rank: FIRST, hold: None }
 }
@@ -258,7 +220,7 @@ fn machine(blueprint: &Blueprint, planned: &Planned, infra_id: &InfraId) -> Reso
         data_disks: spec.data_disks.iter().map(data_disk).collect(),
         linked: spec.clone_mode == "linkedClone",
         vmx: spec.custom_vmx_keys.clone(),
-        ignition: Some(ignition.clone()),
+        ignition: ignition.clone(),
         tags: spec.tag_ids.clone(),
     };
     let machine = Machine {
@@ -271,13 +233,13 @@ fn machine(blueprint: &Blueprint, planned: &Planned, infra_id: &InfraId) -> Reso
         shape: Some(shape),
     };
     let mut needs = vec![
-        ids::tag(endpoint, infra_id.as_str()),
-        ids::folder(endpoint, &spec.folder),
+        Kind::Tag.id(endpoint, infra_id.as_str()),
+        Kind::Folder.id(endpoint, &spec.folder),
         template_id(planned),
     ];
     needs.extend(zone.map(|zone| zone.id));
     Resource {
-        id: ids::machine(endpoint, name),
+        id: Kind::Machine.id(endpoint, name),
         goal: Goal::Present,
         wanted: Wanted::Machine(Box::new(machine)),
         needs,
@@ -295,20 +257,26 @@ fn data_disk(disk: &DiskFile) -> DiskSpec {
     DiskSpec { size_gib: disk.size_gib.into(), provisioning }
 }
 
-/// One rule for the control-plane machines of each compute cluster that has several.
-fn apart(machines: &[&Planned], infra_id: &InfraId) -> Vec<Resource<Wanted>> {
+/// One rule for the control-plane machines of each compute cluster that has several, wherever the files place them.
+fn apart(blueprint: &Blueprint, homes: &Homes, infra_id: &InfraId) -> Vec<Resource<Wanted>> {
     let mut clusters: BTreeMap<(&Endpoint, &str), BTreeSet<&str>> = BTreeMap::new();
-    for machine in machines.iter().filter(|machine| !machine.is_bootstrap) {
-        let cluster = compute_cluster(&machine.spec.resource_pool);
-        clusters.entry((&machine.endpoint, cluster)).or_default().insert(&machine.name);
+    for machine in blueprint.machines.iter().filter(|machine| !machine.is_bootstrap) {
+        let (endpoint, cluster) = match homes.get(&machine.name).unwrap_or(&Home::Planned) {
+            Home::Planned => (&machine.endpoint, compute_cluster(&machine.spec.resource_pool)),
+            Home::Elsewhere(Abode { endpoint, compute_cluster: Some(cluster) }) => {
+                (endpoint, cluster.as_str())
+            }
+            Home::Elsewhere(_) | Home::Unclear(_) => continue,
+        };
+        clusters.entry((endpoint, cluster)).or_default().insert(&machine.name);
     }
     clusters.retain(|_, machines| machines.len() > 1);
     let rule = |((endpoint, cluster), machines): ((&Endpoint, &str), BTreeSet<&str>)| {
         let name = format!("{infra_id}-control-plane");
         Resource {
-            id: ids::rule(endpoint, "apart", cluster, &name),
+            id: Kind::AntiAffinity.id_in(endpoint, cluster, &name),
             goal: Goal::Present,
-            needs: machines.iter().map(|machine| ids::machine(endpoint, machine)).collect(),
+            needs: machines.iter().map(|machine| Kind::Machine.id(endpoint, machine)).collect(),
             wanted: Wanted::Apart(Apart {
                 name,
                 compute_cluster: cluster.to_owned(),
@@ -325,10 +293,10 @@ fn power(machine: &Planned, endpoint: &Endpoint, goal: Goal, rule: Option<Id>) -
     let Planned { name, uuid, spec, .. } = machine;
     let path = format!("{}/{name}", spec.folder);
     Resource {
-        id: ids::power(endpoint, name),
+        id: Kind::Power.id(endpoint, name),
         goal,
         wanted: Wanted::Power(Power { machine: name.clone(), uuid: *uuid, path }),
-        needs: [ids::machine(endpoint, name)].into_iter().chain(rule).collect(),
+        needs: [Kind::Machine.id(endpoint, name)].into_iter().chain(rule).collect(),
         rank: if machine.is_bootstrap { FIRST } else { LATER },
         hold: None,
     }

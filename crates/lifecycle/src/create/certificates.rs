@@ -81,6 +81,18 @@ pub(super) fn renew(
         changed.join("; ")
     } else if expires.duration_since(request.now) >= NEEDED {
         state.named_in_certificates = named(config);
+        // The state of an earlier release.
+        let drawn = state.pki.complete(config.payload.kind(), request.random);
+        if !drawn.is_empty() {
+            let machines = if handed_out {
+                "; machines that booted from Ignition configurations of that release do not join with these: start them \
+                 again from new ones"
+            } else {
+                ""
+            };
+            let drawn = drawn.join(", ");
+            warnings.push(format!("drew what an earlier release of slipway did without: {drawn}{machines}"));
+        }
         return Ok(state);
     } else if request.force {
         "the old ones had expired, or were about to".to_owned()

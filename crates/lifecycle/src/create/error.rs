@@ -54,7 +54,7 @@ impl Error {
             }
             Error::InstallConfig { .. } => "`slipway explain PATH` describes a field",
             Error::OtherCluster { .. } => {
-                "use a new directory for the new cluster. --force starts over here, with new names, keys and password; \
+                "give it its old name again, or use a new directory for the new cluster. --force starts over here, with new names, keys and password; \
                  the old state goes to .slipway/backup"
             }
             Error::Expired { .. } => {

@@ -9,7 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 use secrecy::ExposeSecret;
 use slipway_assets::pki::{PkiError, SHORTEST_VALIDITY};
 use slipway_assets::random::Random;
-use slipway_assets::{Access, Cluster, Credentials, Pki, Tree};
+use slipway_assets::{Access, Cluster, Credentials, Named, Pki, Tree};
 use slipway_config::install_config::InstallConfig;
 use tempfile::TempDir;
 
@@ -107,7 +107,7 @@ fn object(name: &str, line: &str) -> String {
 }
 
 fn manifests(cluster: &Cluster) -> Result<Tree, slipway_assets::Error> {
-    let Cluster { config, identity, .. } = cluster;
+    let Named { config, identity } = &cluster.named;
     let mut tree = Tree::default();
     let mut put = |path: &str, line: String, access| {
         let (_, name) = path.rsplit_once('/').unwrap();
@@ -559,4 +559,29 @@ fn another_payload_needs_other_certificates() {
     let error = directory.ignition(false).unwrap_err();
     assert!(matches!(error, Error::Renewal { .. }), "{error}");
     assert_eq!(error.details(), ["the payload was Kubernetes, and is now OpenShift"]);
+}
+
+/// A directory of the release that had one token for all machines.
+#[test]
+fn what_an_earlier_release_did_without_is_drawn() {
+    let directory = Directory::new(KUBERNETES);
+    directory.put("cni/plugin.yaml", "a: 1\n");
+    let old = |_: &InstallConfig, now: Timestamp, _: &dyn Random| {
+        let files = serde_json::json!({
+            "root-ca.crt": "a", "certificate-key": "b", "bootstrap-token": "c",
+            "machine-config-token-master": "d", "machine-config-token-worker": "e",
+        });
+        Ok(serde_json::from_value(serde_json::json!({"created": now, "files": files})).unwrap())
+    };
+    let generators = Generators { pki: &old, ..GENERATORS };
+    create_manifests_with(&directory.request(false), &generators).unwrap();
+    let said =
+        "drew what an earlier release of slipway did without: bootstrap-token-master, bootstrap-token-worker";
+    assert_eq!(directory.ignition(false).unwrap().warnings, [said]);
+    let state = directory.get(".slipway/state.json");
+    for (name, kept) in [("certificate-key", "b"), ("machine-config-token-worker", "e")] {
+        assert!(state.contains(&format!("\"{name}\": \"{kept}\"")), "{name}");
+    }
+    assert_eq!(directory.ignition(false).unwrap().warnings, [""; 0]);
+    assert_eq!(directory.get(".slipway/state.json"), state, "drawn once");
 }

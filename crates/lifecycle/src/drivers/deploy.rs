@@ -1,17 +1,22 @@
 //! The operator: its definitions, rights and Deployment.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
-use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::apps::v1::{DaemonSet, Deployment};
+use k8s_openapi::api::core::v1::Secret;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use kube::{Api, Client};
+use kube::api::{DeleteParams, ListParams, Preconditions};
+use kube::{Api, Client, ResourceExt};
 use serde_json::{Value, json};
 use slipway_assets::drivers::DriverError;
+use slipway_assets::drivers::object::{DRIVER_LABEL, MANAGER};
+use slipway_assets::drivers::operator::names::{covers, places};
 use slipway_assets::drivers::operator::{self, NAME, NAMESPACE, Placed};
 use thiserror::Error;
 use tokio::time::Instant;
 
-use crate::access::{AccessError, apply, call, or_absent};
+use crate::access::{AccessError, apply, call, is_applied_by, or_absent};
 
 /// The ConfigMap with the authorities of the matrix's server.
 pub const MATRIX_CA: &str = "slipway-matrix-ca";
@@ -97,6 +102,54 @@ pub async fn running(client: &Client) -> Result<Running, AccessError> {
     let deployments: Api<Deployment> = Api::namespaced(client.clone(), NAMESPACE);
     let found = or_absent(call("looking at the operator", deployments.get_opt(NAME)).await)?;
     Ok(found.map(Running::of).unwrap_or_default())
+}
+
+/// Deletes copies of Secrets for pulling images that an earlier release gave other names, and that no pod is pulled with any more.
+/// The operator may delete what has one of today's names, and nothing else.
+pub async fn remove_old_copies(client: &Client, told: impl Fn(&str)) -> Result<(), AccessError> {
+    let labelled = ListParams::default().labels(DRIVER_LABEL);
+    for place in places("Secret").flatten() {
+        let secrets: Api<Secret> = Api::namespaced(client.clone(), place);
+        let found = call("listing copied secrets", async {
+            secrets.list_metadata(&labelled).await.map(|list| list.items)
+        });
+        // A label can be copied with an object.
+        let mut old = or_absent(found.await)?;
+        old.retain(|object| {
+            !covers("Secret", Some(place), &object.name_any()) && is_applied_by(object, MANAGER)
+        });
+        if old.is_empty() {
+            continue;
+        }
+        let used = pulled_with(client, place).await?;
+        for object in old {
+            let name = object.name_any();
+            if used.contains(&name) {
+                continue;
+            }
+            let exactly = Preconditions { uid: object.uid(), resource_version: None };
+            let parameters = DeleteParams::background().preconditions(exactly);
+            let doing = format!("deleting Secret {place}/{name}");
+            let deleted = call(&doing, secrets.delete(&name, &parameters)).await;
+            if or_absent(deleted.map(|_| true))? {
+                told(&format!("Secret {place}/{name}"));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The Secrets that pods of a namespace are pulled with.
+async fn pulled_with(client: &Client, place: &str) -> Result<BTreeSet<String>, AccessError> {
+    let all = ListParams::default();
+    let daemon_sets: Api<DaemonSet> = Api::namespaced(client.clone(), place);
+    let deployments: Api<Deployment> = Api::namespaced(client.clone(), place);
+    let daemon_sets = call("listing DaemonSets", daemon_sets.list(&all)).await?.items;
+    let deployments = call("listing Deployments", deployments.list(&all)).await?.items;
+    let templates = daemon_sets.into_iter().filter_map(|one| Some(one.spec?.template));
+    let templates = templates.chain(deployments.into_iter().filter_map(|one| Some(one.spec?.template)));
+    let secrets = templates.filter_map(|template| template.spec?.image_pull_secrets).flatten();
+    Ok(secrets.map(|secret| secret.name).collect())
 }
 
 /// Waits until our kinds can be used.

@@ -1,13 +1,13 @@
 //! Which privileges are needed where, and for what.
 //!
-//! The steps of creating and destroying say themselves what they need: [`of`] takes it from the engine's plan. What runs
+//! The steps of creating and destroying say themselves what they need: `of` takes it from the engine's plan. What runs
 //! in the cluster later, with the same account, is added here.
 
-use slipway_assets::Identity;
-use slipway_config::install_config::InstallConfig;
+use slipway_assets::Named;
+use slipway_engine::resource::GraphError;
 
-use super::wanted::{Site, Wanted, undrawn};
-use crate::cluster;
+use super::wanted::{Site, Wanted};
+use crate::cluster::{self, Blueprint};
 
 /// A privilege that a step needs on an object.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -54,21 +54,20 @@ const COMPONENTS: [Component; 2] = [
 
 /// What creating, running and destroying the cluster needs of one vCenter. `exists` says whether there is a folder at a path
 /// already.
-pub fn of(
-    config: &InstallConfig,
-    identity: Option<&Identity>,
+pub(crate) fn of(
+    named: &Named,
+    blueprint: &Blueprint,
     wanted: &Wanted,
     exists: &dyn Fn(&str) -> bool,
-) -> Vec<Need> {
-    let identity = identity.cloned().unwrap_or_else(|| undrawn(config));
-    let mut needs = cluster::needs::of(config, identity, exists);
+) -> Result<Vec<Need>, GraphError> {
+    let mut needs = cluster::needs::of(named, blueprint, exists)?;
     needs.retain(|need| need.endpoint == wanted.endpoint);
     for site in wanted.sites.iter().filter(|site| !site.folder.is_empty()) {
         needs.extend(COMPONENTS.iter().flat_map(|component| component.needs(site, &wanted.endpoint)));
     }
     needs.sort();
     needs.dedup();
-    needs
+    Ok(needs)
 }
 
 impl Component {

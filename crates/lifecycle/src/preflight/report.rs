@@ -9,6 +9,7 @@ use serde::{Serialize, Serializer};
 pub enum Check {
     ReleaseImage,
     OsImage,
+    Files,
     Connection,
     Certificate,
     Clock,
@@ -40,9 +41,10 @@ pub enum Check {
 }
 
 impl Check {
-    pub const ALL: [Check; 30] = [
+    pub const ALL: [Check; 31] = [
         Check::ReleaseImage,
         Check::OsImage,
+        Check::Files,
         Check::Connection,
         Check::Certificate,
         Check::Clock,
@@ -78,6 +80,7 @@ impl Check {
         match self {
             Check::ReleaseImage => "release-image",
             Check::OsImage => "os-image",
+            Check::Files => "files",
             Check::Connection => "connection",
             Check::Certificate => "certificate",
             Check::Clock => "clock",

@@ -1,18 +1,21 @@
-//! What the vCenters must have, and what will be made there. Computed from the configuration alone.
+//! What the vCenters must have, and what will be made there: from the configuration, and the files of machines with their edits.
 
 use std::net::IpAddr;
 
-use slipway_assets::names::{self, Role};
-use slipway_assets::{Cluster, Credentials, Identity, Pki};
+use slipway_api::vsphere_machines::VSphereMachineSpec;
+use slipway_assets::Named;
+use slipway_assets::names;
+use slipway_assets::vsphere::Site as AssetSite;
 use slipway_config::ids::InfraId;
 use slipway_config::install_config::vsphere::{
-    DiskType, FailureDomain, Machine as Size, Platform as VSphere, RegionKind, ZoneKind,
+    DiskType, FailureDomain, Platform as VSphere, RegionKind, ZoneKind,
 };
 use slipway_config::install_config::{InstallConfig, LoadBalancer, Payload, Platform};
 use slipway_config::net::Cidr;
+use slipway_providers::vsphere::paths::unescape;
 use uuid::Uuid;
 
-use crate::cluster::endpoint_of;
+use crate::cluster::{Blueprint, Planned, compute_cluster, endpoint_of};
 
 /// What one vCenter must have.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,24 +87,36 @@ pub struct Machine {
 }
 
 impl Wanted {
-    /// What the configuration wants of its `position`th vCenter.
-    pub fn of(config: &InstallConfig, identity: Option<&Identity>, position: usize) -> Option<Self> {
-        let Platform::VSphere(platform) = &config.platform else { return None };
-        let cluster = Cluster {
-            config: config.clone(),
-            identity: identity.cloned().unwrap_or_else(|| undrawn(config)),
-            pki: Pki::unmade(),
-            credentials: Credentials::None,
-        };
-        let domains = platform.failure_domains.iter().enumerate();
-        let sites = domains.filter(|(_, domain)| domain.vcenter == position);
+    /// What the cluster wants of its `position`th vCenter: places and compute machines as the configuration says, the other
+    /// machines as their files do.
+    pub(crate) fn of(named: &Named, blueprint: &Blueprint, position: usize) -> Option<Self> {
+        let Platform::VSphere(platform) = &named.config.platform else { return None };
+        let endpoint = endpoint_of(platform.vcenters.get(position)?);
+        let here = |(_, domain): &(usize, &FailureDomain)| domain.vcenter == position;
+        let domains = platform.failure_domains.iter().enumerate().filter(here);
+        let mut places: Vec<(Placement, Site)> =
+            domains.map(|(index, domain)| place(named, platform, index, domain)).collect();
+        for machine in blueprint.machines.iter().filter(|machine| machine.endpoint == endpoint) {
+            let placement = Placement::of(&machine.spec);
+            let at = places.iter().position(|(known, _)| *known == placement).or_else(|| {
+                let edited = edited(&places, &placement, machine, named)?;
+                places.push((placement, edited));
+                Some(places.len() - 1)
+            });
+            if let Some((_, site)) = at.and_then(|at| places.get_mut(at)) {
+                site.machines.push(Machine::of(machine));
+            }
+        }
+        for (Placement { position: index, .. }, site) in &mut places {
+            site.machines.extend(index.iter().flat_map(|index| compute(named, platform, *index)));
+        }
         Some(Wanted {
-            endpoint: endpoint_of(platform.vcenters.get(position)?).to_string(),
+            endpoint: endpoint.to_string(),
             zoned: platform.failure_domains.len() > 1,
-            infra_id: identity.map(|identity| identity.infra_id.clone()),
+            infra_id: (!named.identity.cluster_id.is_nil()).then(|| named.identity.infra_id.clone()),
             thick: matches!(platform.disk_type, Some(DiskType::Thick | DiskType::EagerZeroedThick)),
-            stream: stream(&config.payload),
-            sites: sites.map(|(index, domain)| site(&cluster, platform, index, domain)).collect(),
+            stream: stream(&named.config.payload),
+            sites: places.into_iter().map(|(_, site)| site).collect(),
         })
     }
 
@@ -112,30 +127,83 @@ impl Wanted {
     }
 }
 
-/// Stands in for what `create manifests` will draw: of the same length, and of no use to anybody.
-pub(super) fn undrawn(config: &InstallConfig) -> Identity {
-    Identity {
-        infra_id: InfraId::new(&config.name, |_| 0),
-        cluster_id: Uuid::nil(),
-        created: jiff::Timestamp::UNIX_EPOCH,
-        kubeadmin_password: "".into(),
-        kubeadmin_hash: "".into(),
+/// Where a machine goes, as its file says it.
+#[derive(Debug, Clone)]
+struct Placement {
+    /// The failure domain it was made from.
+    position: Option<usize>,
+    datacenter: String,
+    pool: String,
+    datastore: String,
+    folder: String,
+    networks: Vec<String>,
+    template: String,
+}
+
+impl PartialEq for Placement {
+    /// Machines may be edited from one failure domain into another.
+    fn eq(&self, other: &Self) -> bool {
+        let parts = |placement: &Placement| {
+            let Placement { datacenter, pool, datastore, folder, networks, template, .. } = placement.clone();
+            (datacenter, pool, datastore, folder, networks, template)
+        };
+        parts(self) == parts(other)
     }
 }
 
-fn site(cluster: &Cluster, platform: &VSphere, position: usize, domain: &FailureDomain) -> Site {
+impl Placement {
+    fn of(spec: &VSphereMachineSpec) -> Self {
+        Placement {
+            position: None,
+            datacenter: spec.datacenter.clone(),
+            pool: spec.resource_pool.clone(),
+            datastore: spec.datastore.clone(),
+            folder: spec.folder.clone(),
+            networks: spec.network.devices.iter().map(|device| device.network_name.clone()).collect(),
+            template: spec.template.clone(),
+        }
+    }
+}
+
+impl Machine {
+    fn of(machine: &Planned) -> Self {
+        let spec = &machine.spec;
+        let extra: u64 = spec.data_disks.iter().map(|disk| u64::from(disk.size_gib)).sum();
+        Machine {
+            name: Some(machine.name.clone()),
+            mark: Some(machine.uuid),
+            control_plane: !machine.is_bootstrap,
+            cpus: spec.num_cpus,
+            memory_mib: spec.memory_mib.into(),
+            os_disk_gib: spec.disk_gib.into(),
+            disks_gib: u64::from(spec.disk_gib) + extra,
+        }
+    }
+}
+
+/// A failure domain, without its machines.
+fn place(named: &Named, platform: &VSphere, position: usize, domain: &FailureDomain) -> (Placement, Site) {
     let topology = &domain.topology;
-    let made = cluster.site(platform, position);
+    let made = named.site(platform, position);
     let folder = made.as_ref().map_or_else(String::new, |made| made.folder.to_string());
     let template = match (&topology.template, &made) {
         (Some(given), _) => Template::Given(given.clone()),
         (None, Some(made)) if platform.os_image.is_some() => Template::Imported {
             path: format!("{folder}/{}", made.template),
-            mark: cluster.identity.template_id(&made.template),
+            mark: named.identity.template_id(&made.template),
         },
         (None, _) => Template::None,
     };
-    Site {
+    let placement = Placement {
+        position: made.is_some().then_some(position),
+        datacenter: topology.datacenter.clone(),
+        pool: topology.resource_pool.as_ref().map_or_else(String::new, ToString::to_string),
+        datastore: topology.datastore.to_string(),
+        folder: folder.clone(),
+        networks: made.as_ref().map(AssetSite::network_paths).unwrap_or_default(),
+        template: made.as_ref().map_or_else(String::new, |made| made.template.clone()),
+    };
+    let site = Site {
         name: domain.name.to_string(),
         region: domain.region.clone(),
         region_kind: domain.region_kind,
@@ -151,35 +219,70 @@ fn site(cluster: &Cluster, platform: &VSphere, position: usize, domain: &Failure
         template,
         tag_ids: topology.tag_ids.iter().map(ToString::to_string).collect(),
         vm_group: made.as_ref().and_then(|made| made.vm_group.clone()),
-        machines: if made.is_some() { machines(cluster, platform, position) } else { Vec::new() },
-    }
+        machines: Vec::new(),
+    };
+    (placement, site)
 }
 
-fn machines(cluster: &Cluster, platform: &VSphere, position: usize) -> Vec<Machine> {
-    let placement = cluster.config.placement();
-    let machine = |size: &Size, name: Option<String>, data_disks: bool| {
-        let extra = size.data_disks.iter().filter(|_| data_disks).map(|disk| u64::from(disk.size_gib));
-        Machine {
-            mark: name.as_deref().map(|name| cluster.identity.object_id(name)),
-            control_plane: name.is_some() && data_disks,
-            name,
-            cpus: size.cpus,
-            memory_mib: size.memory_mib.into(),
-            os_disk_gib: size.os_disk_gib.into(),
-            disks_gib: u64::from(size.os_disk_gib) + extra.sum::<u64>(),
-        }
+/// The place of a machine whose file was edited: the failure domain it has most in common with, but for what was edited.
+fn edited(
+    places: &[(Placement, Site)],
+    wanted: &Placement,
+    machine: &Planned,
+    named: &Named,
+) -> Option<Site> {
+    let common = |(known, _): &&(Placement, Site)| {
+        let same = [
+            known.pool == wanted.pool,
+            known.datastore == wanted.datastore,
+            known.folder == wanted.folder,
+            known.networks == wanted.networks,
+            known.template == wanted.template,
+        ];
+        same.into_iter().filter(|same| *same).count()
     };
-    let sizes = &platform.machines;
-    // The bootstrap machine is one of the control plane without its extra disks.
-    let bootstrap = (placement.bootstrap == position)
-        .then(|| machine(&sizes.control_plane, Some(cluster.bootstrap_name()), false));
-    let masters = placement.control_plane.iter().enumerate().filter(|(_, place)| **place == position);
-    let masters = masters.map(|(index, _)| {
-        machine(&sizes.control_plane, Some(cluster.machine_name(Role::Master, index)), true)
-    });
-    let compute = placement.compute.iter().filter(|set| set.failure_domain == position);
-    let compute = compute.flat_map(|set| (0..set.replicas).map(|_| machine(&sizes.compute, None, true)));
-    bootstrap.into_iter().chain(masters).chain(compute).collect()
+    let (known, base) = places.iter().max_by_key(common)?;
+    let cluster = compute_cluster(&wanted.pool);
+    let network = |path: &String| match path.strip_prefix(cluster).and_then(|rest| rest.strip_prefix('/')) {
+        Some(name) => unescape(name).into_owned(),
+        None => path.clone(),
+    };
+    Some(Site {
+        name: machine.name.clone(),
+        datacenter: format!("/{}", wanted.datacenter.trim_matches('/')),
+        cluster: Some(cluster.to_owned()),
+        pool: Some(wanted.pool.clone()),
+        datastore: wanted.datastore.clone(),
+        own_folder: wanted.folder.rsplit('/').next() == Some(named.identity.infra_id.as_str()),
+        folder: wanted.folder.clone(),
+        networks: wanted.networks.iter().map(network).collect(),
+        template: if known.template == wanted.template {
+            base.template.clone()
+        } else {
+            Template::Given(wanted.template.clone())
+        },
+        tag_ids: machine.spec.tag_ids.clone(),
+        machines: Vec::new(),
+        ..base.clone()
+    })
+}
+
+/// Compute machines of a failure domain. The machine controller names them.
+fn compute(named: &Named, platform: &VSphere, position: usize) -> Vec<Machine> {
+    let size = &platform.machines.compute;
+    let extra: u64 = size.data_disks.iter().map(|disk| u64::from(disk.size_gib)).sum();
+    let machine = Machine {
+        name: None,
+        mark: None,
+        control_plane: false,
+        cpus: size.cpus,
+        memory_mib: size.memory_mib.into(),
+        os_disk_gib: size.os_disk_gib.into(),
+        disks_gib: u64::from(size.os_disk_gib) + extra,
+    };
+    let placement = named.config.placement();
+    let sets = placement.compute.iter().filter(|set| set.failure_domain == position);
+    sets.flat_map(|set| (0..set.replicas).map(|_| machine.clone())).collect()
 }
 
 /// `4.18.3-x86_64` is 418: how images of the operating system count releases.

@@ -9,6 +9,7 @@ use kube::api::{ApiResource, DynamicObject, GroupVersionKind, ListParams};
 use kube::{Api, Client, ResourceExt};
 use serde_json::Value;
 use slipway_assets::kubernetes::record::{Entry, Record, Stage, State};
+use slipway_assets::kubernetes::rights::SYSTEM;
 use slipway_assets::kubernetes::{COMPLETION_NAME, RECORD_KEY, RECORD_NAME};
 use slipway_config::install_config::PayloadType;
 
@@ -57,7 +58,7 @@ pub async fn look(subject: &Subject, addresses: &BTreeMap<String, Vec<IpAddr>>) 
 async fn look_in(subject: &Subject, seen: &mut Seen) -> Result<(), String> {
     let client = subject.client().await?;
     subject.call(client.apiserver_version()).await?;
-    let maps: Api<ConfigMap> = Api::namespaced(client.clone(), "kube-system");
+    let maps: Api<ConfigMap> = Api::namespaced(client.clone(), SYSTEM);
     let datum = |map: Option<ConfigMap>, key: &str| map?.data?.remove(key);
     let completion = subject.call(maps.get_opt(COMPLETION_NAME)).await?;
     seen.complete = datum(completion, "status").as_deref() == Some("complete");

@@ -7,11 +7,10 @@ use kube::Api;
 use kube::api::{Patch, PatchParams};
 use serde_json::json;
 use slipway_api::openshift::Machine;
+use slipway_assets::names::MACHINES_NAMESPACE;
 use slipway_config::install_config::PayloadType;
 
 use super::Subject;
-
-const NAMESPACE: &str = "openshift-machine-api";
 
 /// Those that are still to be told.
 #[derive(Debug)]
@@ -36,7 +35,7 @@ impl Told {
             return;
         }
         let Ok(client) = subject.client().await else { return };
-        let api: Api<Machine> = Api::namespaced(client, NAMESPACE);
+        let api: Api<Machine> = Api::namespaced(client, MACHINES_NAMESPACE);
         let parameters = PatchParams::default();
         for (name, addresses) in std::mem::take(&mut self.left) {
             let kinds = addresses.iter().map(|address| ("InternalIP", address.to_string()));

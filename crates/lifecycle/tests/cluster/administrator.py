@@ -8,6 +8,7 @@ usage: administrator.py URL USER PASSWORD CA_FILE rename PATH NAME
                                                   machine PATH
                                                   template PATH
                                                   attach PATH FILE CONTROLLER UNIT
+                                                  volume DATASTORE NAME CLUSTER...
 """
 import ssl
 import sys
@@ -15,7 +16,7 @@ from urllib.parse import urlparse
 
 from pyVim.connect import Disconnect, SmartConnect
 from pyVim.task import WaitForTask
-from pyVmomi import vim
+from pyVmomi import SoapStubAdapter, VmomiSupport, vim
 
 
 def attach(content, machine, file, controller, unit):
@@ -32,6 +33,24 @@ def attach(content, machine, file, controller, unit):
     disk.backing = vim.vm.device.VirtualDisk.FlatVer2BackingInfo(fileName=file, diskMode="persistent", thinProvisioned=True)
     change = vim.vm.device.VirtualDeviceSpec(operation="add", fileOperation="create", device=disk)
     WaitForTask(machine.ReconfigVM_Task(vim.vm.ConfigSpec(deviceChange=[change])))
+
+
+def volume(instance, context, datastore, name, *clusters):
+    """Makes a volume as a storage driver does, used by one cluster or by several."""
+    session = instance._stub
+    host, port = session.host.rsplit(":", 1)
+    version = VmomiSupport.newestVersions.GetName("vsan")
+    stub = SoapStubAdapter(host, int(port), path="/vsanHealth", version=version, sslContext=context)
+    stub.cookie = session.cookie
+    users = [vim.cns.ContainerCluster(clusterType="KUBERNETES", clusterId=id, vSphereUser="driver") for id in clusters]
+    spec = vim.cns.VolumeCreateSpec(
+        name=name, volumeType="BLOCK", datastores=[datastore],
+        metadata=vim.cns.VolumeMetadata(containerCluster=users[0], containerClusterArray=users),
+        backingObjectDetails=vim.cns.BlockBackingDetails(capacityInMb=10),
+    )
+    manager = vim.cns.VolumeManager("cns-volume-manager", stub)
+    # Its task is none this client can read from a simulator: whoever asks for the volume waits until it is there.
+    manager.CnsCreateVolume([spec])
 
 
 def main():
@@ -62,6 +81,8 @@ def main():
             found.MarkAsTemplate()
         elif verb == "attach":
             attach(instance.RetrieveContent(), found, *sys.argv[7:10])
+        elif verb == "volume":
+            volume(instance, context, found, *sys.argv[7:])
         else:
             sys.exit(__doc__)
     finally:

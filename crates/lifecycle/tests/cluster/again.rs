@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use slipway_engine::End;
-use slipway_lifecycle::cluster::Purpose;
+use slipway_engine::progress::Nobody;
+use slipway_lifecycle::cluster::{Error, Purpose};
 
-use crate::bench::{Bench, assert_done, assert_same, reasons};
+use crate::bench::{Bench, administrator, assert_done, assert_same, process, reasons};
 
 #[test]
 fn a_bootstrap_machine_that_has_done_its_work_is_not_made_again() {
@@ -15,10 +16,91 @@ fn a_bootstrap_machine_that_has_done_its_work_is_not_made_again() {
     assert_done(&bench.run(Purpose::DestroyBootstrap).unwrap());
     assert!(!bench.machines(0).contains(&bench.name("bootstrap")));
     assert!(bench.plan(Purpose::Create).unwrap().plan.is_empty(), "there is nothing to do");
+    let again = [bench.name("bootstrap")];
+    assert_done(&bench.run_with(Purpose::Create, &again, |_| {}).unwrap());
+    assert!(bench.machines(0).contains(&again[0]), "it was asked for by name");
+    let plan = bench.plan(Purpose::Create).unwrap();
+    assert!(
+        plan.plan.is_empty() && plan.world.iter().any(|(id, _)| *id.name == *again[0]),
+        "and is wanted now"
+    );
     bench.destroy();
     assert_same(&before, &bench.snapshot(), "after destroy");
     bench.create();
     assert!(bench.machines(0).contains(&bench.name("bootstrap")), "a new cluster needs one");
+}
+
+/// Without a cluster there is no bootstrap machine whose work is done.
+#[test]
+fn a_cluster_that_is_still_to_be_made_gets_its_bootstrap_machine() {
+    let bench = Bench::new(1);
+    assert_done(&bench.run(Purpose::DestroyBootstrap).unwrap());
+    bench.create();
+    assert!(bench.machines(0).contains(&bench.name("bootstrap")));
+    bench.destroy();
+    assert_done(&bench.run(Purpose::DestroyBootstrap).unwrap());
+    bench.create();
+    assert!(bench.machines(0).contains(&bench.name("bootstrap")));
+}
+
+/// The bootstrap machine was removed by another hand, or is out of sight: it is not called gone.
+#[test]
+fn a_bootstrap_machine_that_is_not_seen_is_not_called_gone() {
+    let bench = Bench::new(1);
+    bench.create();
+    administrator(&bench.vcenters[0], &["destroy", &bench.machine_path("bootstrap")]);
+    let prospect = bench.plan(Purpose::DestroyBootstrap).unwrap();
+    let unseen: Vec<&str> = prospect.unseen.iter().map(|one| &*one.resource.name).collect();
+    assert_eq!(unseen, [bench.name("bootstrap")]);
+    assert_done(&bench.run(Purpose::DestroyBootstrap).unwrap());
+    assert_eq!(bench.plan(Purpose::DestroyBootstrap).unwrap().unseen, prospect.unseen, "until that is said");
+    process(async {
+        let forgotten = vec![bench.name("bootstrap")];
+        let mut project = bench.open(Purpose::DestroyBootstrap).unwrap().with_forgotten(forgotten);
+        let prospect = project.survey(Purpose::DestroyBootstrap, &[]).await.unwrap();
+        assert_eq!(prospect.unseen, []);
+        let end = std::future::pending();
+        assert_done(&project.apply(prospect, &[], bench.patience, &Nobody, end).await.unwrap());
+        project.close().await;
+    });
+    assert_eq!(bench.plan(Purpose::DestroyBootstrap).unwrap().unseen, []);
+    assert!(bench.plan(Purpose::Create).unwrap().plan.is_empty(), "it has done its work");
+}
+
+/// What cannot be read is no reason to say that the machine is gone.
+#[test]
+fn a_bootstrap_machine_whose_files_are_lost_is_not_called_gone() {
+    let bench = Bench::new(1);
+    bench.create();
+    let file = format!("cluster-api/machines/10_inframachine_{}.yaml", bench.name("bootstrap"));
+    let text = fs_err::read_to_string(bench.path(&file)).unwrap();
+    fs_err::write(bench.path(&file), "[").unwrap();
+    let Err(error) = bench.run(Purpose::DestroyBootstrap) else { panic!("it was called gone") };
+    assert!(matches!(error, Error::Files(_)), "{error}");
+    assert!(bench.machines(0).contains(&bench.name("bootstrap")));
+    // What it booted from does not matter any more.
+    fs_err::write(bench.path(&file), text).unwrap();
+    fs_err::remove_file(bench.path("bootstrap.ign")).unwrap();
+    assert_done(&bench.run(Purpose::DestroyBootstrap).unwrap());
+    assert!(!bench.machines(0).contains(&bench.name("bootstrap")));
+    bench.destroy();
+}
+
+/// The state is damaged, and the journal is whole: what it knows is missed where it is not seen.
+#[test]
+fn a_cluster_that_is_destroyed_by_its_id_has_its_journal() {
+    let bench = Bench::new(1);
+    bench.create();
+    fs_err::write(bench.path(".slipway/state.json"), "{").unwrap();
+    administrator(&bench.vcenters[0], &["destroy", &bench.machine_path("master-1")]);
+    let prospect = process(async {
+        let mut project = bench.open_by_id(&bench.infra_id).unwrap();
+        let prospect = project.survey(Purpose::Destroy, &[]).await.unwrap();
+        project.close().await;
+        prospect
+    });
+    let unseen: Vec<&str> = prospect.unseen.iter().map(|one| &*one.resource.name).collect();
+    assert_eq!(unseen, [bench.name("master-1")]);
 }
 
 #[test]
@@ -27,10 +109,10 @@ fn a_cluster_whose_directory_is_lost_leaves_no_file_behind() {
     bench.create();
     let other = Bench::on(bench.vcenters.clone(), "harbour");
     fs_err::remove_dir_all(other.path(".slipway")).unwrap();
-    let outcome = crate::bench::process(async {
+    let outcome = process(async {
         let mut project = other.open_by_id(&bench.infra_id).unwrap();
         let prospect = project.survey(Purpose::Destroy, &[]).await.unwrap();
-        let listener = slipway_engine::progress::Nobody;
+        let listener = Nobody;
         project.apply(prospect, &[], other.patience, &listener, std::future::pending()).await.unwrap()
     });
     assert_done(&outcome);

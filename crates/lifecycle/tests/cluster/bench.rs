@@ -1,6 +1,7 @@
 //! A cluster on vCenters of its own, and everything a test does to it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, OnceLock};
@@ -18,7 +19,11 @@ use slipway_engine::{End, Options, Outcome};
 use slipway_lifecycle::cluster::{Error, Patience, Project, Prospect, Purpose};
 use slipway_lifecycle::create::{Generators, Request, create_ignition_with};
 use slipway_lifecycle::environment::Environment;
+use slipway_lifecycle::preflight;
+use slipway_lifecycle::preflight::network::Probe;
+use slipway_lifecycle::preflight::report::Report;
 use slipway_lifecycle::random::OsRandom;
+use slipway_providers::vsphere::Proxy;
 use slipway_providers::vsphere::kinds::State;
 use slipway_testkit::process::eventually;
 use slipway_testkit::python;
@@ -100,6 +105,20 @@ fn environment(directory: &Path) -> Environment {
     [("PW", ADMINISTRATOR.1), ("WEAK", "weak"), ("XDG_CACHE_HOME", cache.to_str().unwrap())]
         .into_iter()
         .collect()
+}
+
+/// A network without answers.
+#[derive(Debug)]
+struct Deaf;
+
+impl Probe for Deaf {
+    async fn resolve(&self, _: &str) -> Result<Vec<IpAddr>, String> {
+        Ok(vec![IpAddr::from([127, 0, 0, 1])])
+    }
+
+    async fn answers(&self, _: SocketAddr) -> bool {
+        false
+    }
 }
 
 /// Runs something like a process of its own: when it ends, everything it has started ends.
@@ -236,6 +255,16 @@ platform:
         self.request(|request| Project::open_to_destroy(request, Some(infra_id), self.patience))
     }
 
+    /// What `slipway preflight` says of the directory.
+    pub(crate) fn preflight(&self) -> Report {
+        process(async {
+            let opened = preflight::open(self.directory.path(), &environment(self.directory.path())).unwrap();
+            let options = preflight::Options { proxy: Proxy::None, ..preflight::Options::default() };
+            let cancelled = std::future::pending();
+            preflight::examine(opened.subject, options, Deaf, cancelled).await.unwrap()
+        })
+    }
+
     /// What would be done.
     pub(crate) fn plan(&self, purpose: Purpose) -> Result<Prospect, Error> {
         self.plan_with(purpose, &[])
@@ -248,6 +277,28 @@ platform:
             project.close().await;
             prospect
         })
+    }
+
+    /// Destroys the cluster, with what the user says about it. What was shown first, and what became of it.
+    pub(crate) fn destroy_as(
+        &self,
+        said: impl FnOnce(Project) -> Project,
+    ) -> Result<(Prospect, Outcome<State>), Error> {
+        process(async {
+            let mut project = said(self.open(Purpose::Destroy)?);
+            let shown = project.survey(Purpose::Destroy, &[]).await?;
+            let prospect = project.survey(Purpose::Destroy, &[]).await?;
+            let end = std::future::pending();
+            let outcome = project.apply(prospect, &[], self.patience, &Nobody, end).await?;
+            project.close().await;
+            Ok((shown, outcome))
+        })
+    }
+
+    /// Destroys the cluster, and takes these for gone.
+    pub(crate) fn destroy_forgetting(&self, names: &[String]) {
+        let (_, outcome) = self.destroy_as(|project| project.with_forgotten(names.to_vec())).unwrap();
+        assert_done(&outcome);
     }
 
     /// Does it, as a process of its own.

@@ -8,7 +8,7 @@ use slipway_engine::apply::Moment;
 use slipway_engine::progress::Nobody;
 use slipway_lifecycle::cluster::{Error, Prospect, Purpose, Surplus};
 
-use crate::bench::{Bench, assert_done, assert_same, inventory, process, reasons, start};
+use crate::bench::{Bench, assert_done, assert_same, inventory, process, read_back, reasons, start};
 
 const ROLES: [&str; 4] = ["bootstrap", "master-0", "master-1", "master-2"];
 
@@ -139,13 +139,16 @@ fn a_dropped_vcenter_can_be_forgotten() {
     bench.create();
     bench.change(&[0], unchanged);
     let server = bench.vcenters[1].address();
-    process(async {
-        let mut project = bench.open(Purpose::Destroy).unwrap();
-        let unknown = project.forget(&["mistyped".to_owned()]).await.unwrap_err();
-        assert!(matches!(unknown, Error::NotRemembered { .. }), "{unknown}");
-        project.forget(&[server]).await.unwrap();
-    });
-    bench.destroy();
+    let forgetting = |names: &[&str]| {
+        let names = names.iter().map(|name| (*name).to_owned()).collect();
+        bench.destroy_as(|project| project.with_forgotten(names))
+    };
+    for wrong in ["mistyped", &bench.name("master-0")] {
+        let Err(error) = forgetting(&[&server, wrong]) else { panic!("{wrong} was forgotten") };
+        assert!(matches!(&error, Error::NotRemembered { name } if name == wrong), "{error}");
+    }
+    assert!(matches!(bench.plan(Purpose::Destroy), Err(Error::Strays(_))), "nothing was forgotten for good");
+    assert_done(&forgetting(&[&server]).unwrap().1);
     let after = bench.snapshot();
     assert_same(&empty[..1], &after[..1], "the vCenter that is left");
     assert_eq!(bench.machines(1), [bench.name("master-1")]);
@@ -184,7 +187,7 @@ fn a_vcenter_that_shows_nothing_is_not_believed() {
     assert_eq!(bench.machines(0), Vec::<String>::new());
     assert_eq!(bench.plan(Purpose::Destroy).unwrap().unseen, prospect.unseen);
     let names: Vec<String> = prospect.unseen.iter().map(|one| one.resource.name.to_string()).collect();
-    process(async { bench.open(Purpose::Destroy).unwrap().forget(&names).await }).unwrap();
+    bench.destroy_forgetting(&names);
     assert_eq!(bench.plan(Purpose::Destroy).unwrap().unseen, []);
 }
 
@@ -220,6 +223,124 @@ fn what_may_be_on_a_silent_vcenter_is_not_made_elsewhere() {
     bench.vcenters[1].control("DELETE", "/faults", &Value::Null).unwrap();
     assert_done(&bench.run(Purpose::Create).unwrap());
     assert_once(&bench, &bench.plan(Purpose::Create).unwrap(), "when it answers again");
+}
+
+/// Failure domains of one vCenter, in this order: name, compute cluster, and the group of hosts where that is the zone.
+fn domains(text: &str, domains: &[(&str, &str, Option<&str>)]) -> String {
+    let (head, _) = text.split_once("    failureDomains:\n").unwrap();
+    let mut text = format!("{head}    failureDomains:\n");
+    for (name, cluster, hosts) in domains {
+        let kinds = if hosts.is_some() {
+            "\n      regionType: ComputeCluster\n      zoneType: HostGroup"
+        } else {
+            ""
+        };
+        let hosts = hosts.map_or_else(String::new, |hosts| format!("\n        hostGroup: {hosts}"));
+        text.push_str(&format!(
+            "    - name: {name}
+      region: europe
+      zone: {name}{kinds}
+      server: 127.0.0.1
+      topology:
+        datacenter: north
+        computeCluster: /north/host/{cluster}
+        datastore: /north/datastore/vsan
+        networks: [cluster-net]
+        template: /north/vm/rhcos{hosts}
+"
+        ));
+    }
+    text
+}
+
+/// One vCenter with two compute clusters, and two groups of hosts in the first.
+fn two_clusters() -> Bench {
+    let mut estate = inventory(0);
+    let clusters = estate["datacenters"][0]["clusters"].as_array_mut().unwrap();
+    let mut second = clusters[0].clone();
+    second["name"] = json!("second");
+    second["hosts"][0]["name"] = json!("second-esx");
+    clusters[0]["hosts"] = json!([{"name": "esx-l"}, {"name": "esx-r"}]);
+    clusters[0]["groups"] =
+        json!([{"name": "left", "hosts": ["esx-l"]}, {"name": "right", "hosts": ["esx-r"]}]);
+    clusters.push(second);
+    Bench::on(Arc::new(vec![start(0, &estate, &[])]), "harbour")
+}
+
+/// Failure domains of one vCenter change places: machines stay in their compute clusters, and rules follow them. With groups
+/// of hosts as zones they stay in their groups: a machine in two of them would be bound to the hosts of both.
+#[rstest]
+#[case::compute_clusters(("a", "compute", None), ("b", "second", None), true)]
+#[case::host_groups(("a", "compute", Some("left")), ("b", "compute", Some("right")), false)]
+fn machines_stay_in_their_failure_domain(
+    #[case] one: (&str, &str, Option<&str>),
+    #[case] two: (&str, &str, Option<&str>),
+    #[case] is_told: bool,
+) {
+    let bench = two_clusters();
+    bench.change(&[0], |text| domains(&text, &[one, two]));
+    let empty = bench.snapshot();
+    bench.create();
+    let made = bench.snapshot();
+    bench.change(&[0], |text| domains(&text, &[two, one]));
+    let prospect = bench.plan(Purpose::Create).unwrap();
+    assert!(prospect.plan.is_empty(), "{:#?}", prospect.plan);
+    let note = format!("`{}` is in /north/host/compute and stays there", bench.name("master-0"));
+    assert_eq!(notes(&prospect).contains(&note), is_told, "{}", notes(&prospect));
+    assert_done(&bench.run(Purpose::Create).unwrap());
+    assert_same(&made, &bench.snapshot(), "nothing was changed");
+    bench.destroy();
+    assert_same(&empty, &bench.snapshot(), "after destroy");
+}
+
+/// Machines that live elsewhere than the files say are kept apart there too.
+#[test]
+fn machines_are_kept_apart_where_they_are() {
+    let bench = on(&[0, 1]);
+    bench.create();
+    bench.change(&[1, 0], unchanged);
+    let outcome = bench.run(Purpose::Create).unwrap();
+    assert_done(&outcome);
+    let apart = |position: usize| -> usize {
+        let rules = read_back(&bench.vcenters[position])["clusters"][0]["rules"].clone();
+        rules.as_array().unwrap().iter().map(|rule| rule["vms"].as_array().unwrap().len()).sum()
+    };
+    assert_eq!((apart(0), apart(1)), (2, 0));
+    // One is made again, beside another one.
+    crate::bench::administrator(&bench.vcenters[0], &["destroy", &bench.machine_path("master-0")]);
+    assert_done(&bench.run_with(Purpose::Create, &[bench.name("master-0")], |_| {}).unwrap());
+    assert_eq!(bench.machines(1), ["master-0", "master-1"].map(|role| bench.name(role)));
+    assert_eq!(apart(1), 2);
+}
+
+/// A replica of a machine is on another vCenter of the install-config: it is not the cluster's.
+#[test]
+fn a_machine_with_the_same_id_elsewhere_stays() {
+    let bench = on(&[0, 1]);
+    bench.create();
+    let machine = bench.vcenters[0].object(&bench.machine_path("master-0")).unwrap().unwrap();
+    let replica = json!({"datacenters": [{"name": "south", "vms": [
+        {"name": "replica", "cluster": "compute", "datastore": "vsan", "instance_uuid": machine["props"]["instanceUuid"]},
+    ]}]});
+    bench.vcenters[1].control("POST", "/inventory/apply", &replica).unwrap();
+    let outcome = bench.run(Purpose::Destroy).unwrap();
+    let told = reasons(&outcome);
+    assert!(told.iter().any(|line| line.contains("at the same time")), "{told:#?}");
+    assert_eq!((bench.machines(0), bench.machines(1)), (Vec::new(), vec!["replica".to_owned()]));
+}
+
+/// A vCenter that is named twice would have every machine twice.
+#[test]
+fn a_vcenter_under_two_names_is_refused() {
+    let bench = on(&[0]);
+    bench.create();
+    bench.change(&[0], |text| {
+        let vcenter = text.lines().find(|line| line.contains("{server: 127.0.0.1,")).unwrap().to_owned();
+        let twin = vcenter.replace("127.0.0.1", "localhost");
+        text.replace(&vcenter, &format!("{vcenter}\n{twin}"))
+    });
+    let Err(error) = bench.plan(Purpose::Create) else { panic!("each machine was found twice") };
+    assert!(matches!(error, Error::Twins { .. }), "{error}");
 }
 
 /// Fewer machines are wanted than there are: they stay, and are named.

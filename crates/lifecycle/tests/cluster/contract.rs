@@ -125,7 +125,11 @@ fn the_steps_are_those_of_the_plan() {
                 verb == "tag" || verb == "create folder"
             });
             assert!(tagged <= tags.count(), "{context}");
-            if purpose == Purpose::Destroy {
+            let missed: Vec<String> =
+                prospect.unseen.iter().map(|one| one.resource.name.to_string()).collect();
+            if !missed.is_empty() {
+                bench.destroy_forgetting(&missed);
+            } else if purpose == Purpose::Destroy {
                 assert_done(&outcome);
             }
         }

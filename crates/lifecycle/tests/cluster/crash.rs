@@ -1,13 +1,16 @@
 //! The process ends at every moment of a run, and is started again.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use rstest::rstest;
-use serde_json::Value;
+use serde_json::{Value, json};
 use slipway_engine::apply::Moment;
-use slipway_lifecycle::cluster::Purpose;
+use slipway_engine::progress::Nobody;
+use slipway_lifecycle::cluster::{Error, Purpose};
+use slipway_testkit::vcenter::VCenter;
 
-use crate::bench::{Bench, assert_done, assert_same, requests};
+use crate::bench::{Bench, assert_done, assert_same, process, requests, settle};
 
 /// Machines as they should be, each made once.
 fn assert_made_once(bench: &Bench, context: &str) {
@@ -26,6 +29,57 @@ fn assert_made_once(bench: &Bench, context: &str) {
     for vcenter in &*bench.vcenters {
         assert!(!requests(vcenter).iter().any(destroyed), "{context}");
     }
+}
+
+/// The process dies while vCenter copies a machine, and is started again before the copy is there: it is neither made again,
+/// wherever the files place it now, nor called gone.
+#[test]
+fn a_copy_that_is_still_under_way_is_waited_for() {
+    let bench = Bench::new(2);
+    let empty = bench.snapshot();
+    let control = |path: &str| {
+        for vcenter in &*bench.vcenters {
+            vcenter.control("POST", path, &json!({"kind": "task", "method": "CloneVM_Task"})).unwrap();
+        }
+    };
+    control("/freeze");
+    process(async {
+        let mut project = bench.open(Purpose::Create).unwrap();
+        let prospect = project.survey(Purpose::Create, &[]).await.unwrap();
+        let copying = async {
+            let running = |vcenter: &VCenter| {
+                vcenter.control("GET", "/stats", &Value::Null).unwrap()["running_tasks"].as_u64()
+            };
+            while !bench.vcenters.iter().all(|vcenter| running(vcenter) > Some(0)) {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        tokio::select! {
+            outcome = project.apply(prospect, &[], bench.patience, &Nobody, std::future::pending()) => {
+                panic!("copies that do not end ended: {outcome:?}")
+            }
+            () = copying => {}
+        }
+    });
+    for order in [[0, 1], [1, 0]] {
+        bench.change(&order, |text| text);
+        let plan = bench.plan(Purpose::Create).unwrap().plan;
+        assert!(
+            !plan.steps.iter().any(|planned| &*planned.step.verb == "clone"),
+            "{order:?}: {:?}",
+            plan.steps
+        );
+        let is_waiting = |reason: &str| reason.contains("still copying machines");
+        assert!(plan.stops.iter().any(|stop| is_waiting(&stop.reason)), "{order:?}: {:?}", plan.stops);
+    }
+    let Err(error @ Error::Blind { .. }) = bench.run(Purpose::Destroy) else { panic!("it was called gone") };
+    assert!(error.to_string().contains("still being copied"), "{error}");
+    control("/thaw");
+    bench.vcenters.iter().for_each(settle);
+    assert_done(&bench.run(Purpose::Create).unwrap());
+    assert_made_once(&bench, "when the copies have ended");
+    bench.destroy();
+    assert_same(&empty, &bench.snapshot(), "after destroy");
 }
 
 /// Every step of `create` and of `destroy`; the steps of both take turns so that one estate serves both.
@@ -92,12 +146,12 @@ fn the_id_is_enough_to_remove_what_is_left(#[case] at: usize) {
     bench.die_at(Purpose::Create, (at, Moment::Performed));
     let lost = Bench::on(Arc::clone(&bench.vcenters), "harbour");
     fs_err::remove_dir_all(lost.path(".slipway")).unwrap();
-    let outcome = crate::bench::process(async {
+    let outcome = process(async {
         let mut project = lost.open_by_id(&bench.infra_id).unwrap();
         let prospect = project.survey(Purpose::Destroy, &[]).await.unwrap();
         assert!(!prospect.plan.steps.is_empty());
         let options = prospect.options(&[], crate::bench::PATIENCE);
-        let nobody = slipway_engine::progress::Nobody;
+        let nobody = Nobody;
         project.apply_with(prospect, &options, &nobody, std::future::pending()).await.unwrap()
     });
     assert_done(&outcome);

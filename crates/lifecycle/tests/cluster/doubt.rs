@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::json;
 use slipway_lifecycle::cluster::{Error, Purpose};
 
-use crate::bench::{Bench, administrator, assert_done, assert_same, inventory, start};
+use crate::bench::{Bench, administrator, assert_done, assert_same, inventory, reasons, start};
 
 /// Nothing to do, and doing it changes nothing.
 fn assert_untouched(bench: &Bench) {
@@ -153,7 +153,14 @@ fn a_cluster_can_be_made_again() {
     administrator(&bench.vcenters[0], &["destroy", &bench.machine_path("master-1")]);
     let off = format!("/vms{}/power", bench.machine_path("master-0"));
     bench.vcenters[0].control("POST", &off, &json!({"state": "off"})).unwrap();
-    bench.destroy();
+    // Removed by another hand, or unregistered, or out of sight: who asks for the tag and the volumes must be sure.
+    let shown = bench.plan(Purpose::Destroy).unwrap();
+    let unseen: Vec<&str> = shown.unseen.iter().map(|one| &*one.resource.name).collect();
+    assert_eq!(unseen, [bench.name("master-1")]);
+    let outcome = bench.run(Purpose::Destroy).unwrap();
+    assert!(reasons(&outcome).iter().any(|line| line.contains("is not seen now")), "{:?}", reasons(&outcome));
+    assert_eq!(bench.machines(0), [] as [&str; 0], "what is seen goes");
+    bench.destroy_forgetting(&[bench.name("master-1")]);
     assert_same(&before, &bench.snapshot(), "after destroy");
     bench.create();
     bench.destroy();

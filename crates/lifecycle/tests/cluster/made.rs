@@ -10,6 +10,7 @@ use rstest::rstest;
 use serde_json::{Value, json};
 use slipway_engine::Plan;
 use slipway_lifecycle::cluster::Purpose;
+use slipway_lifecycle::preflight::report::Outcome;
 use slipway_providers::vsphere::kinds::Action;
 
 use crate::bench::{Bench, ZONES, assert_same, read_back, requests};
@@ -208,4 +209,29 @@ fn no_session_is_left() {
     bench.create();
     let stats = vcenter.control("GET", "/stats", &Value::Null).unwrap();
     assert_eq!((&stats["soap_sessions"], &stats["rest_sessions"]), (&json!(0), &json!(0)), "{stats}");
+}
+
+/// The files are what `create` goes by, so that they are what `preflight` judges.
+#[test]
+fn edits_are_what_preflight_judges() {
+    let bench = Bench::new(1);
+    let failures = || -> Vec<(&'static str, String, Vec<String>)> {
+        let report = bench.preflight();
+        let failed = report.findings.into_iter().filter(|finding| finding.outcome == Outcome::Failure);
+        failed.map(|finding| (finding.check.code(), finding.object, finding.failure_domains)).collect()
+    };
+    assert_eq!(failures(), []);
+    let (master, place) = (vec![bench.name("master-1")], "/north/host/compute".to_owned());
+    edit(&bench, "master-1", "numCPUs: 4", "numCPUs: 999");
+    assert_eq!(failures(), [("cpu", place, Vec::new())]);
+    edit(&bench, "master-1", "numCPUs: 999", "numCPUs: 4");
+    edit(&bench, "master-1", "datastore: /north/datastore/vsan", "datastore: /north/datastore/lost");
+    assert_eq!(failures(), [("datastore", "/north/datastore/lost".to_owned(), master.clone())]);
+    edit(&bench, "master-1", "datastore: /north/datastore/lost", "datastore: /north/datastore/vsan");
+    let folder = format!("folder: /north/vm/{}", bench.infra_id);
+    edit(&bench, "master-1", &folder, "folder: /north/vm/rhcos");
+    assert_eq!(failures(), [("folder", "/north/vm/rhcos".to_owned(), master)]);
+    edit(&bench, "master-1", "folder: /north/vm/rhcos", "folder: [");
+    let failed: Vec<&str> = failures().iter().map(|(code, ..)| *code).collect();
+    assert_eq!(failed, ["files"], "what cannot be read is not judged by what it was");
 }

@@ -2,11 +2,14 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::json;
 use slipway_engine::apply::Moment;
 use slipway_engine::progress::Nobody;
-use slipway_lifecycle::cluster::Purpose;
+use slipway_lifecycle::cluster::{Prospect, Purpose};
+
+use slipway_testkit::process::eventually;
 
 use crate::bench::{Bench, administrator, assert_done, assert_same, inventory, process, reasons, start};
 
@@ -52,6 +55,48 @@ fn a_foreign_machine_in_our_folder_stays_and_is_named() {
     administrator(&bench.vcenters[0], &["destroy", &path]);
     bench.destroy();
     assert_same(&before, &bench.snapshot(), "after destroy");
+}
+
+/// Volumes of the storage driver go with the cluster, but for those that another cluster has too: these are named, and
+/// the policy they were made by stays with them.
+#[test]
+fn volumes_that_stay_are_named() {
+    let bench = Bench::new(1);
+    let (vcenter, id) = (&bench.vcenters[0], bench.infra_id.as_str());
+    let policy = format!("openshift-storage-policy-{id}");
+    let policies = json!({"storage_policies": [{"name": policy, "description": "of the driver"}]});
+    vcenter.control("POST", "/inventory/apply", &policies).unwrap();
+    let volume = |name: &str, clusters: &[&str]| {
+        administrator(vcenter, &[&["volume", "/north/datastore/vsan", name], clusters].concat());
+    };
+    let kept = |prospect: &Prospect| -> Vec<String> {
+        prospect.kept.iter().map(|kept| format!("{} {}", kept.kind, kept.name)).collect()
+    };
+    let all =
+        [format!("storage policy {policy}"), "volume pvc-1".to_owned(), "volume pvc-2 (theirs)".to_owned()];
+    bench.create();
+    volume("pvc-1", &[id]);
+    volume("pvc-2", &[id, "theirs"]);
+    eventually("both volumes are there", Duration::from_secs(20), || {
+        let names = kept(&bench.plan(Purpose::Destroy)?).len();
+        let deleted = bench.plan(Purpose::Destroy)?.plan.steps.into_iter();
+        let deleted = deleted.filter(|planned| planned.step.sentence.contains("pvc-1")).count();
+        Ok((names == 2 && deleted == 1).then_some(()))
+    })
+    .unwrap();
+    let (shown, outcome) = bench.destroy_as(|project| project.with_volumes_kept(true)).unwrap();
+    assert_done(&outcome);
+    assert_eq!(kept(&shown), all);
+    assert_eq!(bench.machines(0), [] as [&str; 0]);
+    // They are still there, and go when they are not to be kept, even though the rest is gone.
+    let plan = bench.plan(Purpose::Destroy).unwrap();
+    assert_eq!(kept(&plan), [&*all[0], &*all[2]]);
+    let steps: Vec<&str> = plan.plan.steps.iter().map(|planned| &*planned.step.verb).collect();
+    assert_eq!(steps, ["delete volumes"]);
+    bench.destroy();
+    let left = bench.plan(Purpose::Destroy).unwrap();
+    assert!(left.plan.is_empty(), "{:?}", left.plan);
+    assert_eq!(kept(&left), [&*all[0], &*all[2]]);
 }
 
 /// A copy of a machine carries the marks of the original, but is somebody's.

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 use slipway_config::install_config::load;
-use slipway_lifecycle::preflight::needs::{self, Need};
+use slipway_lifecycle::preflight::Subject;
+use slipway_lifecycle::preflight::needs::Need;
 use slipway_lifecycle::preflight::report::{Check, Outcome};
-use slipway_lifecycle::preflight::wanted::Wanted;
 
 use crate::bench::{config, inventory, options, problems, run_as, start};
 
@@ -70,8 +70,8 @@ async fn each_missing_privilege_is_named_where_it_is_missing() {
 async fn each_in_turn(edit: fn(String) -> String) {
     let vcenters = [start("127.0.0.1", &inventory(0), &[])];
     let config_of = |vcenters: &[_]| load(&edit(config(vcenters))).config.unwrap();
-    let wanted = Wanted::of(&config_of(&vcenters), None, 0).unwrap();
-    let needs = needs::of(&config_of(&vcenters), None, &wanted, &|_| false);
+    let subject = Subject::new("".into(), config_of(&vcenters), None, Vec::new());
+    let needs = subject.needs(0).unwrap();
     let lacks: BTreeSet<(String, String)> =
         needs.iter().map(|need| (place(need).to_owned(), need.privilege.clone())).collect();
     let lacks: Vec<(String, String)> = lacks.into_iter().collect();

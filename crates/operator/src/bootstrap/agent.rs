@@ -14,6 +14,7 @@ use kube::{Api, Client};
 use secrecy::SecretString;
 use serde_json::json;
 use slipway_assets::kubernetes::record::Stage;
+use slipway_assets::kubernetes::rights::SYSTEM;
 use slipway_assets::kubernetes::{
     COMPLETION_NAME, Facts, JOIN_TOKEN_FILE, MACHINE_CONFIG_KEY, MACHINE_CONFIG_NAMESPACE,
     MACHINE_CONFIG_SECRET, MACHINE_CONFIG_TLS_SECRET, NAMESPACE, TOKENS_KEY,
@@ -190,7 +191,7 @@ impl<P: Programs> Agent<P> {
     async fn machines(&self) -> Result<(), StageError> {
         let client = self.client().await?.clone();
         self.start_beside(&client).await?;
-        let certificates: Api<Secret> = Api::namespaced(client.clone(), "kube-system");
+        let certificates: Api<Secret> = Api::namespaced(client.clone(), SYSTEM);
         let etcd = Etcd::new(&self.files, Ipv4Addr::LOCALHOST.into())?;
         let joining = Joining::new(client.clone(), "bootstrap", Renewal::Same);
         let tokens = self.join_tokens()?;

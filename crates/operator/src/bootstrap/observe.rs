@@ -9,6 +9,7 @@ use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::api::{DeleteParams, ListParams, Preconditions};
 use kube::{Api, Client, ResourceExt};
 use slipway_assets::kubernetes::Facts;
+use slipway_assets::kubernetes::rights::SYSTEM;
 use slipway_lifecycle::access::{AccessError, call};
 
 use super::StageError;
@@ -87,7 +88,7 @@ pub async fn observe(
     let all = ListParams::default();
     let nodes: Api<Node> = Api::all(client.clone());
     let requests: Api<CertificateSigningRequest> = Api::all(client.clone());
-    let pods: Api<Pod> = Api::namespaced(client.clone(), "kube-system");
+    let pods: Api<Pod> = Api::namespaced(client.clone(), SYSTEM);
     let static_pods = ListParams::default().labels("tier=control-plane");
     let requests = call("listing certificate signing requests", requests.list(&all)).await?.items;
     Ok(Observed {

@@ -8,6 +8,7 @@ use kube::api::{DeleteParams, ListParams};
 use kube::{Api, Client, ResourceExt};
 use reqwest::Certificate;
 use slipway_assets::kubernetes::Facts;
+use slipway_assets::kubernetes::rights::SYSTEM;
 use slipway_assets::onprem::API_PORT;
 use slipway_lifecycle::access::{AccessError, call};
 use tokio::time::Instant;
@@ -78,7 +79,7 @@ pub async fn hand_over(
 
 /// Pods that must run on the control plane and do not, as `<pod>`.
 async fn missing(client: &Client, facts: &Facts) -> Result<Vec<String>, AccessError> {
-    let pods: Api<Pod> = Api::namespaced(client.clone(), "kube-system");
+    let pods: Api<Pod> = Api::namespaced(client.clone(), SYSTEM);
     let ours = ListParams::default().labels("app.kubernetes.io/part-of=slipway");
     let pods = call("listing our own pods", pods.list(&ours)).await?.items;
     let ready = |name: &str| pods.iter().any(|pod| pod.name_any() == name && is_ready(pod));

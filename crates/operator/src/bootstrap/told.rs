@@ -14,6 +14,7 @@ use kube::api::{Patch, PatchParams};
 use kube::{Api, Client};
 use serde_json::json;
 use slipway_assets::kubernetes::record::Record;
+use slipway_assets::kubernetes::rights::SYSTEM;
 use slipway_assets::kubernetes::{RECORD_KEY, RECORD_NAME, RECORD_PATH};
 use slipway_lifecycle::access::{AccessError, call};
 use slipway_lifecycle::text::chain;
@@ -33,9 +34,9 @@ const LAST_TRIES: u32 = 20;
 /// Writes a ConfigMap in `kube-system`.
 pub async fn put(client: &Client, name: &str, data: serde_json::Value) -> Result<(), AccessError> {
     let object = json!({
-        "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "kube-system"}, "data": data,
+        "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": SYSTEM}, "data": data,
     });
-    let api: Api<ConfigMap> = Api::namespaced(client.clone(), "kube-system");
+    let api: Api<ConfigMap> = Api::namespaced(client.clone(), SYSTEM);
     let parameters = PatchParams::apply("slipway-bootstrap").force();
     call(&format!("writing the ConfigMap `{name}`"), api.patch(name, &parameters, &Patch::Apply(&object)))
         .await

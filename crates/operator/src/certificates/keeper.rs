@@ -1,6 +1,6 @@
 //! The loop: looks at the certificates, says until when they are good, and renews them when it is time.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicI64;
 use std::time::Duration;
 
@@ -22,13 +22,16 @@ use tokio::time::timeout;
 
 use super::look::{Earliest, LookError, earliest};
 use super::neighbours::{ControlPlane, Neighbours, Whose};
-use super::pods;
+use super::{pods, renewal};
+use crate::fingerprint::manager;
 use crate::host::{Files, ProgramError, Programs};
 use crate::lease::{Lock, Pace};
 use crate::tell::tell;
 
-/// A third of a month before anybody is warned.
+/// A month before anybody is warned, which is 60 days before the end.
 const RENEW_BEFORE: SignedDuration = SignedDuration::from_hours(90 * 24);
+/// From here on a machine that is not well no longer holds the others up.
+const URGENT_BEFORE: SignedDuration = SignedDuration::from_hours(14 * 24);
 const LOOK_INTERVAL: Duration = Duration::from_secs(15);
 /// For kubeadm.
 const KUBEADM_TIMEOUT: Duration = Duration::from_mins(2);
@@ -41,8 +44,13 @@ const TURN: Pace = Pace {
     deadline: Duration::from_mins(9),
     retry: Duration::from_secs(5),
 };
-/// Is there from before the first certificate changes until all pods have been started with the new ones.
-const MARK: &str = "/var/lib/slipway/renewing-certificates";
+/// For handing on the turn.
+const RELEASE_TIMEOUT: Duration = Duration::from_mins(3);
+/// Until it is this machine's turn: several others may come before it.
+const TURN_TIMEOUT: Duration = Duration::from_mins(30);
+/// The same for certificates that have ended. The API may not answer any more just because of that; so no longer than it takes a
+/// turn to run out.
+const LAST_TURN_TIMEOUT: Duration = Duration::from_mins(11);
 /// Where kubeadm may be on a machine.
 const PATH: &str = "PATH=/opt/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
@@ -59,6 +67,8 @@ pub enum RenewError {
     Access(#[from] AccessError),
     #[error("the control plane is not well, and must not lose another machine: {0}")]
     Unwell(String),
+    #[error("it was not this machine's turn within {} minutes (Lease kube-system/{CERTIFICATES}): {trouble}", patience.as_secs() / 60)]
+    NoTurn { patience: Duration, trouble: String },
     #[error("kubeadm has renewed certificates, and `{file}` still ends {until}")]
     NotRenewed { file: &'static str, until: Timestamp },
     #[error("with its new certificates this machine is not well within {} minutes: {trouble}", RETURN_TIMEOUT.as_secs() / 60)]
@@ -94,8 +104,55 @@ pub struct Keeper<P, N> {
     recorder: Recorder,
     /// What was last said about the certificates.
     published: Option<Earliest>,
-    /// What was last said about a failure.
-    told: Option<String>,
+    /// What was last said about failures, by their reasons.
+    told: BTreeMap<&'static str, String>,
+    /// Instead of the usual times until it is this machine's turn.
+    turn_timeout: Option<Duration>,
+}
+
+/// How much there is to lose by waiting.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Urgency {
+    /// There is time.
+    None,
+    /// There is time to wait until all are well.
+    Due,
+    /// Soon they end.
+    Urgent,
+    /// They have ended: it cannot get worse.
+    Ended,
+}
+
+impl Urgency {
+    fn of(found: &Earliest, now: Timestamp) -> Self {
+        match now.duration_until(found.until) {
+            left if left <= SignedDuration::ZERO => Urgency::Ended,
+            left if left < URGENT_BEFORE => Urgency::Urgent,
+            left if left < RENEW_BEFORE => Urgency::Due,
+            _ => Urgency::None,
+        }
+    }
+
+    /// Who must be well before a machine stops its part of the control plane.
+    fn needed(self) -> Option<Whose> {
+        match self {
+            Urgency::None | Urgency::Due => Some(Whose::All),
+            Urgency::Urgent => Some(Whose::Majority),
+            Urgency::Ended => None,
+        }
+    }
+}
+
+/// What is told when certificates are not renewed.
+const NOT_RENEWED: &str = "CertificatesNotRenewed";
+/// The reason of the Event when the end of the certificates cannot be published.
+const NOT_PUBLISHED: &str = "CertificatesNotPublished";
+
+/// It is this machine's turn.
+struct Turn {
+    urgency: Urgency,
+    /// None if it could not be had.
+    lock: Option<Lock>,
 }
 
 impl<P: Programs> Keeper<P, ControlPlane> {
@@ -123,72 +180,158 @@ impl<P: Programs, N: Neighbours> Keeper<P, N> {
     ) -> Self {
         let recorder = Recorder::new(client.clone(), CERTIFICATES.into());
         let node = node.to_owned();
-        Keeper { client, node, files, programs, neighbours, metrics, recorder, published: None, told: None }
+        let (published, told, turn_timeout) = (None, BTreeMap::new(), None);
+        Keeper { client, node, files, programs, neighbours, metrics, recorder, published, told, turn_timeout }
+    }
+
+    /// With another time until it is this machine's turn.
+    #[must_use]
+    pub fn with_turn_timeout(mut self, timeout: Duration) -> Self {
+        self.turn_timeout = Some(timeout);
+        self
     }
 
     /// Runs until it is told to end.
     pub async fn run(mut self, mut stop: watch::Receiver<bool>) {
-        let work = async {
-            loop {
-                match self.round().await {
-                    Ok(()) => self.told = None,
-                    Err(error) => self.tell(&chain(&error)).await,
+        loop {
+            let turn = tokio::select! {
+                turn = self.turn() => turn,
+                () = ended(&mut stop) => return,
+            };
+            let result = match turn {
+                Ok(Some(turn)) => self.take(turn, &mut stop).await,
+                Ok(None) => Ok(()),
+                Err(error) => Err(error),
+            };
+            match result {
+                Ok(()) => drop(self.told.remove(NOT_RENEWED)),
+                Err(error) => {
+                    let trouble = chain(&error);
+                    tracing::warn!(
+                        trouble,
+                        "the certificates of this machine's control plane are not renewed"
+                    );
+                    self.tell(NOT_RENEWED, trouble).await;
                 }
-                tokio::time::sleep(LOOK_INTERVAL).await;
             }
-        };
-        tokio::select! {
-            () = work => {}
-            _ = async { stop.wait_for(|stop| *stop).await.is_ok() } => {}
+            tokio::select! {
+                () = tokio::time::sleep(LOOK_INTERVAL) => {}
+                () = ended(&mut stop) => return,
+            }
         }
     }
 
     /// One look, and what follows from it.
     pub async fn round(&mut self) -> Result<(), RenewError> {
-        let found = earliest(&self.files)?;
-        self.metrics.until.set(found.until.as_second());
-        let due = is_due(&found, Timestamp::now()) || self.files.exists(MARK);
-        self.publish(found).await?;
-        if !due {
-            return Ok(());
+        let (_sender, mut stop) = watch::channel(false);
+        match self.turn().await? {
+            Some(turn) => self.take(turn, &mut stop).await,
+            None => Ok(()),
         }
+    }
+
+    /// Looks at the certificates, and waits for this machine's turn if they are to be renewed.
+    async fn turn(&mut self) -> Result<Option<Turn>, RenewError> {
+        let found = match earliest(&self.files) {
+            // kubeadm was cut off while it wrote.
+            Err(LookError::Unreadable { file })
+                if renewal::has_begun(&self.files) && renewal::restore(&self.files)? =>
+            {
+                tracing::warn!(
+                    file,
+                    "it cannot be read: all certificates are as they were before the renewal"
+                );
+                earliest(&self.files)?
+            }
+            found => found?,
+        };
+        self.metrics.until.set(found.until.as_second());
+        let urgency = Urgency::of(&found, Timestamp::now());
+        self.publish(found).await;
+        if urgency == Urgency::None && !renewal::has_begun(&self.files) {
+            return Ok(None);
+        }
+        let has_ended = urgency == Urgency::Ended;
+        let usual = if has_ended { LAST_TURN_TIMEOUT } else { TURN_TIMEOUT };
+        let patience = self.turn_timeout.unwrap_or(usual);
         let mut lock = Lock::new(self.client.clone(), SYSTEM, CERTIFICATES, &self.node, TURN);
-        lock.acquire().await;
-        tracing::info!("it is this machine's turn to renew its certificates");
-        let renewed = self.renew().await;
+        let lock = match lock.acquire_within(patience).await {
+            Ok(()) => {
+                tracing::info!("it is this machine's turn to renew its certificates");
+                Some(lock)
+            }
+            Err(trouble) if has_ended => {
+                tracing::warn!(
+                    trouble,
+                    "certificates have ended, and are renewed without waiting any longer"
+                );
+                None
+            }
+            Err(trouble) => return Err(RenewError::NoTurn { patience, trouble }),
+        };
+        Ok(Some(Turn { urgency, lock }))
+    }
+
+    /// Renews the certificates. Who is told to end meanwhile does so when no file is half written.
+    async fn take(&mut self, turn: Turn, stop: &mut watch::Receiver<bool>) -> Result<(), RenewError> {
+        let Turn { urgency, lock } = turn;
+        let renewed = self.renew(urgency, stop).await;
         // Who has changed nothing lets others try. After anything else the others wait until the turn is over, and then
         // see for themselves whether this machine is well.
-        if !self.files.exists(MARK) {
-            lock.release().await;
+        if let Some(mut lock) = lock
+            && !renewal::has_begun(&self.files)
+        {
+            // The API server that was just started again, or the one that has taken its address, may need a while.
+            if let Err(trouble) = lock.release_within(RELEASE_TIMEOUT).await {
+                tracing::warn!(trouble, "the others wait until this machine's turn has run out");
+            }
         }
-        renewed?;
+        if !renewed? {
+            return Ok(());
+        }
         let found = earliest(&self.files)?;
         tracing::info!(until = %found.until, "all certificates of this machine's control plane are renewed");
         self.metrics.until.set(found.until.as_second());
-        self.publish(found).await
+        self.publish(found).await;
+        Ok(())
     }
 
-    async fn renew(&self) -> Result<(), RenewError> {
-        if !self.files.exists(MARK) {
-            if let Some(trouble) = self.neighbours.trouble(Whose::All).await {
+    /// Whether it came to its end: who is told to stop while the pods start leaves the rest to the next.
+    async fn renew(&self, urgency: Urgency, stop: &mut watch::Receiver<bool>) -> Result<bool, RenewError> {
+        let renewal = if renewal::has_begun(&self.files) {
+            renewal::read(&self.files)?
+        } else {
+            if let Some(whose) = urgency.needed()
+                && let Some(trouble) = self.neighbours.trouble(whose).await
+            {
                 return Err(RenewError::Unwell(trouble));
             }
-            self.files.write(MARK, 0o600, &format!("{}\n", Timestamp::now()))?;
-        }
-        if is_due(&earliest(&self.files)?, Timestamp::now()) {
+            let pods = pods::all_seen(&self.files, &self.node)?;
+            Some(renewal::begin(&self.files, Timestamp::now(), pods)?)
+        };
+        if is_due(&earliest(&self.files)?) {
             let root = self.files.at("/").to_string_lossy().into_owned();
             let arguments = [root.as_str(), "/usr/bin/env", PATH, "kubeadm", "certs", "renew", "all"];
             self.programs.run("chroot", &arguments, KUBEADM_TIMEOUT).await?;
         }
-        let Earliest { file, until } = earliest(&self.files)?;
-        if is_due(&Earliest { file, until }, Timestamp::now()) {
+        let found = earliest(&self.files)?;
+        if is_due(&found) {
+            let Earliest { file, until } = found;
             return Err(RenewError::NotRenewed { file, until });
         }
-        let before = pods::all_seen(&self.files, &self.node)?;
-        let changed = pods::restart(&self.files, &until.to_string())?;
-        self.come_back(&changed, &before).await?;
-        self.files.remove(MARK)?;
-        Ok(())
+        let seen = pods::all_seen(&self.files, &self.node)?;
+        let pods = pods::restart(&self.files, &found.until.to_string())?;
+        let (wanted, before) = match renewal {
+            Some(renewal) => (pods.all, renewal.pods),
+            // Which pods there were was not written down.
+            None => (pods.changed, seen),
+        };
+        tokio::select! {
+            back = self.come_back(&wanted, &before) => back?,
+            () = ended(stop) => return Ok(false),
+        }
+        renewal::end(&self.files)?;
+        Ok(true)
     }
 
     /// Waits until the pods run that were changed, and this machine does its part again.
@@ -221,29 +364,40 @@ impl<P: Programs, N: Neighbours> Keeper<P, N> {
         Ok(None)
     }
 
-    /// Says in the cluster until when certificates are good.
-    async fn publish(&mut self, found: Earliest) -> Result<(), RenewError> {
+    /// Says in the cluster until when certificates are good. Renewal goes on when that cannot be written.
+    async fn publish(&mut self, found: Earliest) {
         if self.published.as_ref() == Some(&found) {
-            return Ok(());
+            return;
         }
+        match self.write(&found).await {
+            Ok(()) => {
+                self.published = Some(found);
+                self.told.remove(NOT_PUBLISHED);
+            }
+            Err(error) => {
+                let trouble = chain(&error);
+                tracing::warn!(trouble, "the end of the certificates cannot be published");
+                self.tell(NOT_PUBLISHED, trouble).await;
+            }
+        }
+    }
+
+    async fn write(&self, found: &Earliest) -> Result<(), AccessError> {
         let entry = json!({"certificate": found.file, "until": found.until});
         let object = json!({
             "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": CERTIFICATES},
             "data": {&self.node: entry.to_string()},
         });
         let maps: Api<ConfigMap> = Api::namespaced(self.client.clone(), SYSTEM);
-        // One manager for each machine, so that none takes another's entry away.
-        let parameters = PatchParams::apply(&format!("{CERTIFICATES}-{:.100}", self.node)).force();
+        let parameters = PatchParams::apply(&manager(CERTIFICATES, &self.node)).force();
         let patch = Patch::Apply(&object);
-        call("saying until when certificates are good", maps.patch(CERTIFICATES, &parameters, &patch))
-            .await?;
-        self.published = Some(found);
-        Ok(())
+        let written = maps.patch(CERTIFICATES, &parameters, &patch);
+        call("saying until when certificates are good", written).await.map(drop)
     }
 
-    async fn tell(&mut self, trouble: &str) {
-        tracing::warn!(trouble, "the certificates of this machine's control plane are not renewed");
-        if self.told.as_deref() == Some(trouble) {
+    /// Tells something once.
+    async fn tell(&mut self, reason: &'static str, trouble: String) {
+        if self.told.get(reason) == Some(&trouble) {
             return;
         }
         // Events about a node name it by its name only.
@@ -253,11 +407,42 @@ impl<P: Programs, N: Neighbours> Keeper<P, N> {
             ..ObjectMeta::default()
         };
         let node = Node { metadata, ..Node::default() };
-        tell(&self.recorder, &node, false, "CertificatesNotRenewed", trouble, "Renew").await;
-        self.told = Some(trouble.to_owned());
+        tell(&self.recorder, &node, false, reason, &trouble, "Renew").await;
+        self.told.insert(reason, trouble);
     }
 }
 
-fn is_due(found: &Earliest, now: Timestamp) -> bool {
-    now.duration_until(found.until) < RENEW_BEFORE
+fn is_due(found: &Earliest) -> bool {
+    Urgency::of(found, Timestamp::now()) != Urgency::None
+}
+
+async fn ended(stop: &mut watch::Receiver<bool>) {
+    // The sender is gone without a word: that is not a stop.
+    if stop.wait_for(|stop| *stop).await.is_err() {
+        std::future::pending::<()>().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::{SignedDuration, Timestamp};
+    use rstest::rstest;
+
+    use super::{Earliest, Urgency, Whose};
+
+    #[rstest]
+    #[case::new(300, Urgency::None, Some(Whose::All))]
+    #[case::time_to_wait(89, Urgency::Due, Some(Whose::All))]
+    #[case::no_time_for_lost_machines(13, Urgency::Urgent, Some(Whose::Majority))]
+    #[case::over(-1, Urgency::Ended, None)]
+    fn the_nearer_the_end_the_less_must_be_well(
+        #[case] days: i64,
+        #[case] urgency: Urgency,
+        #[case] needed: Option<Whose>,
+    ) {
+        let now: Timestamp = "2026-11-18T12:00:00Z".parse().unwrap();
+        let until = now + SignedDuration::from_hours(24 * days);
+        let found = Urgency::of(&Earliest { file: "admin.conf", until }, now);
+        assert_eq!((found, found.needed()), (urgency, needed));
+    }
 }

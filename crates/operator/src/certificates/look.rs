@@ -8,7 +8,7 @@ use x509_parser::pem::parse_x509_pem;
 
 use crate::host::Files;
 
-const FOLDER: &str = "/etc/kubernetes";
+pub(super) const FOLDER: &str = "/etc/kubernetes";
 /// What `kubeadm certs renew all` renews. Signers last longer than machines, and kubelets renew their own.
 const CERTIFICATES: [&str; 7] = [
     "pki/apiserver.crt",
@@ -57,6 +57,13 @@ pub fn earliest(files: &Files) -> Result<Earliest, LookError> {
         ends.push(Earliest { file, until: until.ok_or(LookError::Unreadable { file })? });
     }
     ends.into_iter().min_by_key(|one| one.until).ok_or(LookError::None)
+}
+
+/// All files that `kubeadm certs renew all` writes, below `/etc/kubernetes`.
+pub(super) fn renewed() -> Vec<String> {
+    let keys = CERTIFICATES.iter().map(|file| file.replace(".crt", ".key"));
+    let certificates = CERTIFICATES.iter().chain(&KUBECONFIGS).map(|file| (*file).to_owned());
+    certificates.chain(keys).collect()
 }
 
 fn end_of(pem: &[u8]) -> Option<Timestamp> {

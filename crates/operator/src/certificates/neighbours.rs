@@ -2,9 +2,11 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-use crate::bootstrap::etcd::Etcd;
+use crate::bootstrap::etcd::{Etcd, EtcdError, Member};
 use crate::bootstrap::pivot::answers;
 use crate::host::Files;
+
+const OWN: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
 /// The control plane as a machine of it sees it. Tests have their own.
 pub trait Neighbours: Send + Sync + 'static {
@@ -17,6 +19,8 @@ pub trait Neighbours: Send + Sync + 'static {
 pub enum Whose {
     Own,
     All,
+    /// More than half of etcd: a machine that is lost, and was never taken out, is no reason for the others to end with it.
+    Majority,
 }
 
 /// Members of etcd, and the API server beside each.
@@ -48,18 +52,24 @@ impl ControlPlane {
 
 impl Neighbours for ControlPlane {
     async fn trouble(&self, whose: Whose) -> Option<String> {
-        let own: IpAddr = Ipv4Addr::LOCALHOST.into();
-        if let Some(trouble) = self.trouble_at("this machine", own).await {
+        match whose {
+            Whose::Own => self.trouble_at("this machine", OWN).await,
+            Whose::All => self.trouble_of_all().await,
+            Whose::Majority => self.trouble_of_most().await,
+        }
+    }
+}
+
+impl ControlPlane {
+    async fn members(&self) -> Result<Vec<Member>, EtcdError> {
+        Etcd::new(&self.files, OWN)?.members().await
+    }
+
+    async fn trouble_of_all(&self) -> Option<String> {
+        if let Some(trouble) = self.trouble_at("this machine", OWN).await {
             return Some(trouble);
         }
-        if whose == Whose::Own {
-            return None;
-        }
-        let members = match Etcd::new(&self.files, own) {
-            Ok(etcd) => etcd.members().await,
-            Err(error) => Err(error),
-        };
-        let members = match members {
+        let members = match self.members().await {
             Ok(members) => members,
             Err(error) => return Some(error.to_string()),
         };
@@ -75,5 +85,24 @@ impl Neighbours for ControlPlane {
             }
         }
         None
+    }
+
+    async fn trouble_of_most(&self) -> Option<String> {
+        let mut members = match self.members().await {
+            Ok(members) => members,
+            Err(error) => return Some(error.to_string()),
+        };
+        members.retain(|member| !member.learner);
+        let mut well = 0;
+        for member in &members {
+            let etcd = member.address().and_then(|address| Etcd::new(&self.files, address).ok());
+            if let Some(etcd) = etcd
+                && etcd.is_healthy().await
+            {
+                well += 1;
+            }
+        }
+        let most = well > members.len() / 2;
+        (!most).then(|| format!("{well} of {} members of etcd are healthy", members.len()))
     }
 }

@@ -17,9 +17,17 @@ const ANNOTATION: &str = "slipway.dev/certificates-until";
 /// The kubelet has a folder for each pod here, with the id of the pod in its name; a changed manifest is another pod.
 const LOGS: &str = "/var/log/pods";
 
-/// Has the pods started anew, unless they say that they were started with these certificates; those that will be.
-pub fn restart(files: &Files, until: &str) -> io::Result<Vec<&'static str>> {
-    let mut changed = Vec::new();
+/// Pods of this machine.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Pods {
+    pub all: Vec<&'static str>,
+    /// Those whose manifests have just changed.
+    pub changed: Vec<&'static str>,
+}
+
+/// Has the pods started anew, unless they say that they were started with these certificates.
+pub fn restart(files: &Files, until: &str) -> io::Result<Pods> {
+    let mut pods = Pods::default();
     for pod in PODS {
         let path = format!("{MANIFESTS}/{pod}.yaml");
         let Some(text) = files.read_if_there(&path)? else { continue };
@@ -29,13 +37,14 @@ pub fn restart(files: &Files, until: &str) -> io::Result<Vec<&'static str>> {
         let metadata = manifest.get_mut("metadata").and_then(Value::as_object_mut).ok_or_else(broken)?;
         let annotations = metadata.entry("annotations").or_insert_with(|| json!({}));
         let annotations = annotations.as_object_mut().ok_or_else(broken)?;
+        pods.all.push(pod);
         if annotations.insert(ANNOTATION.to_owned(), json!(until)) == Some(json!(until)) {
             continue;
         }
         files.write(&path, 0o600, &to_yaml(&manifest))?;
-        changed.push(pod);
+        pods.changed.push(pod);
     }
-    Ok(changed)
+    Ok(pods)
 }
 
 /// The pods that the kubelet of a node has had for one of ours.
@@ -65,12 +74,13 @@ mod tests {
         let manifest = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: etcd\nspec:\n  containers:\n  - {name: etcd, image: etcd}\n";
         let path = "/etc/kubernetes/manifests/etcd.yaml";
         files.write(path, 0o600, manifest).unwrap();
-        assert_eq!(restart(&files, "2027-11-17T12:00:00Z").unwrap(), ["etcd"]);
+        assert_eq!(restart(&files, "2027-11-17T12:00:00Z").unwrap().changed, ["etcd"]);
         let text = files.read(path).unwrap();
         assert!(text.contains("slipway.dev/certificates-until: \"2027-11-17T12:00:00Z\""), "{text}");
         assert!(text.contains("image: etcd"), "{text}");
-        assert!(restart(&files, "2027-11-17T12:00:00Z").unwrap().is_empty(), "after a power cut");
-        assert_eq!(restart(&files, "2028-08-17T12:00:00Z").unwrap(), ["etcd"]);
+        let again = restart(&files, "2027-11-17T12:00:00Z").unwrap();
+        assert_eq!((again.all, again.changed), (vec!["etcd"], vec![]), "after a power cut");
+        assert_eq!(restart(&files, "2028-08-17T12:00:00Z").unwrap().changed, ["etcd"]);
         files.write(path, 0o600, "garbage").unwrap();
         restart(&files, "2029-08-17T12:00:00Z").unwrap_err();
         for pod in ["kube-system_etcd-a_1", "kube-system_etcd-ab_2", "default_etcd-a_3"] {

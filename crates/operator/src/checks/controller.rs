@@ -379,6 +379,15 @@ impl Checker {
 
 #[cfg(test)]
 mod tests {
+    use std::convert::Infallible;
+
+    use axum::http::{Request, Response};
+    use kube::Client;
+    use kube::client::Body;
+    use rstest::rstest;
+    use serde_json::json;
+    use slipway_lifecycle::check::cluster::read;
+
     use slipway_api::slipway::CHECK_CODES;
     use slipway_lifecycle::check::catalog::Check;
 
@@ -386,5 +395,25 @@ mod tests {
     #[test]
     fn the_definition_knows_all_codes() {
         assert_eq!(CHECK_CODES, Check::ALL.map(Check::code));
+    }
+
+    /// Until when certificates are good is not known where nobody says so, and where it cannot be read; the latter is told.
+    #[rstest]
+    #[case::not_said(404, &[])]
+    #[case::refused(403, &["certificates of the control plane"])]
+    #[tokio::test]
+    async fn what_cannot_be_read_is_told(#[case] code: u16, #[case] expected: &[&str]) {
+        let server = tower::service_fn(move |request: Request<Body>| async move {
+            let is_list = !request.uri().path().ends_with("/configmaps/slipway-certificates");
+            let refused =
+                json!({"kind": "Status", "code": code, "reason": "No", "message": "no", "status": "Failure"});
+            let answer = if is_list { json!({"metadata": {}, "items": []}) } else { refused };
+            let body = Body::from(answer.to_string().into_bytes());
+            let code = if is_list { 200 } else { code };
+            Ok::<_, Infallible>(Response::builder().status(code).body(body).unwrap())
+        });
+        let cluster = read::cluster(&Client::new(server, "default")).await.unwrap();
+        let unread: Vec<&str> = cluster.unread.iter().map(|(what, _)| what.as_str()).collect();
+        assert_eq!(unread, expected);
     }
 }

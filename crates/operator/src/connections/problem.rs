@@ -62,6 +62,29 @@ fn quoted(names: &[String]) -> String {
 
 impl Problem {
     /// The word for programs.
+    /// All reasons.
+    pub const REASONS: [&str; 19] = [
+        "AuthoritiesMissing",
+        "BadSettings",
+        "InsecureRefused",
+        "Unreachable",
+        "Timeout",
+        "CertificateExpired",
+        "CertificateUntrusted",
+        "NotAVCenter",
+        "CredentialsMissing",
+        "CredentialsIncomplete",
+        "CredentialsUnbound",
+        "CredentialsOfAnother",
+        "UserWithoutDomain",
+        "InvalidLogin",
+        "LoginRefused",
+        "ObjectMissing",
+        "PrivilegeMissing",
+        "TagCategoryMissing",
+        "CheckFailed",
+    ];
+
     pub fn reason(&self) -> &'static str {
         match self {
             Problem::AuthoritiesMissing { .. } => "AuthoritiesMissing",
@@ -176,6 +199,43 @@ impl Problem {
             Some(FaultKind::InvalidLogin) => Problem::InvalidLogin(chain(error)),
             Some(_) => Problem::LoginRefused(chain(error)),
             None => Problem::unreached(error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Problem, Unbound};
+    use crate::drivers::status::known_reason;
+
+    /// Whatever is wrong with a connection has a word of its own in the conditions of the drivers.
+    #[test]
+    fn every_reason_is_a_word() {
+        let text = String::new;
+        let problems = [
+            Problem::AuthoritiesMissing { name: text(), key: text() },
+            Problem::BadSettings(text()),
+            Problem::InsecureRefused,
+            Problem::Unreachable(text()),
+            Problem::Timeout { server: text(), seconds: 0 },
+            Problem::CertificateExpired(text()),
+            Problem::CertificateUntrusted(text()),
+            Problem::NotAVCenter(text()),
+            Problem::CredentialsMissing(text()),
+            Problem::CredentialsIncomplete { secret: text(), key: "" },
+            Problem::CredentialsUnbound(Unbound::Unsaid { secret: text(), server: text() }),
+            Problem::CredentialsUnbound(Unbound::Another { secret: text(), server: text() }),
+            Problem::UserWithoutDomain(text()),
+            Problem::InvalidLogin(text()),
+            Problem::LoginRefused(text()),
+            Problem::ObjectMissing { kind: text(), path: text() },
+            Problem::PrivilegeMissing(Vec::new()),
+            Problem::TagCategoryMissing(Vec::new()),
+            Problem::CheckFailed(text()),
+        ];
+        assert_eq!(problems.each_ref().map(Problem::reason), Problem::REASONS);
+        for reason in Problem::REASONS {
+            assert_eq!(known_reason(reason), reason);
         }
     }
 }

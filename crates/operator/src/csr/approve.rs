@@ -11,6 +11,7 @@ use kube::api::{ApiResource, DynamicObject, GroupVersionKind, ListParams, Patch,
 use kube::core::{DeserializeGuard, PartialObjectMeta};
 use kube::{Api, Client, ResourceExt};
 use serde_json::{Value, json};
+use slipway_assets::kubernetes::rights::SYSTEM;
 use slipway_assets::kubernetes::{APPROVER, CONFIRMED_HOSTS, NAMESPACE};
 use slipway_assets::names::{MACHINE_ROLE, MACHINES_NAMESPACE, Role};
 use slipway_lifecycle::access::{AccessError, call, or_absent};
@@ -32,7 +33,7 @@ pub(super) type NodeName = PartialObjectMeta<Node>;
 
 /// Who asks for the first certificates of machines here: whom the cluster's own approver knows, where it is Slipway's.
 pub async fn bootstrappers_of(client: &Client) -> Result<Vec<Bootstrapper>, AccessError> {
-    let approvers: Api<DaemonSet> = Api::namespaced(client.clone(), "kube-system");
+    let approvers: Api<DaemonSet> = Api::namespaced(client.clone(), SYSTEM);
     let approver = or_absent(call("looking for the approver", approvers.get_opt(APPROVER)).await)?;
     let pods = approver.and_then(|approver| approver.spec).and_then(|spec| spec.template.spec);
     let containers = pods.map(|pods| pods.containers).unwrap_or_default();

@@ -204,6 +204,11 @@ impl Cluster {
         if let [machine] = found[..] { Some(machine) } else { None }
     }
 
+    /// Whether there is neither a node of this name nor a Machine of this id.
+    pub(super) fn is_gone(&self, node: &str, uid: &str) -> bool {
+        !self.nodes.contains(node) && !self.machines.iter().any(|machine| machine.uid.as_deref() == Some(uid))
+    }
+
     /// Whether somebody asks more often than there is a reason for.
     pub(super) fn is_flooded_by(&self, username: &str) -> bool {
         let (pending, limit) = self.flood(username);

@@ -57,7 +57,7 @@ pub struct Settings {
 }
 
 /// How long the API server keeps a watch open.
-pub(super) const WATCH_SECONDS: u32 = 30;
+pub(crate) const WATCH_SECONDS: u32 = 30;
 /// A watch that is silent for longer is at a server that is gone: a virtual address moves without a word.
 pub const SILENCE_TIMEOUT: Duration = Duration::from_secs(40);
 
@@ -202,7 +202,8 @@ impl Approver {
         }
         let key = csr.content.as_ref().map(|content| content.fingerprint.clone()).unwrap_or_default();
         let uid = cluster.machine_for(node).and_then(|machine| machine.uid.as_deref());
-        Ok(match self.keys.claim(node, uid, &key).await? {
+        let is_gone = |node: &str, uid: &str| cluster.is_gone(node, uid);
+        Ok(match self.keys.claim(node, uid, &key, is_gone).await? {
             Claim::Granted => Verdict::Approve(ground),
             Claim::Taken(first) => {
                 Verdict::Refuse(Refusal::AnotherKey { machine: machine.clone(), key, first })

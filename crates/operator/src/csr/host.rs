@@ -10,10 +10,9 @@ use slipway_lifecycle::access::AccessError;
 
 use super::approve::{Judged, see};
 use super::cluster::{Bootstrapper, Machine};
+use super::judge::NODE;
 use super::request::Csr;
 use super::roster::Roster;
-
-const NODE: &str = "system:node:";
 
 /// A host, as its administrator confirmed it.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -20,6 +20,7 @@ use tokio::task::JoinSet;
 use super::controller::{WATCH_SECONDS, keep};
 use super::host::Host;
 use super::roster::Roster;
+use crate::fingerprint::manager;
 
 /// A host, as its name's value has it.
 #[derive(Debug, Serialize, Deserialize)]
@@ -36,8 +37,7 @@ pub async fn remember(client: &Client, namespace: &str, host: &Host) -> Result<(
         "data": {&host.name: json!(confirmed).to_string()},
     });
     let maps: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
-    // One manager for each host, so that none takes another's entry away.
-    let parameters = PatchParams::apply(&format!("slipway-node-{:.100}", host.name)).force();
+    let parameters = PatchParams::apply(&manager("slipway-node", &host.name)).force();
     let patch = Patch::Apply(&object);
     let written = maps.patch(CONFIRMED_HOSTS, &parameters, &patch);
     call(&format!("writing down the host `{}`", host.name), written).await.map(drop)

@@ -15,7 +15,7 @@ const BEFORE: SignedDuration = SignedDuration::from_secs(10);
 /// … and so much after.
 const AFTER: SignedDuration = SignedDuration::from_hours(2);
 
-const NODE: &str = "system:node:";
+pub(super) const NODE: &str = "system:node:";
 const NODES: &str = "system:nodes";
 const AUTHENTICATED: &str = "system:authenticated";
 

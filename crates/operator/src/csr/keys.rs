@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Patch, PatchParams};
 use kube::{Api, Client};
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 use slipway_assets::kubernetes::FIRST_KEYS;
 use slipway_lifecycle::access::{AccessError, call};
 
@@ -49,6 +49,13 @@ impl Keys {
         let replaced = first.machine.as_deref().zip(machine).is_some_and(|(before, now)| before != now);
         (!replaced).then_some(first.key.as_str())
     }
+
+    /// The nodes whose Machines are gone, by what is said of node and id of each.
+    fn outlived(&self, is_gone: impl Fn(&str, &str) -> bool) -> Vec<String> {
+        let of_machine =
+            self.known.iter().filter_map(|(node, first)| Some((node, first.machine.as_deref()?)));
+        of_machine.filter(|(node, machine)| is_gone(node, machine)).map(|(node, _)| node.clone()).collect()
+    }
 }
 
 /// Whether a machine may have its first certificate for a key.
@@ -76,22 +83,33 @@ impl Store {
         Ok(self.get().await?.as_ref().map(Keys::of_map).unwrap_or_default())
     }
 
-    /// Writes a key down, unless there is another one: of several approvers one writes, and the others see it.
-    pub async fn claim(&self, node: &str, machine: Option<&str>, key: &str) -> Result<Claim, AccessError> {
+    /// Writes a key down, unless there is another one: of several approvers one writes, and the others see it. Keys of machines
+    /// that are gone go with the same change.
+    pub async fn claim(
+        &self,
+        node: &str,
+        machine: Option<&str>,
+        key: &str,
+        is_gone: impl Fn(&str, &str) -> bool,
+    ) -> Result<Claim, AccessError> {
         let mut tries = 0;
         loop {
             let Some(map) = self.get().await? else {
                 self.make().await?;
                 continue;
             };
-            match Keys::of_map(&map).of(node, machine) {
+            let keys = Keys::of_map(&map);
+            match keys.of(node, machine) {
                 Some(first) if first == key => return Ok(Claim::Granted),
                 Some(first) => return Ok(Claim::Taken(first.to_owned())),
                 None => {}
             }
             tries += 1;
-            match self.write(node, machine, key, map.metadata.resource_version.as_deref()).await {
-                Err(error) if is_conflict(&error) && tries < MAX_TRIES => {}
+            let mut outlived = keys.outlived(&is_gone);
+            outlived.retain(|other| other != node);
+            let version = map.metadata.resource_version.as_deref();
+            match self.write(node, machine, key, version, &outlived).await {
+                Err(error) if error.is_conflict() && tries < MAX_TRIES => {}
                 done => return done.map(|()| Claim::Granted),
             }
         }
@@ -102,7 +120,7 @@ impl Store {
         if self.get().await?.is_none() {
             self.make().await?;
         }
-        self.write(node, machine, key, None).await
+        self.write(node, machine, key, None, &[]).await
     }
 
     async fn get(&self) -> Result<Option<ConfigMap>, AccessError> {
@@ -122,9 +140,13 @@ impl Store {
         machine: Option<&str>,
         key: &str,
         version: Option<&str>,
+        outlived: &[String],
     ) -> Result<(), AccessError> {
         let first = First { key: key.to_owned(), machine: machine.map(ToOwned::to_owned) };
         let mut patch = json!({"data": {node: json!(first).to_string()}});
+        for other in outlived {
+            patch["data"][other] = Value::Null;
+        }
         if let Some(version) = version {
             patch["metadata"] = json!({"resourceVersion": version});
         }
@@ -132,10 +154,6 @@ impl Store {
         let written = self.maps.patch(FIRST_KEYS, &parameters, &patch);
         call(&format!("writing down the key of `{node}`"), written).await.map(drop)
     }
-}
-
-fn is_conflict(error: &AccessError) -> bool {
-    matches!(error, AccessError::Api { source, .. } if matches!(&**source, kube::Error::Api(status) if status.code == 409))
 }
 
 #[cfg(test)]
@@ -165,5 +183,8 @@ mod tests {
         let data = data.map(|(name, text)| (name.to_owned(), text.to_owned())).into();
         let keys = Keys::of_map(&ConfigMap { data: Some(data), ..ConfigMap::default() });
         assert_eq!(keys.of(node, machine), expected);
+        // Without a Machine object it is not known whether the machine is gone.
+        assert_eq!(keys.outlived(|_, _| true), ["a"]);
+        assert!(keys.outlived(|node, machine| (node, machine) != ("a", "1")).is_empty());
     }
 }

@@ -6,7 +6,6 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
-use aws_lc_rs::digest;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use x509_parser::asn1_rs::Header;
@@ -20,6 +19,8 @@ use x509_parser::oid_registry::{
 use x509_parser::prelude::FromDer;
 use x509_parser::public_key::PublicKey;
 use x509_parser::x509::{SubjectPublicKeyInfo, X509Name};
+
+use crate::fingerprint::sha256;
 
 const BEGIN: &str = "-----BEGIN CERTIFICATE REQUEST-----";
 const END: &str = "-----END CERTIFICATE REQUEST-----";
@@ -101,9 +102,7 @@ pub fn parse(pem: &[u8]) -> Result<Content, Flaw> {
 }
 
 fn fingerprint(key: &[u8]) -> String {
-    let hash = digest::digest(&digest::SHA256, key);
-    let digits: String = hash.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("sha256:{digits}")
+    format!("sha256:{}", sha256(key))
 }
 
 /// The bytes between the lines of PEM, without headers and without anything around it.

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use slipway_assets::names::Role;
+
 use super::cluster::Machine;
 use super::host::Host;
 
@@ -15,6 +17,8 @@ pub struct Roster {
     pub expected: Vec<Machine>,
     /// Machines that must wait, by name, and why.
     pub held: BTreeMap<String, String>,
+    /// Why every machine of the control plane must wait, if it must.
+    pub held_masters: Option<String>,
     /// Hosts that have no machine, as their administrator confirmed them.
     pub hosts: Vec<Host>,
 }
@@ -57,7 +61,9 @@ impl Roster {
             if ours && machine.node.is_none() && nodes.contains(&machine.name) {
                 machine.node = Some(machine.name.clone());
             }
-            machine.held = self.held.get(&machine.name).cloned();
+            let is_master = machine.role == Some(Role::Master);
+            let held_masters = self.held_masters.as_ref().filter(|_| is_master);
+            machine.held = self.held.get(&machine.name).or(held_masters).cloned();
         }
         for host in &self.hosts {
             let is_machine = machines.iter().any(|machine| machine.node.as_deref() == Some(&host.name));
@@ -113,6 +119,17 @@ mod tests {
         assert_eq!(all[1].node, None);
         assert_eq!(all[1].held.as_deref(), Some("b"));
         assert_eq!(all[2].node.as_deref(), Some("a-bootstrap"));
+    }
+
+    #[test]
+    fn the_control_plane_waits_and_workers_do_not() {
+        let roster = Roster { held_masters: Some("not yet".to_owned()), ..Roster::named_alike() };
+        let of = |name: &str, role| Machine { role, ..machine(name, "2026-11-16T10:05:00Z", &[]) };
+        let machines =
+            [of("a-master-1", Some(Role::Master)), of("a-worker-0", Some(Role::Worker)), of("a", None)];
+        let held: Vec<Option<String>> =
+            roster.complete(machines, &BTreeSet::new()).into_iter().map(|machine| machine.held).collect();
+        assert_eq!(held, [Some("not yet".to_owned()), None, None]);
     }
 
     /// A confirmed host may renew what it has: nothing else, and only as long as it is a node without a machine.

@@ -9,7 +9,7 @@ use kube::{Api, Client, ResourceExt};
 use slipway_api::slipway::vdo_status::Failure;
 use slipway_assets::drivers::Object;
 use slipway_assets::drivers::object::DRIVER_LABEL;
-use slipway_assets::drivers::operator::names::{places, secrets_among_others};
+use slipway_assets::drivers::operator::names::{covers, places, secrets_among_others};
 use slipway_config::matrix::Driver;
 use slipway_lifecycle::access::{AccessError, call, is_applied_by, or_absent};
 use slipway_lifecycle::text::chain;
@@ -199,7 +199,12 @@ impl Ledger {
                 (object.kind, &object.namespace, &object.name) == (key.0.as_str(), &key.1, &key.2)
             })
         };
-        let is_left = |live: &&Live| live.is_ours && live.driver == label(driver) && !wanted(&live.key);
+        // What an earlier release called otherwise is not ours to delete any more: `slipway drivers` does it.
+        let is_left = |live: &&Live| {
+            let (kind, namespace, name) = &live.key;
+            let is_ours = live.is_ours && live.driver == label(driver);
+            is_ours && covers(kind, namespace.as_deref(), name) && !wanted(&live.key)
+        };
         for live in live.iter().rev().filter(is_left) {
             let (kind, namespace, name) = &live.key;
             let api = api(client, &live.resource, namespace.as_deref());

@@ -38,7 +38,7 @@ pub enum Place {
     File(PathBuf),
     /// In the operator's namespace.
     ConfigMap(String),
-    /// Its signature is at the same address with `.sig` at the end.
+    /// Its signature is at the same address with `.sig` at the end of the path.
     Url(PrivateUrl),
 }
 
@@ -51,7 +51,7 @@ impl FromStr for Place {
             Some(("configmap", name)) if !name.is_empty() => Ok(Place::ConfigMap(name.to_owned())),
             Some(("https", _)) => {
                 let url = PrivateUrl::from(text);
-                if url.is_private() {
+                if url.has_login_or_signature() {
                     return Err("the URL of a matrix has a login or a signature, which whoever sees the operator's pods \
                                 would read"
                         .to_owned());
@@ -278,9 +278,16 @@ async fn download(
     }
     let etag = answer.headers().get("etag").and_then(|etag| etag.to_str().ok()).map(str::to_owned);
     let text = body(answer).await?;
-    let signature = http.get(format!("{url}.sig")).send().await.map_err(|error| chain(&error))?;
+    let signature = http.get(beside(url)).send().await.map_err(|error| chain(&error))?;
     let signature = if signature.status().is_success() { Some(body(signature).await?) } else { None };
     Ok(Some((Found { text, signature }, etag)))
+}
+
+/// Where the signature of a matrix is.
+fn beside(url: &str) -> String {
+    let end = url.find(['?', '#']).unwrap_or(url.len());
+    let (path, rest) = url.split_at(end);
+    format!("{path}.sig{rest}")
 }
 
 async fn connector(client: &Client, namespace: &str, source: &Source) -> Result<reqwest::Client, String> {
@@ -367,6 +374,8 @@ mod tests {
 
     #[rstest]
     #[case::plain("https://matrix.example.com/m@trix.yaml", true)]
+    #[case::branch("https://matrix.example.com/matrix.yaml?ref=main", true)]
+    #[case::signed("https://matrix.example.com/matrix.yaml?sig=hunter2", false)]
     #[case::login("https://user:hunter2@matrix.example.com/matrix.yaml", false)]
     #[case::user("https://user@matrix.example.com", false)]
     #[case::http("http://matrix.example.com/matrix.yaml", false)]
@@ -374,6 +383,12 @@ mod tests {
         let place = text.parse::<Place>();
         assert_eq!(place.is_ok(), good);
         assert!(!format!("{place:?}").contains("hunter2"));
+    }
+
+    #[test]
+    fn a_signature_is_beside_the_file() {
+        assert_eq!(super::beside("https://h/m.yaml"), "https://h/m.yaml.sig");
+        assert_eq!(super::beside("https://h/m.yaml?ref=main"), "https://h/m.yaml.sig?ref=main");
     }
 
     /// One that was signed once is not taken for ever.

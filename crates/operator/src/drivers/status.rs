@@ -13,6 +13,7 @@ use super::choose::{Wish, failure};
 use super::health::{Place, Workload};
 use super::upgrade::Next;
 use crate::conditions::{Holds, Verdict, find, merge};
+use crate::connections::problem::Problem;
 
 /// What is known about a driver at the end of a pass.
 #[derive(Debug)]
@@ -180,23 +181,7 @@ fn words(failures: &[Failure]) -> String {
 
 /// Reasons of conditions are from a fixed list, so that programs can rely on them.
 fn word(reason: &str) -> &'static str {
-    const WORDS: [&str; 33] = [
-        "AuthoritiesMissing",
-        "BadSettings",
-        "Unreachable",
-        "Timeout",
-        "CertificateExpired",
-        "CertificateUntrusted",
-        "NotAVCenter",
-        "CredentialsMissing",
-        "CredentialsIncomplete",
-        "UserWithoutDomain",
-        "InvalidLogin",
-        "LoginRefused",
-        "ObjectMissing",
-        "PrivilegeMissing",
-        "TagCategoryMissing",
-        "CheckFailed",
+    const WORDS: [&str; 17] = [
         "NotValidated",
         "ConnectionMissing",
         "NoConnection",
@@ -216,7 +201,7 @@ fn word(reason: &str) -> &'static str {
         "Unwritable",
     ];
     let found = Reason::ALL.iter().map(|reason| reason.as_str());
-    WORDS.into_iter().chain(found).find(|word| *word == reason).unwrap_or("Failed")
+    WORDS.into_iter().chain(Problem::REASONS).chain(found).find(|word| *word == reason).unwrap_or("Failed")
 }
 
 /// The conditions of all drivers together.
@@ -262,7 +247,7 @@ pub fn together(
 }
 
 /// Reasons that conditions of a driver have, or else the word itself.
-pub(super) fn known_reason(reason: &str) -> &'static str {
+pub(crate) fn known_reason(reason: &str) -> &'static str {
     const OWN: [&str; 11] = [
         "NotServing",
         "Installing",

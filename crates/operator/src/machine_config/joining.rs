@@ -19,11 +19,14 @@ use kube::api::{Patch, PatchParams};
 use kube::{Api, Client, ResourceExt};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::json;
+use slipway_assets::kubernetes::rights::SYSTEM;
 use slipway_assets::kubernetes::{BOOTSTRAPPERS, JOIN_TOKEN_SECRET};
 use slipway_assets::random::Random;
 use slipway_lifecycle::access::{AccessError, call};
 use slipway_lifecycle::random::OsRandom;
 use tokio::sync::Mutex;
+
+use crate::fingerprint::manager;
 
 /// How long a token is good for from the moment a machine gets it.
 const LIFE: SignedDuration = SignedDuration::from_hours(2);
@@ -41,7 +44,6 @@ const FRESH: Duration = Duration::from_secs(2);
 const SECRET_LENGTH: usize = 16;
 /// Of several servers that draw a token at the same moment one wins, and the others take that one.
 const TRIES: u32 = 5;
-const NAMESPACE: &str = "kube-system";
 
 /// Why there is no token.
 #[derive(Debug, thiserror::Error)]
@@ -80,9 +82,8 @@ pub struct Joining {
 
 impl Joining {
     pub fn new(client: Client, identity: &str, renewal: Renewal) -> Self {
-        // Names of managers have 128 characters at most.
-        let manager = format!("slipway-joining-{identity}").chars().take(128).collect();
-        Joining { api: Api::namespaced(client, NAMESPACE), manager, renewal, known: Arc::default() }
+        let manager = manager("slipway-joining", identity);
+        Joining { api: Api::namespaced(client, SYSTEM), manager, renewal, known: Arc::default() }
     }
 
     /// A token that is good for an hour at least. `first` is the one the cluster was started with.
@@ -144,7 +145,7 @@ impl Joining {
             data.iter().map(|(key, value)| ((*key).to_owned(), json!(STANDARD.encode(value)))).collect();
         let mut object = json!({
             "apiVersion": "v1", "kind": "Secret", "type": "bootstrap.kubernetes.io/token",
-            "metadata": {"name": name, "namespace": NAMESPACE, "annotations": {DRAWN: drawn.to_string()}},
+            "metadata": {"name": name, "namespace": SYSTEM, "annotations": {DRAWN: drawn.to_string()}},
             "data": data,
         });
         let mut parameters = PatchParams::apply(&self.manager);

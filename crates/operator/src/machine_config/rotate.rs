@@ -9,6 +9,7 @@ use kube::{Api, Client, ResourceExt};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Value, json};
 use slipway_assets::kubernetes::{MACHINE_CONFIG_NAMESPACE, MACHINE_CONFIG_SECRET, TOKENS_KEY};
+use slipway_assets::names::MACHINES_NAMESPACE;
 use slipway_lifecycle::access::{AccessError, call};
 
 use super::role::Role;
@@ -18,7 +19,6 @@ use super::token::{TokenError, TokenHash, Tokens, generate};
 /// token of its own.
 pub const MASTER_TOKEN_LIFE: SignedDuration = SignedDuration::from_hours(24);
 /// Where pointers are that machines of a cluster are made with, and under which key.
-const USER_DATA_NAMESPACE: &str = "openshift-machine-api";
 const USER_DATA_KEY: &str = "userData";
 /// Two rotations at the same moment: one waits for the other.
 const MAX_TRIES: u32 = 5;
@@ -100,7 +100,7 @@ async fn change_tokens(
 /// Puts a token into the pointer of new machines.
 async fn point(client: &Client, role: &Role, token: &SecretString) -> Result<Option<String>, RotateError> {
     let name = format!("{role}-user-data");
-    let changed = edit(client, USER_DATA_NAMESPACE, &name, USER_DATA_KEY, |text| {
+    let changed = edit(client, MACHINES_NAMESPACE, &name, USER_DATA_KEY, |text| {
         with_token(text, role, token)
             .ok_or_else(|| RotateError::NoPointer { name: name.clone(), role: role.clone() })
     });

@@ -36,11 +36,14 @@ struct App<S> {
     metrics: Metrics,
     /// For lines that requests without a token lead to.
     lines: Throttle,
+    /// For troubles of our own, which a flood of requests must not hide.
+    troubles: Throttle,
 }
 
 /// `/config/<role>` and `/healthz`.
 pub fn router<S: Source>(source: S, demand: Demand, metrics: Metrics) -> Router {
-    let app = Arc::new(App { source, demand, metrics, lines: Throttle::default() });
+    let app =
+        Arc::new(App { source, demand, metrics, lines: Throttle::default(), troubles: Throttle::default() });
     Router::new()
         .route("/config/{role}", get(config::<S>))
         .route("/healthz", get(health::<S>))
@@ -92,7 +95,7 @@ impl<S: Source> App<S> {
             return (None, Answer::Refusal(Refusal::UnknownRole));
         };
         let unavailable = |role: Role, error: &SourceError| {
-            if let Some(untold) = self.lines.pass() {
+            if let Some(untold) = self.troubles.pass() {
                 let reason = chain(error);
                 tracing::error!(%role, reason, untold, "a configuration cannot be used");
             }

@@ -9,6 +9,8 @@ use aws_lc_rs::{constant_time, digest, rand};
 use jiff::{SignedDuration, Timestamp};
 use secrecy::{ExposeSecret, SecretString};
 
+use crate::fingerprint::hex;
+
 /// Bytes of randomness in a token.
 const STRENGTH: usize = 32;
 const PREFIX: &str = "sha256:";
@@ -58,10 +60,6 @@ impl fmt::Debug for TokenHash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("TokenHash")
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The tokens of a role.

@@ -15,6 +15,7 @@ use tokio::time::timeout;
 
 use super::nodes::{addresses, machines, part};
 use super::{Here, OnpremError, Place};
+use crate::csr::controller::WATCH_SECONDS;
 use crate::host::{Files, Programs};
 
 /// How often to look at the balancer.
@@ -40,7 +41,8 @@ pub async fn follow<P: Programs>(
     let changed = Arc::new(Notify::new());
     let (reader, writer) = store::<Node>();
     let told = Arc::clone(&changed);
-    let watcher = watcher(Api::<Node>::all(client), watcher::Config::default());
+    let config = watcher::Config::default().timeout(WATCH_SECONDS);
+    let watcher = watcher(Api::<Node>::all(client), config);
     let watch = async move {
         let mut events = std::pin::pin!(reflector(writer, watcher.default_backoff()));
         while let Some(event) = events.next().await {

@@ -14,14 +14,15 @@ use kube::config::{KubeConfigOptions, Kubeconfig};
 use prometheus_client::encoding::text::encode;
 use prometheus_client::registry::Registry;
 use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair, SanType};
+use rstest::rstest;
 use serde_json::{Value, json};
-use slipway_assets::kubernetes::{NAMESPACE, UNSEEN_APPROVAL};
+use slipway_assets::kubernetes::{FIRST_KEYS, NAMESPACE, UNSEEN_APPROVAL};
 use slipway_lifecycle::access::connect;
 use slipway_operator::csr::approve::survey;
 use slipway_operator::csr::controller::{Settings, run};
 use slipway_operator::csr::host::Host;
 use slipway_operator::csr::metrics::Metrics;
-use slipway_operator::csr::{Bootstrapper, Refusal, Roster, Verdict, bindings, hosts};
+use slipway_operator::csr::{Bootstrapper, Refusal, Roster, Verdict, bindings, completion, hosts};
 use slipway_testkit::control_plane::{Beside, ControlPlane, Options};
 use slipway_testkit::process::eventually;
 use tokio::sync::watch;
@@ -34,11 +35,21 @@ const SERVING: &str = "kubernetes.io/kubelet-serving";
 const MASTERS: &str = "system:bootstrap:aaaaaa";
 const WORKERS: &str = "system:bootstrap:bbbbbb";
 
-fn plane() -> ControlPlane {
+/// Who approves: the cluster's own approver, or an operator that was told to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Who {
+    Approver,
+    Operator,
+}
+
+fn plane(who: Who) -> ControlPlane {
     let plane =
         ControlPlane::start(Options { beside: &[Beside::Controllers], ..Options::default() }).unwrap();
     plane.install_definitions(&["openshift/machines.machine.openshift.io"]).unwrap();
-    shipped::apply(&plane, &["slipway-csr-approver"]);
+    match who {
+        Who::Approver => shipped::apply(&plane, &["slipway-csr-approver"]),
+        Who::Operator => shipped::apply_operator(&plane),
+    }
     plane
 }
 
@@ -112,19 +123,30 @@ pub(crate) fn events(plane: &ControlPlane, name: &str) -> Vec<String> {
     events.map(|event| event["reason"].as_str().unwrap().to_owned()).collect()
 }
 
-/// As `slipway-operator csr-approver` in a cluster: with the account that the manifests have for it.
+/// As in a cluster: with the account that the manifests have for it.
 async fn approver(
+    who: Who,
     plane: &ControlPlane,
     metrics: Metrics,
     stop: watch::Receiver<bool>,
 ) -> tokio::task::JoinHandle<()> {
-    let client = shipped::account(plane, "slipway-csr-approver").await;
+    let (client, known) = match who {
+        Who::Approver => {
+            let held_masters = Some(completion::WAITING.to_owned());
+            let known = Roster { held_masters, ..Roster::named_alike() };
+            (shipped::account(plane, "slipway-csr-approver").await, known)
+        }
+        Who::Operator => (shipped::operator(plane).await, Roster::default()),
+    };
     let bootstrappers =
         [format!("master={MASTERS}"), format!("worker={WORKERS}")].map(|one| Bootstrapper::of(&one).unwrap());
-    let (sender, roster) = watch::channel(Roster::named_alike());
-    tokio::spawn(hosts::follow(client.clone(), NAMESPACE.to_owned(), sender, stop.clone()));
-    let unwanted = UNSEEN_APPROVAL.map(str::to_owned).into();
-    tokio::spawn(bindings::keep_away(client.clone(), unwanted, stop.clone()));
+    let (sender, roster) = watch::channel(known);
+    tokio::spawn(hosts::follow(client.clone(), NAMESPACE.to_owned(), sender.clone(), stop.clone()));
+    if who == Who::Approver {
+        tokio::spawn(completion::follow(client.clone(), sender, stop.clone()));
+        let unwanted = UNSEEN_APPROVAL.map(str::to_owned).into();
+        tokio::spawn(bindings::keep_away(client.clone(), unwanted, stop.clone()));
+    }
     let settings = Settings {
         bootstrappers: bootstrappers.into(),
         namespace: NAMESPACE.to_owned(),
@@ -135,9 +157,12 @@ async fn approver(
     tokio::spawn(run(client, settings, metrics, stop))
 }
 
+#[rstest]
+#[case::approver(Who::Approver)]
+#[case::operator(Who::Operator)]
 #[tokio::test(flavor = "multi_thread")]
-async fn good_requests_become_certificates_and_bad_ones_stay() {
-    let plane = tokio::task::block_in_place(plane);
+async fn good_requests_become_certificates_and_bad_ones_stay(#[case] who: Who) {
+    let plane = tokio::task::block_in_place(|| plane(who));
     let bootstrapper = ["system:bootstrappers", "system:bootstrappers:slipway", "system:authenticated"];
     let node = ["system:nodes", "system:authenticated"];
     // Whoever is in this group may create requests, and that is all.
@@ -168,11 +193,20 @@ async fn good_requests_become_certificates_and_bad_ones_stay() {
         addresses: ["10.0.0.50".parse().unwrap()].into(),
     };
     let admin = connect(Some(plane.kubeconfig()), None).await.unwrap();
+    let before = [
+        ("harbour-worker-9", r#"{"key": "sha256:aa", "machine": "1"}"#),
+        ("metal-9", r#"{"key": "sha256:bb"}"#),
+    ];
+    let keys = json!({
+        "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": FIRST_KEYS, "namespace": NAMESPACE},
+        "data": std::collections::BTreeMap::from(before),
+    });
+    tokio::task::block_in_place(|| plane.kubectl().apply_value(&keys).unwrap());
     hosts::remember(&admin, NAMESPACE, &metal).await.unwrap();
     hosts::remember_name(&admin, NAMESPACE, "metal-2").await.unwrap();
     let (stop, stopped) = watch::channel(false);
     let mut registry = Registry::default();
-    let task = approver(&plane, Metrics::register(&mut registry), stopped).await;
+    let task = approver(who, &plane, Metrics::register(&mut registry), stopped).await;
     tokio::task::block_in_place(|| {
         let nodes = |name: &'static str| ("system:nodes", name);
         let (worker, master) = ("system:node:harbour-worker-0", "system:node:harbour-master-0");
@@ -195,6 +229,14 @@ async fn good_requests_become_certificates_and_bad_ones_stay() {
             nodes("system:node:harbour-master-1"),
             &[],
         );
+        // As long as the bootstrap machine lets machines of the control plane in, nobody else does.
+        if who == Who::Approver {
+            let told = || Ok(Some(events(&plane, "first-master")).filter(|events| !events.is_empty()));
+            assert_eq!(eventually("an event", PATIENCE, told).unwrap(), ["NotItsTurn"]);
+            assert_eq!(request(&plane, "first-master")["status"], json!({}));
+            let complete = ["--namespace", "kube-system", "--from-literal", "status=complete"];
+            plane.kubectl().run(&[&["create", "configmap", "bootstrap"], &complete[..]].concat()).unwrap();
+        }
         for name in ["first", "first-master", "renewal", "serving", "metal", "metal-client", "by-hand"] {
             eventually("a certificate", PATIENCE, || {
                 Ok(request(&plane, name)["status"]["certificate"].as_str().map(|_| ()))
@@ -250,13 +292,25 @@ async fn good_requests_become_certificates_and_bad_ones_stay() {
             assert_eq!(events(&plane, name), [reason], "{name}");
         }
     });
+    let keys = tokio::task::block_in_place(|| {
+        plane.kubectl().json(&["get", "configmap", FIRST_KEYS, "--namespace", NAMESPACE]).unwrap()
+    });
+    let known: Vec<&String> = keys["data"].as_object().unwrap().keys().collect();
+    assert_eq!(
+        known,
+        ["harbour-master-1", "harbour-worker-0", "metal-9"],
+        "that of a machine that is gone went"
+    );
     another_key_is_for_an_administrator(&plane, &admin).await;
-    flood(&plane, &registry, &bootstrapper).await;
+    if who == Who::Approver {
+        unseen_approval_is_gone(&plane);
+        flood(&plane, &registry, &bootstrapper).await;
+    }
     stop.send(true).unwrap();
     task.await.unwrap();
 }
 
-/// What an administrator approves becomes the machine's key; what would let certificates be approved unseen is gone.
+/// What an administrator approves becomes the machine's key.
 async fn another_key_is_for_an_administrator(plane: &ControlPlane, admin: &kube::Client) {
     let bootstrapper = Bootstrapper::of(&format!("worker={WORKERS}")).unwrap();
     let judged = survey(admin, vec![bootstrapper], &[], &Roster::default()).await.unwrap();
@@ -270,6 +324,11 @@ async fn another_key_is_for_an_administrator(plane: &ControlPlane, admin: &kube:
             Ok(request(plane, "second")["status"]["certificate"].as_str().map(|_| ()))
         })
         .unwrap();
+    });
+}
+
+fn unseen_approval_is_gone(plane: &ControlPlane) {
+    tokio::task::block_in_place(|| {
         for name in UNSEEN_APPROVAL {
             eventually("the binding is gone", PATIENCE, || {
                 Ok(plane.kubectl().json(&["get", "clusterrolebinding", name]).is_err().then_some(()))

@@ -1,7 +1,7 @@
 //! Certificates of the control plane are renewed in time, one machine after the other, under the rights that the manifests give.
 //! kubeadm, the kubelet and etcd are left out here; the lab has them.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -30,11 +30,14 @@ struct Toy {
     name: &'static str,
     run: Arc<Mutex<Vec<String>>>,
     trouble: Arc<Mutex<Option<String>>>,
+    /// The power goes while kubeadm writes.
+    cut: Arc<Mutex<bool>>,
 }
 
 impl Toy {
     fn new(folder: PathBuf, name: &'static str, days: i64) -> Self {
-        let toy = Toy { files: Files::below(folder), name, run: Arc::default(), trouble: Arc::default() };
+        let files = Files::below(folder);
+        let toy = Toy { files, name, run: Arc::default(), trouble: Arc::default(), cut: Arc::default() };
         toy.files.write(ETCD, 0o600, "apiVersion: v1\nkind: Pod\nmetadata: {name: etcd}\n").unwrap();
         toy.certify(400);
         toy.certify_as("scheduler.conf", days);
@@ -82,6 +85,10 @@ impl Programs for Toy {
         assert_eq!(arguments[0], self.files.at("/").to_str().unwrap(), "the machine's own kubeadm");
         self.run.lock().unwrap().push(format!("{program} {}", arguments[3..].join(" ")));
         assert!(self.files.exists(MARK), "after a power cut it is known what was begun");
+        if std::mem::take(&mut *self.cut.lock().unwrap()) {
+            self.files.write("/etc/kubernetes/pki/apiserver.crt", 0o600, "-----BEGIN").unwrap();
+            return Err(ProgramError::TooSlow { program: program.to_owned(), patience: Duration::ZERO });
+        }
         self.certify(365);
         Ok(())
     }
@@ -128,6 +135,9 @@ pub(crate) async fn are_renewed_one_machine_after_the_other(plane: &ControlPlane
     let mut keeper = old.keeper(&client);
     let waits = tokio::time::timeout(Duration::from_secs(1), keeper.round()).await;
     assert!(waits.is_err() && old.run().is_empty(), "it is another's turn");
+    let error = old.keeper(&client).with_turn_timeout(Duration::from_secs(1)).round().await.unwrap_err();
+    assert!(matches!(&error, RenewError::NoTurn { trouble, .. } if trouble == "`other` has it"), "{error}");
+    over_is_over(folder.path(), plane).await;
     other.release().await;
     *old.trouble.lock().unwrap() = Some("etcd on fresh is not healthy".to_owned());
     let error = keeper.round().await.unwrap_err();
@@ -161,4 +171,55 @@ pub(crate) async fn are_renewed_one_machine_after_the_other(plane: &ControlPlane
     for kubelet in kubelets {
         kubelet.abort();
     }
+    near_the_end_a_lost_machine_holds_nobody_up(folder.path(), &client).await;
+    half_a_file_is_put_back(folder.path(), &client).await;
+    pods_are_waited_for_again(folder.path(), &client).await;
+}
+
+/// Certificates that have ended are renewed though it is another's turn, nobody is well, and the API refuses everything.
+async fn over_is_over(folder: &Path, plane: &ControlPlane) {
+    let over = Toy::new(folder.join("over"), "over", -1);
+    *over.trouble.lock().unwrap() = Some("etcd on fresh is not healthy".to_owned());
+    let kubelet = kubelet(&over);
+    let client = shipped::account(plane, "nobody-in-particular").await;
+    let mut keeper = over.keeper(&client).with_turn_timeout(Duration::from_secs(1));
+    keeper.round().await.unwrap();
+    assert_eq!(over.run(), ["chroot kubeadm certs renew all"]);
+    kubelet.abort();
+}
+
+async fn near_the_end_a_lost_machine_holds_nobody_up(folder: &Path, client: &Client) {
+    let urgent = Toy::new(folder.join("urgent"), "urgent", 13);
+    *urgent.trouble.lock().unwrap() = Some("etcd on lost is not healthy".to_owned());
+    let kubelet = kubelet(&urgent);
+    urgent.keeper(client).round().await.unwrap();
+    assert_eq!(urgent.run().len(), 1);
+    kubelet.abort();
+}
+
+async fn half_a_file_is_put_back(folder: &Path, client: &Client) {
+    let half = Toy::new(folder.join("half"), "half", 89);
+    *half.cut.lock().unwrap() = true;
+    let kubelet = kubelet(&half);
+    let mut keeper = half.keeper(client);
+    let error = keeper.round().await.unwrap_err();
+    assert!(matches!(error, RenewError::Program(_)), "{error}");
+    keeper.round().await.unwrap();
+    assert_eq!(half.run().len(), 2);
+    assert!(!half.files.exists(MARK));
+    kubelet.abort();
+}
+
+/// A kubelet that starts no pod: however often it is tried, nothing is over before it does.
+async fn pods_are_waited_for_again(folder: &Path, client: &Client) {
+    let late = Toy::new(folder.join("late"), "late", 89);
+    for _ in 0..2 {
+        let mut keeper = late.keeper(client);
+        let waits = tokio::time::timeout(Duration::from_secs(2), keeper.round()).await;
+        assert!(waits.is_err() && late.files.exists(MARK), "{waits:?}");
+    }
+    late.files.write("/var/log/pods/kube-system_etcd-late_1/0.log", 0o600, "").unwrap();
+    late.keeper(client).round().await.unwrap();
+    assert_eq!(late.run().len(), 1);
+    assert!(!late.files.exists(MARK));
 }

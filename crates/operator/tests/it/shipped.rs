@@ -11,6 +11,14 @@ const PATIENCE: Duration = Duration::from_mins(1);
 const GOLDEN: &str =
     concat!(env!("CARGO_MANIFEST_DIR"), "/../assets/tests/golden/vsphere-kubernetes/manifests");
 
+const OPERATOR: &str = "system:serviceaccount:slipway-system:slipway-operator";
+/// One question for each role of who approves, about what kubectl knows of.
+const APPROVING: [&[&str]; 3] = [
+    &["patch", "certificatesigningrequests.certificates.k8s.io", "--subresource=approval"],
+    &["patch", "configmaps/slipway-first-keys", "--namespace", "slipway-system"],
+    &["create", "events.events.k8s.io", "--namespace", "default"],
+];
+
 /// As the API server knows an account.
 pub(crate) fn username(account: &str) -> String {
     format!("system:serviceaccount:kube-system:{account}")
@@ -27,6 +35,29 @@ pub(crate) async fn client_with(plane: &ControlPlane, change: impl FnOnce(&mut A
 /// A client that is an account of the cluster, with the rights it has and no others.
 pub(crate) async fn account(plane: &ControlPlane, account: &str) -> Client {
     client_with(plane, |login| login.impersonate = Some(username(account))).await
+}
+
+/// A client that is the operator.
+pub(crate) async fn operator(plane: &ControlPlane) -> Client {
+    client_with(plane, |login| login.impersonate = Some(OPERATOR.to_owned())).await
+}
+
+/// The operator's rights as they are shipped for one that approves certificates of nodes.
+pub(crate) fn apply_operator(plane: &ControlPlane) {
+    let kubectl = plane.kubectl();
+    for file in ["rbac", "rbac-csr"] {
+        let path = format!("{}/../../deploy/operator/{file}.yaml", env!("CARGO_MANIFEST_DIR"));
+        kubectl.apply(&fs_err::read_to_string(path).unwrap()).unwrap();
+    }
+    in_force(plane, OPERATOR, &APPROVING);
+}
+
+/// Waits until an account may do all of it.
+fn in_force(plane: &ControlPlane, user: &str, questions: &[&[&str]]) {
+    for question in questions {
+        let may = [&["auth", "can-i", "--as", user], *question].concat();
+        eventually("the rights", PATIENCE, || plane.kubectl().run(&may).map(Some)).unwrap();
+    }
 }
 
 /// The files of an account among the manifests: itself, its roles and their bindings, and what it begins with.
@@ -53,15 +84,5 @@ pub(crate) fn apply(plane: &ControlPlane, accounts: &[&str]) {
     if accounts.last() != Some(&"slipway-csr-approver") {
         return;
     }
-    // One question for each of its roles. Signers are no resource that kubectl could ask about.
-    let questions: [&[&str]; 3] = [
-        &["patch", "certificatesigningrequests.certificates.k8s.io", "--subresource=approval"],
-        &["patch", "configmaps/slipway-first-keys", "--namespace", "slipway-system"],
-        &["create", "events.events.k8s.io", "--namespace", "default"],
-    ];
-    let user = username("slipway-csr-approver");
-    for question in questions {
-        let may = [&["auth", "can-i", "--as", &user], question].concat();
-        eventually("the rights", PATIENCE, || kubectl.run(&may).map(Some)).unwrap();
-    }
+    in_force(plane, &username("slipway-csr-approver"), &APPROVING);
 }

@@ -19,6 +19,7 @@ mod error;
 mod folder;
 mod greet;
 mod ground;
+mod kind;
 mod locate;
 mod look;
 mod machine;
@@ -30,7 +31,7 @@ mod tag;
 mod template;
 
 use std::collections::BTreeMap;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
@@ -48,6 +49,8 @@ use super::{Client, MoRef, Reference};
 pub use self::error::KindError;
 pub use self::folder::Folder;
 pub use self::ground::Claim;
+pub use self::kind::Kind;
+pub use self::locate::Lodging;
 pub use self::machine::{Ignition, Machine, Shape};
 pub use self::power::Power;
 pub use self::rules::{Apart, Zone};
@@ -87,25 +90,7 @@ pub enum State {
         #[serde(default)]
         strangers: Vec<String>,
     },
-    /// A machine or a template.
-    Machine {
-        moref: String,
-        uuid: String,
-        tagged: bool,
-        template: bool,
-        /// Whether it is in the group of machines of its zone.
-        #[serde(default)]
-        grouped: bool,
-        /// Ids of the disks it was made with, as they were written down then.
-        #[serde(default)]
-        disks: Vec<String>,
-        /// Files of disks that are not its own: volumes, and what others attached.
-        #[serde(default)]
-        volumes: Vec<String>,
-        /// Whether making it has come to its end at some time; otherwise its disks may be half a copy.
-        #[serde(default)]
-        finished: bool,
-    },
+    Machine(MachineState),
     Rule {
         /// The machines it keeps apart, or the group of hosts it binds to.
         members: Vec<String>,
@@ -123,12 +108,53 @@ pub enum State {
     },
     Policy {
         id: String,
+        /// Volumes that other clusters use as well: they need it.
+        #[serde(default)]
+        shared: Vec<String>,
     },
     Power {
         moref: String,
         on: bool,
         addresses: Vec<IpAddr>,
     },
+}
+
+/// A machine or a template.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MachineState {
+    pub moref: String,
+    pub uuid: String,
+    pub tagged: bool,
+    pub template: bool,
+    /// Whether it is in the group of machines of its zone.
+    #[serde(default)]
+    pub grouped: bool,
+    /// Ids of the disks it was made with, as they were written down then.
+    #[serde(default)]
+    pub disks: Vec<String>,
+    /// Disks that are attached to it and not its own. They are looked for where it is to go.
+    #[serde(default)]
+    pub foreign_disks: Vec<ForeignDisk>,
+    /// Whether making it has come to its end at some time; otherwise its disks may be half a copy.
+    #[serde(default)]
+    pub finished: bool,
+}
+
+impl MachineState {
+    /// A template that the user has: nothing of it is ours.
+    pub fn existing_template(moref: String) -> Self {
+        MachineState { moref, template: true, finished: true, ..MachineState::default() }
+    }
+}
+
+/// A volume, or a disk that was attached by hand.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ForeignDisk {
+    pub file: String,
+    /// Its id, if it is a volume of a storage driver.
+    #[serde(default)]
+    pub volume: Option<String>,
 }
 
 /// What a step does. How, the resource says.
@@ -165,7 +191,7 @@ struct VCenter {
     places: Places,
     hardware: tokio::sync::Mutex<BTreeMap<String, Arc<OnceCell<Hardware>>>>,
     tagging: Batch<(String, MoRef), ()>,
-    guests: Batch<MoRef, Vec<IpAddr>>,
+    guests: Batch<MoRef, Option<Vec<IpAddr>>>,
     /// Machines that were found by their ids.
     located: std::sync::Mutex<BTreeMap<Uuid, MoRef>>,
     /// The id of the cluster's tag, as it was last seen.
@@ -251,7 +277,9 @@ impl VCenter {
 
     /// Attaches the cluster's tag to an object, in one call with all others that ask at the same moment.
     async fn attach_tag(&self, seen: &Seen<State>, object: &MoRef) -> Result<(), KindError> {
-        let Some(State::Tag { tag: Some(tag), .. }) = seen.need("tag") else { return Err(absent("tag")) };
+        let Some(State::Tag { tag: Some(tag), .. }) = seen.need(Kind::Tag.as_str()) else {
+            return Err(absent("tag"));
+        };
         let client = self.client.clone();
         let attach = move |mut turn: Turn<(String, MoRef), ()>| async move {
             let mut objects: BTreeMap<String, Vec<MoRef>> = BTreeMap::new();
@@ -321,6 +349,17 @@ impl Platform for VSphere {
         }
     }
 
+    /// A guest has other addresses from one moment to the next: of pods, of services, by DHCP. That it has some matters.
+    fn steady(&self, state: &State) -> State {
+        match state {
+            State::Power { moref, on, addresses } => {
+                let any = addresses.first().map(|_| IpAddr::V4(Ipv4Addr::UNSPECIFIED));
+                State::Power { moref: moref.clone(), on: *on, addresses: any.into_iter().collect() }
+            }
+            other => other.clone(),
+        }
+    }
+
     fn predict(&self, resource: &Resource<Wanted>, seen: &Seen<State>, action: &Action) -> Option<State> {
         let own = seen.own.clone();
         match (action, &resource.wanted, own) {
@@ -341,11 +380,11 @@ impl Platform for VSphere {
                 Some(State::Folder { moref, tagged: true, strangers })
             }
             (Action::AttachTag | Action::JoinGroup | Action::DetachVolumes, _, Some(mut own)) => {
-                if let State::Machine { tagged, grouped, volumes, .. } = &mut own {
+                if let State::Machine(MachineState { tagged, grouped, foreign_disks, .. }) = &mut own {
                     match action {
                         Action::AttachTag => *tagged = true,
                         Action::JoinGroup => *grouped = true,
-                        _ => volumes.clear(),
+                        _ => foreign_disks.clear(),
                     }
                 }
                 Some(own)

@@ -17,9 +17,19 @@ use super::client::Client;
 use super::error::Error;
 use super::fault::Fault;
 use super::moref::{MoRef, Reference};
-use super::properties::Wanted;
+use super::properties::{Object, Wanted};
 use super::soap::{Body, Malformed};
 use super::tasks::{Outcome, Task};
+
+/// The property that holds one entry of a machine's extra configuration. All of it may be megabytes.
+pub fn mark_path(key: &str) -> String {
+    format!("config.extraConfig[\"{key}\"]")
+}
+
+/// What a machine carries under a key of its extra configuration, where [`mark_path`] of it was read.
+pub fn mark<'a>(machine: &'a Object, key: &str) -> Option<&'a str> {
+    Some(&*machine.properties.get(&*mark_path(key))?.child("value")?.text)
+}
 
 impl Client {
     /// The devices and snapshots of machines. One that is gone meanwhile is left out.
@@ -49,8 +59,7 @@ impl Client {
         machines: &[MoRef],
         keys: &[&'static str],
     ) -> Result<BTreeMap<MoRef, BTreeMap<&'static str, String>>, Error> {
-        let path = |key: &str| format!("config.extraConfig[\"{key}\"]");
-        let paths: Vec<String> = keys.iter().map(|key| path(key)).collect();
+        let paths: Vec<String> = keys.iter().map(|key| mark_path(key)).collect();
         // A key that is not there is left out; whether the machine can be read at all shows in its id.
         let properties: Vec<&str> = paths.iter().map(String::as_str).chain(["config.instanceUuid"]).collect();
         let wanted = [Wanted { kind: "VirtualMachine", properties: &properties }];
@@ -59,11 +68,7 @@ impl Client {
             if let Some(fault) = object.missing.get("config.instanceUuid") {
                 return Err(self.error("reading marks", fault.clone()));
             }
-            let found = keys.iter().zip(&paths).filter_map(|(key, path)| {
-                let value = object.properties.get(&**path)?.child("value")?;
-                Some((*key, value.text.to_string()))
-            });
-            let found = found.collect();
+            let found = keys.iter().filter_map(|key| Some((*key, mark(&object, key)?.to_owned()))).collect();
             marks.insert(object.moref, found);
         }
         Ok(marks)

@@ -10,6 +10,7 @@ use tokio::time::{Instant, timeout_at};
 use super::client::Client;
 use super::error::{Cause, Error};
 use super::moref::{MoRef, Reference};
+use super::properties::{Object, Wanted as PropertySpec};
 use super::soap::{Body, Element};
 pub(super) use tracker::Tracker;
 use tracker::{End, Ticket};
@@ -75,6 +76,26 @@ impl Client {
     ) -> Result<Element, Error> {
         let ticket = self.await_task(task)?;
         self.answer(task, ticket, Instant::now() + limit, limit, progress).await
+    }
+
+    /// Whether machines are being copied at this user's request. vCenter lists running tasks of all sessions.
+    pub async fn is_copying(&self) -> Result<bool, Error> {
+        let manager = self.manager("taskManager").await?;
+        let recent = [PropertySpec { kind: "TaskManager", properties: &["recentTask"] }];
+        let found = self.retrieve(std::slice::from_ref(&manager), &recent).await?;
+        let tasks = found.first().map(|manager| manager.references("recentTask")).unwrap_or_default();
+        let info =
+            [PropertySpec { kind: "Task", properties: &["info.state", "info.descriptionId", "info.reason"] }];
+        let user = self.user().await?;
+        let is_ours = |task: &Object| {
+            let asked = task.properties.get("info.reason").and_then(|reason| reason.child("userName"));
+            asked.is_none_or(|asked| asked.text.eq_ignore_ascii_case(&user))
+        };
+        let is_copy = |task: &Object| {
+            matches!(task.text("info.state"), "running" | "queued")
+                && task.text("info.descriptionId").starts_with("VirtualMachine.clone")
+        };
+        Ok(self.retrieve(&tasks, &info).await?.iter().any(|task| is_copy(task) && is_ours(task)))
     }
 
     fn await_task(&self, task: &Task) -> Result<Ticket, Error> {

@@ -7,7 +7,7 @@ if [[ ! $name =~ ^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$ || $name == localhost* ]]; the
     echo "this machine has no name to join with: its host name is '$name'" >&2
     exit 1
 fi
-config=/run/slipway/kubeadm-join.yaml
+config=/run/slipway/kubeadm-join.yaml key=/var/lib/slipway/first-key
 mkdir --parents /run/slipway /var/lib/slipway
 (
     umask 077
@@ -17,9 +17,11 @@ mkdir --parents /run/slipway /var/lib/slipway
     # By the shell itself: everybody can read the arguments of a program.
     printf '%s\n' "${text//000000.0000000000000000/$token}" > "$config"
 )
-key=/var/lib/slipway/first-key
-# What a run that was cut off left behind would stop the next one. A machine that is in the cluster never comes here.
-if [[ -e /etc/kubernetes/kubelet.conf || -e /etc/kubernetes/bootstrap-kubelet.conf || -e /var/lib/etcd/member ]]; then
+# The power may have gone after all was done but the mark, and etcd must not lose a member that works.
+slipway-member.sh "$config" && member=0 || member=$?
+[[ $member == [01] ]] || exit 1
+# What a run that was cut off left behind would stop the next one.
+if [[ $member == 1 && (-e /etc/kubernetes/kubelet.conf || -e /etc/kubernetes/bootstrap-kubelet.conf || -e /var/lib/etcd/member) ]]; then
     # A machine may come with one key only: the one it has asked with, or was let in with.
     for file in /var/lib/kubelet/pki/kubelet-client.key.tmp /var/lib/kubelet/pki/kubelet-client-current.pem; do
         if [[ ! -s $key && -s $file ]]; then
@@ -30,10 +32,8 @@ if [[ -e /etc/kubernetes/kubelet.conf || -e /etc/kubernetes/bootstrap-kubelet.co
     done
     kubeadm reset --force --cri-socket unix:///run/containerd/containerd.sock
 fi
-if [[ -s $key ]]; then
-    install -D --mode 600 "$key" /var/lib/kubelet/pki/kubelet-client.key.tmp
-fi
-kubeadm join --config "$config"
+[[ $member == 0 || ! -s $key ]] || install -D --mode 600 "$key" /var/lib/kubelet/pki/kubelet-client.key.tmp
+[[ $member == 0 ]] || kubeadm join --config "$config"
 touch /var/lib/slipway/joined
 sync /var/lib/slipway/joined
 # The secrets have done their work.

@@ -17,7 +17,7 @@ struct Stage(TempDir);
 impl Stage {
     fn new(programs: &[(&str, &str)]) -> Self {
         let stage = Stage(tempfile::tempdir().unwrap());
-        for name in ["bash", "install", "mkdir", "mv", "rm", "sed", "sync", "touch", "tr"] {
+        for name in ["bash", "install", "mkdir", "mv", "rm", "sed", "sync", "timeout", "touch", "tr"] {
             let real = ["/usr/bin", "/bin"].map(|place| Path::new(place).join(name));
             let real = real.iter().find(|path| path.exists()).unwrap();
             fs_err::create_dir_all(stage.at("bin")).unwrap();
@@ -28,7 +28,20 @@ impl Stage {
                 format!("#!/usr/bin/bash\necho \"{name} $*\" >> {}\n{text}\n", stage.at("said").display());
             write(stage.0.path(), &format!("bin/{name}"), &text, 0o755);
         }
+        // Scripts that others call.
+        let member = stage.placed("slipway-member.sh");
+        write(stage.0.path(), "bin/slipway-member.sh", &member.replace("/usr/bin/env ", "/usr/bin/"), 0o755);
         stage
+    }
+
+    /// A script whose places are on this stage.
+    fn placed(&self, script: &str) -> String {
+        let mut text = fs_err::read_to_string(folder(&format!("bin/{script}"))).unwrap();
+        // Sockets keep their places.
+        for place in ["/opt/slipway", "/run/slipway", "/etc/slipway", "/etc/kubernetes", "/var/lib"] {
+            text = text.replace(place, &format!("{}{place}", self.0.path().display()));
+        }
+        text
     }
 
     fn at(&self, path: &str) -> std::path::PathBuf {
@@ -36,11 +49,7 @@ impl Stage {
     }
 
     fn run(&self, script: &str) -> Output {
-        let mut text = fs_err::read_to_string(folder(&format!("bin/{script}"))).unwrap();
-        // Sockets keep their places.
-        for place in ["/opt/slipway", "/run/slipway", "/etc/slipway", "/etc/kubernetes", "/var/lib"] {
-            text = text.replace(place, &format!("{}{place}", self.0.path().display()));
-        }
+        let text = self.placed(script);
         let mut command = Command::new("/usr/bin/bash");
         command.args(["-c", &text]).env_clear().env("PATH", self.at("bin")).env("SLIPWAY_IMAGE", IMAGE);
         command.output().unwrap()
@@ -142,4 +151,38 @@ fn a_machine_that_was_cut_off_keeps_its_key(#[case] file: &str, #[case] certific
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(fs_err::read_to_string(&kept).unwrap(), KEY);
     assert!(!stage.at("var/lib/slipway/first-key").exists(), "it has done its work");
+}
+
+/// The power went between joining and the mark: a member of etcd that works is not reset, and one that does not is.
+#[rstest]
+#[case::works(true)]
+#[case::does_not(false)]
+fn a_control_plane_that_works_is_not_reset(#[case] works: bool) {
+    let kubeadm = "top=${0%/bin/*}\n\
+        if [[ $1 == reset ]]; then rm --recursive --force \"$top/etc/kubernetes\"; fi\n\
+        if [[ $1 == token ]]; then echo \"$(< \"$top/run/slipway/own.kubeconfig\")\" >> \"$top/asked\"; [[ -e $top/works ]]; fi";
+    let stage = Stage::new(&[("hostname", "echo harbour-0"), ("kubeadm", kubeadm), ("sleep", "")]);
+    write(stage.0.path(), "etc/slipway/kubeadm-join.yaml", "name: slipway-machine-name\n", 0o600);
+    write(stage.0.path(), "etc/slipway/bootstrap-token", "abcdef.0123456789abcdef\n", 0o600);
+    write(stage.0.path(), "etc/kubernetes/admin.conf", "    server: https://api-int.a:6443\n", 0o600);
+    for file in ["kubelet.conf", "manifests/etcd.yaml"] {
+        write(stage.0.path(), &format!("etc/kubernetes/{file}"), "", 0o600);
+    }
+    if works {
+        write(stage.0.path(), "works", "", 0o600);
+    }
+    let output = stage.run("slipway-join.sh");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let said = stage.said();
+    assert_eq!(said.contains("kubeadm reset --force"), !works, "{said}");
+    assert_eq!(said.contains("kubeadm join --config"), !works, "{said}");
+    assert_eq!(
+        said.contains("kubeadm join phase control-plane-join mark-control-plane --config"),
+        works,
+        "{said}"
+    );
+    let asked = fs_err::read_to_string(stage.at("asked")).unwrap();
+    assert!(asked.starts_with("    server: https://127.0.0.1:6443\n"), "its own API server: {asked}");
+    assert!(stage.at("var/lib/slipway/joined").exists());
+    assert!(!stage.at("run/slipway/own.kubeconfig").exists());
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Context;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use slipway_engine::apply::Performed;
 use slipway_engine::{Endpoint, Outcome, Plan};
 use slipway_lifecycle::cluster::{NeededImage, Patience, Project, Purpose};
@@ -15,13 +15,15 @@ use slipway_lifecycle::environment::Environment;
 use slipway_lifecycle::preflight;
 use slipway_providers::vsphere::kinds::{Action, State};
 
-use super::{carry_out, ends_json, exit_of, patience, plan_text, refuse, survey, tally, troubles, wait};
+use super::{
+    carry_out, ends_json, exit_of, patience, plan_text, refuse, surplus_note, survey, tally, troubles, wait,
+};
 use crate::args::{CreateCluster, Output};
 use crate::commands::create::{self as files, with_request};
 use crate::commands::preflight as checks;
 use crate::exit::Exit;
 use crate::interrupt::{self, interrupted, unless_interrupted};
-use crate::output::{FAINT, GOOD, HEADING, NAME, Printer};
+use crate::output::{FAINT, GOOD, HEADING, NAME, Printer, error_json};
 use crate::progress::seconds;
 use crate::runtime::Runtime;
 
@@ -31,7 +33,7 @@ const ADDRESS_HINT: &str = "static addresses reach a machine as kernel arguments
 
 pub(crate) fn run(args: &CreateCluster, printer: &Printer) -> anyhow::Result<Exit> {
     let CreateCluster { reach, plan: saved, skip_preflight, no_wait, timeouts, recreate } = args;
-    let patience = patience(reach)?;
+    let patience = patience(reach);
     let saved = saved.as_deref().map(read_plan).transpose()?;
     if let Err(error) = with_request(&reach.dir, false, Project::check_to_create) {
         return refuse(error, printer);
@@ -77,6 +79,7 @@ pub(crate) fn run(args: &CreateCluster, printer: &Printer) -> anyhow::Result<Exi
         printer.hint("nothing was done. Make a new plan with `slipway plan --save`, and look at it");
         return Ok(Exit::Infrastructure);
     }
+    let surplus = runtime.block_on(project.surplus(&prospect));
     let nothing = prospect.plan.is_empty();
     let runs = |state: Option<&State>| matches!(state, Some(State::Power { on: true, .. }));
     let machines_run = prospect.world.iter().any(|(_, sight)| runs(sight.state()));
@@ -94,15 +97,15 @@ pub(crate) fn run(args: &CreateCluster, printer: &Printer) -> anyhow::Result<Exi
             plan_text(&prospect.plan)
         ));
     }
-    for note in &prospect.notes {
+    for note in prospect.notes.iter().chain(&surplus_note(&surplus)) {
         printer.warning(note);
     }
     if prospect.is_futile() {
         runtime.block_on(project.close());
         if printer.output == Output::Json {
-            printer.json(&serde_json::json!({
-                "error": {"message": "no machine can be made or started"}, "plan": prospect.plan,
-            }))?;
+            let mut refusal = error_json("no machine can be made or started", &[], &[], None);
+            refusal["plan"] = serde_json::to_value(&prospect.plan)?;
+            printer.json(&refusal)?;
         }
         printer.error(&anyhow::anyhow!("no machine can be made or started, for the reasons above"));
         printer.hint("nothing was done. Mend what is named, and run the same command again");
@@ -179,15 +182,31 @@ fn preflight(
         return Ok(None);
     }
     if printer.output == Output::Json {
-        printer.json(&serde_json::json!({"error": {"message": "not ready"}, "findings": report.findings}))?;
+        let mut refusal = error_json("not ready", &[], &[], None);
+        refusal["findings"] = serde_json::to_value(&report.findings)?;
+        printer.json(&refusal)?;
     }
     printer.hint("nothing was done. `--skip-preflight` goes on all the same");
     Ok(Some(Exit::Infrastructure))
 }
 
+/// What every saved plan begins with, whatever else its format has.
+#[derive(Debug, Deserialize)]
+struct Version {
+    version: u32,
+}
+
 fn read_plan(path: &Path) -> anyhow::Result<Plan<Action>> {
     let text = fs_err::read_to_string(path)?;
-    serde_json::from_str(&text).with_context(|| format!("`{}` is not a saved plan", path.display()))
+    let broken = || format!("`{}` is not a saved plan", path.display());
+    let Version { version } = serde_json::from_str(&text).with_context(broken)?;
+    if version != slipway_engine::plan::VERSION {
+        anyhow::bail!(
+            "`{}` was saved by another version of slipway (format {version}): make a new plan with `slipway plan --save`",
+            path.display()
+        );
+    }
+    serde_json::from_str(&text).with_context(broken)
 }
 
 fn tell(

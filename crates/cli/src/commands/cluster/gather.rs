@@ -19,7 +19,6 @@ use crate::runtime::Runtime;
 
 pub(crate) fn run(args: &Gather, printer: &Printer) -> anyhow::Result<Exit> {
     let Gather { reach, file } = args;
-    patience(reach)?;
     if !has_cluster(&reach.dir) {
         let message = format!("nothing of a cluster is in `{}`", reach.dir.display());
         let hint = "name the directory it was made in with `--dir`";
@@ -79,7 +78,7 @@ fn of_platform(
     runtime: &Runtime,
     bundle: &mut Bundle,
 ) -> anyhow::Result<Option<BTreeMap<String, Vec<IpAddr>>>> {
-    let patience = patience(reach)?;
+    let patience = patience(reach);
     let mut addresses = BTreeMap::new();
     let mut project = match with_request(&reach.dir, false, |request| Project::open(request, patience)) {
         Ok(project) => project,

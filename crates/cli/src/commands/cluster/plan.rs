@@ -1,18 +1,27 @@
 //! `slipway plan`.
 
 use slipway_lifecycle::cluster::{Project, Prospect, Purpose};
-use slipway_lifecycle::create::{Request, create_ignition};
+use slipway_lifecycle::create::{Request, create_ignition, directory_flag};
 
-use super::{patience, plan_text, refuse, survey, tally, unseen_json, unseen_text};
+use super::{kept_text, patience, plan_text, refuse, surplus_note, survey, tally, unseen_json, unseen_text};
 use crate::args::{Output, Plan, Planned};
 use crate::commands::create::{self as files, with_request};
-use crate::exit::Exit;
+use crate::exit::{Exit, Usage};
 use crate::output::{FAINT, GOOD, HEADING, NAME, Printer};
 use crate::runtime::Runtime;
 
 pub(crate) fn run(args: &Plan, printer: &Printer) -> anyhow::Result<Exit> {
-    let Plan { what, reach, save } = args;
-    let patience = patience(reach)?;
+    let Plan { what, reach, keep_volumes, save } = args;
+    if *keep_volumes && *what == Planned::Create {
+        return Err(Usage("`--keep-volumes` is for `slipway plan destroy`".to_owned()).into());
+    }
+    if save.is_some() && *what == Planned::Destroy {
+        return Err(Usage(
+            "`--save` is for `slipway plan create`: `destroy` looks again and asks".to_owned(),
+        )
+        .into());
+    }
+    let patience = patience(reach);
     let check = match what {
         Planned::Create => Project::check_to_create,
         Planned::Destroy => Project::check,
@@ -28,7 +37,8 @@ pub(crate) fn run(args: &Plan, printer: &Printer) -> anyhow::Result<Exit> {
     }
     let open = |request: &Request<'_>| match what {
         Planned::Create => Project::open(request, patience),
-        Planned::Destroy => Project::open_to_destroy(request, None, patience),
+        Planned::Destroy => Project::open_to_destroy(request, None, patience)
+            .map(|project| project.with_volumes_kept(*keep_volumes)),
     };
     let project = match with_request(&reach.dir, false, open) {
         Ok(project) => project,
@@ -44,8 +54,13 @@ pub(crate) fn run(args: &Plan, printer: &Printer) -> anyhow::Result<Exit> {
         Ok(found) => found,
         Err(end) => return end,
     };
+    let surplus = match what {
+        Planned::Create => runtime.block_on(project.surplus(&prospect)),
+        Planned::Destroy => Vec::new(),
+    };
     runtime.block_on(project.close());
-    let Prospect { plan, notes, unseen, .. } = prospect;
+    let Prospect { plan, mut notes, unseen, kept, .. } = prospect;
+    notes.extend(surplus_note(&surplus));
     if let Some(path) = save {
         fs_err::write(path, serde_json::to_string_pretty(&plan)? + "\n")?;
     }
@@ -54,7 +69,7 @@ pub(crate) fn run(args: &Plan, printer: &Printer) -> anyhow::Result<Exit> {
     match printer.output {
         Output::Json => printer.json(&serde_json::json!({
             "cluster": cluster, "infraID": infra_id, "purpose": verb, "plan": plan, "notes": notes,
-            "unseen": unseen.iter().map(unseen_json).collect::<Vec<_>>(),
+            "unseen": unseen.iter().map(unseen_json).collect::<Vec<_>>(), "kept": kept,
         }))?,
         Output::Text if plan.is_empty() && unseen.is_empty() => printer.data(&format!(
             "{GOOD}nothing to do{GOOD:#}: {NAME}{cluster}{NAME:#}, infrastructure {infra_id}\n"
@@ -66,8 +81,10 @@ pub(crate) fn run(args: &Plan, printer: &Printer) -> anyhow::Result<Exit> {
                 plan_text(&plan)
             ))?;
             printer.data(&unseen_text(&unseen))?;
+            printer.data(&kept_text(&kept))?;
             let next = if clear {
-                format!("to do it: slipway {verb} cluster --dir {}", reach.dir.display())
+                let keep = if *keep_volumes { " --keep-volumes" } else { "" };
+                format!("to do it: slipway {verb} cluster{}{keep}", directory_flag(&reach.dir))
             } else {
                 "mend what is in the way, and look again".to_owned()
             };

@@ -15,7 +15,7 @@ use crate::output::{FAINT, GOOD, HEADING, NAME, Printer, WARNING};
 use crate::runtime::Runtime;
 
 pub(crate) fn run(reach: &Reach, printer: &Printer) -> anyhow::Result<Exit> {
-    let patience = patience(reach)?;
+    let patience = patience(reach);
     let project = match with_request(&reach.dir, false, |request| Project::open(request, patience)) {
         Ok(project) => project,
         Err(error) => return refuse(error, printer),

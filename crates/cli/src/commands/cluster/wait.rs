@@ -5,7 +5,6 @@ use std::net::IpAddr;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use anyhow::Context;
 use serde::Serialize;
 use slipway_lifecycle::cluster::{self, Project, Purpose};
 use slipway_lifecycle::create::directory_flag;
@@ -16,7 +15,7 @@ use crate::args::{Output, Timeouts, Wait, WaitFor};
 use crate::commands::create::{self as files, with_request};
 use crate::exit::Exit;
 use crate::interrupt::interrupted;
-use crate::output::{FAINT, GOOD, NAME, Printer};
+use crate::output::{FAINT, GOOD, NAME, Printer, error_json};
 use crate::progress::seconds;
 use crate::runtime::Runtime;
 
@@ -25,7 +24,7 @@ pub(crate) fn run(args: &WaitFor, printer: &Printer) -> anyhow::Result<Exit> {
         WaitFor::BootstrapComplete(wait) => (wait, Goal::Bootstrap),
         WaitFor::InstallComplete(wait) => (wait, Goal::Install),
     };
-    let patience = patience(timeouts)?;
+    let patience = patience(timeouts);
     let subject = match with_request(dir, false, Subject::open) {
         Ok(subject) => subject,
         Err(error) => return give_up(error, dir, printer),
@@ -66,16 +65,9 @@ fn verdict(goal: Goal) -> &'static str {
     }
 }
 
-fn patience(timeouts: &Timeouts) -> anyhow::Result<wait::Patience> {
-    let time = |name: &str, time: jiff::SignedDuration| {
-        let time = Duration::try_from(time).ok().filter(|time| !time.is_zero());
-        time.with_context(|| format!("`--{name}` leaves no time for anything"))
-    };
-    Ok(wait::Patience {
-        bootstrap: time("bootstrap-timeout", timeouts.bootstrap_timeout)?,
-        install: time("install-timeout", timeouts.install_timeout)?,
-        ..wait::Patience::default()
-    })
+fn patience(timeouts: &Timeouts) -> wait::Patience {
+    let Timeouts { bootstrap_timeout: bootstrap, install_timeout: install, .. } = *timeouts;
+    wait::Patience { bootstrap, install, ..wait::Patience::default() }
 }
 
 /// Says why it was given up, with the first real cause.
@@ -100,9 +92,8 @@ fn give_up(error: Error, dir: &Path, printer: &Printer) -> anyhow::Result<Exit> 
         }
     };
     if printer.output == Output::Json {
-        printer.json(&serde_json::json!({
-            "error": {"message": error.to_string(), "cause": cause, "hint": hint},
-        }))?;
+        let causes: Vec<String> = cause.clone().into_iter().collect();
+        printer.json(&error_json(&error.to_string(), &causes, &[], hint.as_deref()))?;
     }
     let message = error.to_string();
     printer.error(&error.into());
@@ -165,7 +156,7 @@ pub(super) fn complete(
     runtime: &Runtime,
     printer: &Printer,
 ) -> anyhow::Result<Waited> {
-    let patience = patience(timeouts)?;
+    let patience = patience(timeouts);
     let mut waited = Waited {
         exit: Exit::Ok,
         kubeconfig: dir.join("auth/kubeconfig").display().to_string(),
@@ -239,6 +230,9 @@ fn remove_bootstrap(
         Ok(found) => found,
         Err(end) => return end,
     };
+    for unseen in &prospect.unseen {
+        printer.warning(&format!("{unseen}: it may still run"));
+    }
     let outcome = match carry_out(project, prospect, &[], patience, runtime, printer) {
         Ok(outcome) => outcome,
         Err(error) => return refuse(error, printer),

@@ -12,12 +12,11 @@ use slipway_lifecycle::environment::Environment;
 use slipway_lifecycle::random::OsRandom;
 use slipway_lifecycle::store::{self, Fate};
 
-use super::Refusal;
 use crate::args::{Assets, Output};
 use crate::commands::validate;
 use crate::exit::Exit;
 use crate::logging;
-use crate::output::{FAINT, GOOD, NAME, Printer};
+use crate::output::{FAINT, GOOD, NAME, Printer, error_json};
 use crate::report;
 
 /// Longest command others are told about.
@@ -139,7 +138,10 @@ pub(crate) fn refuse(error: Error, printer: &Printer) -> anyhow::Result<Exit> {
         return validate::refuse(report, &path.display().to_string(), printer);
     }
     let exit = match &error {
-        Error::NoInstallConfig { .. } | Error::NotText { .. } | Error::NotAFile(_) => Exit::InstallConfig,
+        Error::NoInstallConfig { .. }
+        | Error::NotText { .. }
+        | Error::NotAFile(_)
+        | Error::Assets(slipway_assets::Error::ReleaseImage) => Exit::InstallConfig,
         _ => Exit::Other,
     };
     let (details, hint) = (error.details(), error.hint());
@@ -148,8 +150,12 @@ pub(crate) fn refuse(error: Error, printer: &Printer) -> anyhow::Result<Exit> {
             Error::Store(store::Error::Conflicts { conflicts, changed }) => (&conflicts[..], &changed[..]),
             _ => (&[][..], &[][..]),
         };
-        let (message, hint, details) = (error.to_string(), hint.as_deref(), &details);
-        Refusal { message, hint, details, conflicts, changed }.print(printer)?;
+        let mut refusal = error_json(&error.to_string(), &[], &details, hint.as_deref());
+        if !conflicts.is_empty() {
+            refusal["error"]["conflicts"] = serde_json::to_value(conflicts)?;
+            refusal["error"]["changed"] = serde_json::to_value(changed)?;
+        }
+        printer.json(&refusal)?;
     }
     printer.refusal(&error.into(), &details, hint.as_deref());
     Ok(exit)

@@ -12,7 +12,6 @@ use slipway_lifecycle::install_config::{
     VSphereAnswers, compose, split_port, vacancy, write,
 };
 
-use super::Refusal;
 use crate::args::{InstallConfig, Output, Platform};
 use crate::commands::validate;
 use crate::exit::Exit;
@@ -21,18 +20,6 @@ use crate::survey::{self, Live, Setting, Stop, Survey, Terminal};
 use crate::{input, report};
 
 pub(crate) fn run(args: InstallConfig, printer: &Printer) -> anyhow::Result<Exit> {
-    let result = create(args, printer);
-    if let Err(error) = &result
-        && printer.output == Output::Json
-    {
-        // A file that cannot be read, for instance; people are told by the caller.
-        let causes: Vec<String> = error.chain().skip(1).map(ToString::to_string).collect();
-        Refusal { message: error.to_string(), details: &causes, ..Refusal::default() }.print(printer)?;
-    }
-    result
-}
-
-fn create(args: InstallConfig, printer: &Printer) -> anyhow::Result<Exit> {
     let (dir, from) = (args.dir.clone(), args.from.clone());
     let path = match vacancy(&dir) {
         Ok(path) => path,
@@ -193,9 +180,6 @@ fn refuse(error: Error, file: &str, printer: &Printer) -> anyhow::Result<Exit> {
     };
     let asked = matches!(&error, Error::Missing { flags } if flags.first() == Some(&"--platform"));
     let hint = error.hint();
-    if printer.output == Output::Json {
-        Refusal { message: error.to_string(), hint: hint.as_deref(), ..Refusal::default() }.print(printer)?;
-    }
     printer.error(&error.into());
     if let Some(hint) = hint {
         printer.hint(&hint);

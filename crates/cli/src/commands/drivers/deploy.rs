@@ -46,7 +46,7 @@ pub(crate) fn run(args: &DeployDrivers, printer: &Printer) -> anyhow::Result<Exi
                 "`--matrix-proxy` has a login: whoever sees the operator's pods would read it; give a proxy without one"
             );
         }
-        if matrix.as_deref().is_some_and(|place| PrivateUrl::from(place).is_private()) {
+        if matrix.as_deref().is_some_and(|place| PrivateUrl::from(place).has_login_or_signature()) {
             bail!(
                 "`--matrix` has a login or a signature: whoever sees the operator's pods would read it; give a URL without, \
                  or a ConfigMap"
@@ -77,7 +77,7 @@ pub(super) async fn wait(client: &Client, waiting: &Waiting, printer: &Printer) 
     if waiting.no_wait {
         return Ok(Exit::Ok);
     }
-    let limit: Duration = waiting.timeout.try_into().context("`--timeout` is negative")?;
+    let limit = waiting.timeout;
     let end = Instant::now() + limit;
     printer.say("waiting for the operator\n");
     match deploy::wait(client, limit).await {
@@ -107,6 +107,10 @@ pub(super) async fn wait(client: &Client, waiting: &Waiting, printer: &Printer) 
         };
         if settled || Instant::now() > end {
             let unwanted = now.verdict == Verdict::NotInstalled;
+            if now.verdict == Verdict::Healthy {
+                let told = |what: &str| printer.say(&format!("{GOOD}removed{GOOD:#} {what}\n"));
+                deploy::remove_old_copies(client, told).await?;
+            }
             if unwanted {
                 printer.hint("the operator waits for a VDOConfig: `slipway drivers configure` makes one");
             } else if pending > 0 {

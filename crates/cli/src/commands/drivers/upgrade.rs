@@ -8,15 +8,14 @@ use slipway_lifecycle::drivers::upgrade::{Pin, PinError, pin};
 use super::deploy::{GOES_ON, wait};
 use super::on_cluster;
 use crate::args::UpgradeDrivers;
-use crate::exit::Exit;
+use crate::exit::{Exit, Usage};
 use crate::output::{GOOD, Printer};
 
 pub(crate) fn run(args: &UpgradeDrivers, printer: &Printer) -> anyhow::Result<Exit> {
     let UpgradeDrivers { access, waiting, cloud_provider, storage_provider, unpin, operator, image } = args;
     if cloud_provider.is_none() && storage_provider.is_none() && !unpin && !operator {
-        printer.error(&anyhow::anyhow!("nothing was asked for"));
-        printer.hint("name a version with `--cloud-provider` or `--storage-provider`, or give `--unpin` or `--operator`");
-        return Ok(Exit::Usage);
+        let cure = "name a version with `--cloud-provider` or `--storage-provider`, or give `--unpin` or `--operator`";
+        return Err(Usage(format!("nothing was asked for: {cure}")).into());
     }
     let want = |version: &Option<String>| match version {
         Some(version) => Pin::To(version.clone()),

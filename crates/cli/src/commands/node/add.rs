@@ -15,9 +15,10 @@ use super::show::Request;
 use super::{approve_and_remember, given};
 use crate::args::{Add, Output};
 use crate::commands::connect;
-use crate::exit::Exit;
+use crate::exit::{Exit, Usage};
 use crate::interrupt::{self, unless_interrupted};
 use crate::output::{GOOD, Printer};
+use crate::progress::seconds;
 use crate::runtime::Runtime;
 
 /// Between two looks.
@@ -26,23 +27,12 @@ const PAUSE: Duration = Duration::from_secs(3);
 const QUIET: Duration = Duration::from_mins(1);
 
 pub(crate) fn run(args: &Add, printer: &Printer) -> anyhow::Result<Exit> {
-    let usage = |message: String| {
-        printer.error(&anyhow::anyhow!(message));
-        Ok(Exit::Usage)
-    };
-    let given = match given(&args.known) {
-        Ok(given) => given,
-        Err(error) => return usage(error.to_string()),
-    };
+    let (given, limit) = (given(&args.known)?, args.timeout);
     if !bare_metal::is_node_name(&args.bare_metal) {
-        return usage(format!(
-            "`{}` cannot be the name of a node: it must be a DNS name in lower case",
-            args.bare_metal
-        ));
+        let name = &args.bare_metal;
+        let cause = format!("`{name}` cannot be the name of a node: it must be a DNS name in lower case");
+        return Err(Usage(cause).into());
     }
-    let Ok(limit) = Duration::try_from(args.timeout) else {
-        return usage(format!("`--timeout {:#}` is in the past", args.timeout));
-    };
     let runtime = Runtime::new()?;
     let reach = || runtime.block_on(connect(&args.access));
     let (worker, client) = if let Some(dir) = &args.dir {
@@ -131,7 +121,7 @@ async fn wait(
         }
         tokio::time::sleep(PAUSE).await;
     }
-    printer.error(&anyhow::anyhow!("{name} has not become a node within {:#}", args.timeout));
+    printer.error(&anyhow::anyhow!("{name} has not become a node within {}", seconds(args.timeout)));
     printer.hint("look at its console; run the same command again to go on waiting");
     Ok(Exit::Other)
 }

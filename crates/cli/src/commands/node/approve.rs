@@ -17,13 +17,7 @@ const BY_HAND: &str = "approved by hand with slipway node approve";
 
 pub(crate) fn run(args: &Approve, printer: &Printer) -> anyhow::Result<Exit> {
     let Approve { names, access, known, yes } = args;
-    let given = match given(known) {
-        Ok(given) => given,
-        Err(error) => {
-            printer.error(&error);
-            return Ok(Exit::Usage);
-        }
-    };
+    let given = given(known)?;
     let runtime = Runtime::new()?;
     let (client, judged) = runtime.block_on(async {
         let client = connect(access).await?;

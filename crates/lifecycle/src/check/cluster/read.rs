@@ -6,16 +6,18 @@ mod sources;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 
+use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 use k8s_openapi::api::core::v1 as core;
 use k8s_openapi::api::storage::v1 as storage;
 use kube::api::{Api, ListParams};
 use kube::{Client, Resource};
 use serde::de::DeserializeOwned;
 use slipway_assets::kubernetes::CERTIFICATES;
+use slipway_assets::kubernetes::rights::SYSTEM;
 use thiserror::Error;
 
 use super::{Cluster, ControlPlaneCertificate, DRIVER, Driver, NodeKind, Pod};
-use crate::access::{AccessError, call};
+use crate::access::{AccessError, call, or_absent};
 use crate::check::subject::Subject;
 
 /// Objects per page. A node has about twenty kilobytes.
@@ -52,7 +54,12 @@ pub async fn cluster(client: &Client) -> Result<Cluster, Error> {
     let volumes = list_as(&volumes, &all, "volumes", |volume| objects::volume(&volume)).await;
     cluster.volumes = noted(&mut cluster, "volumes", volumes);
     cluster.driver = driver(client, &mut cluster).await;
-    cluster.certificates = certificates(client).await;
+    let ends = certificates(client).await;
+    cluster.certificates = noted(&mut cluster, "certificates of the control plane", ends);
+    let requests = Api::<CertificateSigningRequest>::all(client.clone());
+    let requests =
+        list_as(&requests, &all, "certificate signing requests", |one| objects::request(&one)).await;
+    cluster.requests = noted(&mut cluster, "certificate signing requests", requests);
     if cluster.nodes.iter().any(|node| matches!(node.kind(), NodeKind::Other { .. })) {
         cluster.pods = pods(client, &mut cluster).await;
     }
@@ -96,11 +103,11 @@ where
     }
 }
 
-/// Until when the control plane's certificates are good. Clusters that were made by others do not say, or not to everybody.
-async fn certificates(client: &Client) -> Vec<ControlPlaneCertificate> {
-    let maps: Api<core::ConfigMap> = Api::namespaced(client.clone(), "kube-system");
+/// Until when the control plane's certificates are good. Clusters that were made by others do not say.
+async fn certificates(client: &Client) -> Result<Vec<ControlPlaneCertificate>, AccessError> {
+    let maps: Api<core::ConfigMap> = Api::namespaced(client.clone(), SYSTEM);
     let found = call("reading until when certificates are good", maps.get_opt(CERTIFICATES)).await;
-    found.ok().flatten().map(|map| objects::certificates(&map)).unwrap_or_default()
+    Ok(or_absent(found)?.map(|map| objects::certificates(&map)).unwrap_or_default())
 }
 
 /// Whose storage driver is there.

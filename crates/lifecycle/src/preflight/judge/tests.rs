@@ -6,13 +6,14 @@ mod rules;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use slipway_assets::Identity;
+use slipway_assets::{Identity, Named};
 use slipway_config::ids::InfraId;
 use slipway_config::install_config::{InstallConfig, load};
 use slipway_providers::vsphere::Reference;
 use uuid::Uuid;
 
 use super::{entities, judge};
+use crate::cluster::Blueprint;
 use crate::preflight::estate::{Clocks, Cluster, Datastore, Depth, Estate, Facts, Host, Item, Machine, Tags};
 use crate::preflight::needs::{self, Need};
 use crate::preflight::report::{Finding, Outcome, Report};
@@ -63,20 +64,29 @@ fn config() -> InstallConfig {
 fn identity() -> Identity {
     Identity {
         infra_id: InfraId::new(&config().name, |_| 0),
-        cluster_id: Uuid::nil(),
+        cluster_id: Uuid::from_u128(1),
         created: jiff::Timestamp::UNIX_EPOCH,
         kubeadmin_password: "".into(),
         kubeadmin_hash: "".into(),
     }
 }
 
+/// What is derived from a configuration: the names, the machines, and what the first vCenter must have.
+fn derived(config: InstallConfig) -> (Named, Blueprint, Wanted) {
+    let named = Named { config, identity: identity() };
+    let blueprint = Blueprint::of(&named).unwrap();
+    let wanted = Wanted::of(&named, &blueprint, 0).unwrap();
+    (named, blueprint, wanted)
+}
+
 fn wanted() -> Wanted {
-    Wanted::of(&config(), Some(&identity()), 0).unwrap()
+    derived(config()).2
 }
 
 /// What the steps need of the first vCenter.
 fn needs(wanted: &Wanted) -> Vec<Need> {
-    needs::of(&config(), Some(&identity()), wanted, &|path| path == "/dc1/vm/templates")
+    let (named, blueprint, _) = derived(config());
+    needs::of(&named, &blueprint, wanted, &|path| path == "/dc1/vm/templates").unwrap()
 }
 
 fn id(kind: &str, id: &str) -> Reference {

@@ -7,6 +7,7 @@ use slipway_api::slipway::vdo_config::Images;
 use slipway_assets::drivers::signature::{PublicKey, draw, sign};
 use slipway_config::secret::Secret;
 use slipway_lifecycle::access::connect;
+use slipway_lifecycle::drivers::deploy::remove_old_copies;
 use slipway_lifecycle::drivers::status::{Status, status};
 use slipway_operator::drivers::matrix::{Place, Source};
 use slipway_operator::manager::{End, Settings};
@@ -109,6 +110,14 @@ impl Estate {
         estate.connection("north", "127.0.0.1", &estate.north);
         estate.connection("south", "localhost", &estate.south);
         estate
+    }
+
+    /// As `slipway drivers upgrade` does at its end.
+    pub(super) fn remove_old_copies(&self) -> Vec<String> {
+        let removed = std::cell::RefCell::new(Vec::new());
+        let told = |what: &str| removed.borrow_mut().push(what.to_owned());
+        self.runtime.block_on(remove_old_copies(&self.client, told)).unwrap();
+        removed.into_inner()
     }
 
     pub(super) fn credentials(&self, name: &str, (user, password): (&str, &str)) {

@@ -34,6 +34,7 @@ fn five_lines_are_enough() {
     estate.node("metal", "5d0c1f00-0000-4000-8000-3cecef112233", Some("metal://rack-7"), true);
     estate.matrix("3.7.0");
     estate.plane.kubectl().apply(CONFIG).unwrap();
+    copies_of_old(&estate);
     estate.operate(Duration::from_mins(5));
 
     let config = eventually("the cloud provider's configuration", PATIENCE, || {
@@ -91,12 +92,40 @@ fn five_lines_are_enough() {
 
     checks_follow_the_cluster(&estate);
     drift_is_repaired(&estate);
+    copies_of_old_go_with_the_administrators_rights(&estate);
     a_driver_that_is_not_wanted_goes(&estate);
     the_release_owns_its_drivers(&estate);
     assert_eq!(estate.stop(), Some(End::Told));
     let lease = estate.get("lease", "slipway-system", "slipway-operator");
     assert_eq!(lease["spec"]["holderIdentity"], Value::Null, "given up at the end");
     a_server_changes_nothing_by_its_troubles(&mut estate);
+}
+
+/// Copies of Secrets for pulling images, as an earlier release called them.
+const OLD_COPIES: [(&str, &str); 2] =
+    [("kube-system", "cloud-provider"), ("vmware-system-csi", "storage-provider")];
+
+fn copies_of_old(estate: &Estate) {
+    for (namespace, driver) in OLD_COPIES {
+        let labels = json!({"slipway.dev/driver": driver});
+        let secret = json!({
+            "apiVersion": "v1", "kind": "Secret",
+            "metadata": {"name": "mirror", "namespace": namespace, "labels": labels},
+        });
+        let file = estate.plane.scratch().write("mirror.json", secret.to_string()).unwrap();
+        let file = format!("--filename={}", file.display());
+        let apply = ["apply", "--server-side", "--field-manager=slipway-drivers", &file];
+        estate.plane.kubectl().run(&apply).unwrap();
+    }
+}
+
+/// The operator cannot delete them, and does not complain.
+fn copies_of_old_go_with_the_administrators_rights(estate: &Estate) {
+    let there = || OLD_COPIES.map(|(namespace, _)| estate.get("secret", namespace, "mirror").is_object());
+    assert_eq!(there(), [true, true]);
+    let removed = estate.remove_old_copies();
+    assert_eq!(removed, OLD_COPIES.map(|(namespace, _)| format!("Secret {namespace}/mirror")));
+    assert_eq!(there(), [false, false]);
 }
 
 fn drift_is_repaired(estate: &Estate) {

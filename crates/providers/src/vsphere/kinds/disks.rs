@@ -1,7 +1,7 @@
 //! Which disks of a machine are its own. vCenter deletes with a machine whatever is attached to it, so that everything
 //! else is taken out first.
 
-use super::{KindError, State, VCenter};
+use super::{ForeignDisk, KindError, MachineState, State, VCenter};
 use crate::vsphere::MoRef;
 use crate::vsphere::machines::{ConfigSpec, Disk, Hardware};
 
@@ -18,7 +18,7 @@ pub(super) enum Made<'a> {
 impl<'a> Made<'a> {
     pub(super) fn machine(state: &'a State) -> Self {
         match state {
-            State::Machine { disks, .. } => Made::Machine(disks),
+            State::Machine(MachineState { disks, .. }) => Made::Machine(disks),
             _ => Made::Machine(&[]),
         }
     }
@@ -29,17 +29,20 @@ impl<'a> Made<'a> {
         hardware.disks.iter().filter(|disk| !self.owns(hardware, disk)).collect()
     }
 
-    /// The files of what is not its own. A snapshot would keep hold of such a disk when it is taken out, and vCenter
-    /// deletes what snapshots hold.
-    pub(super) fn foreign_files(self, hardware: &Hardware) -> Result<Vec<String>, String> {
-        let files: Vec<String> = self.foreign(hardware).into_iter().map(|disk| disk.file.clone()).collect();
-        if files.is_empty() || hardware.snapshots.is_empty() {
-            return Ok(files);
+    /// What is not its own and can be taken out. A snapshot would keep hold of such a disk then, and vCenter deletes what
+    /// snapshots hold.
+    pub(super) fn removable(self, hardware: &Hardware) -> Result<Vec<ForeignDisk>, String> {
+        let foreign = self.foreign(hardware).into_iter();
+        let disks: Vec<ForeignDisk> = foreign
+            .map(|disk| ForeignDisk { file: disk.file.clone(), volume: disk.first_class_id.clone() })
+            .collect();
+        if disks.is_empty() || hardware.snapshots.is_empty() {
+            return Ok(disks);
         }
         Err(format!(
             "{} has snapshots, and disks that are not its own: {}. Remove the snapshots and run again",
             hardware.home,
-            files.join(", ")
+            files(&disks)
         ))
     }
 
@@ -80,14 +83,20 @@ fn stem(file: &str) -> &str {
     }
 }
 
+/// The files of some disks, as a list for people.
+pub(super) fn files(disks: &[ForeignDisk]) -> String {
+    let files: Vec<&str> = disks.iter().map(|disk| disk.file.as_str()).collect();
+    files.join(", ")
+}
+
 /// What detaching does, each disk by its file.
-pub(super) fn detaching(name: &str, files: &[String]) -> String {
-    match files {
-        [one] => format!("detach the disk {one} from `{name}`, and keep what is on it"),
+pub(super) fn detaching(name: &str, disks: &[ForeignDisk]) -> String {
+    match disks {
+        [one] => format!("detach the disk {} from `{name}`, and keep what is on it", one.file),
         several => format!(
             "detach {} disks from `{name}`, and keep what is on them: {}",
             several.len(),
-            several.join(", ")
+            files(several)
         ),
     }
 }
@@ -114,7 +123,7 @@ impl VCenter {
         made: Made<'_>,
         limit: std::time::Duration,
     ) -> Result<(), KindError> {
-        made.foreign_files(hardware).map_err(KindError::Refused)?;
+        made.removable(hardware).map_err(KindError::Refused)?;
         let devices = made.foreign(hardware).into_iter().map(Disk::detach).collect();
         let spec = ConfigSpec { devices, ..ConfigSpec::default() };
         let task = self.client.reconfigure(machine, &spec).await?;
@@ -149,7 +158,7 @@ mod tests {
 
     use rstest::rstest;
 
-    use super::{Made, stem};
+    use super::{ForeignDisk, Made, stem};
     use crate::vsphere::machines::{Hardware, Snapshot};
     use crate::vsphere::properties::Object;
     use crate::vsphere::soap::element;
@@ -239,14 +248,15 @@ mod tests {
     fn a_machine_with_snapshots_keeps_disks_of_others() {
         let mut hardware =
             Hardware::of(&object(&[(SCSI, 0, "[ds] m/m.vmdk"), (SCSI, 1, "[ds] b/b.vmdk")], None)).unwrap();
-        assert_eq!(Made::Machine(&[]).foreign_files(&hardware), Ok(vec!["[ds] b/b.vmdk".to_owned()]));
+        let b = ForeignDisk { file: "[ds] b/b.vmdk".to_owned(), volume: None };
+        assert_eq!(Made::Machine(&[]).removable(&hardware), Ok(vec![b]));
         let moref =
             MoRef { vcenter: "vc".into(), reference: Reference::new("VirtualMachineSnapshot", "s-1") };
         hardware.snapshots.push(Snapshot { name: "backup".to_owned(), moref });
-        let reason = Made::Machine(&[]).foreign_files(&hardware).unwrap_err();
+        let reason = Made::Machine(&[]).removable(&hardware).unwrap_err();
         assert!(reason.contains("[ds] b/b.vmdk") && reason.contains("snapshots"), "{reason}");
         hardware.disks.pop();
-        assert_eq!(Made::Machine(&[]).foreign_files(&hardware), Ok(Vec::new()), "its own go with it");
+        assert_eq!(Made::Machine(&[]).removable(&hardware), Ok(Vec::new()), "its own go with it");
     }
 
     #[test]

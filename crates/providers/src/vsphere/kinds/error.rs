@@ -21,6 +21,8 @@ pub enum KindError {
     Lookup(LookupError),
     #[error("there is no {kind} at `{path}`, or the user may not see it")]
     Missing { kind: &'static str, path: String },
+    #[error("no host of `{cluster}` has a network `{name}`, or the user may not see it")]
+    MissingNetwork { name: String, cluster: String },
     #[error("several networks of `{cluster}` are called `{name}`: {}", found.join(", "))]
     Networks { cluster: String, name: String, found: Vec<String> },
     #[error("the template `{template}` does not fit")]
@@ -29,13 +31,22 @@ pub enum KindError {
     Import(ImportError),
     #[error("{0}")]
     Refused(String),
-    #[error("there was no address within {} minutes: {hint}", limit.as_secs() / 60)]
+    #[error("it was switched off while its address was waited for")]
+    SwitchedOff,
+    #[error("there was no address within {}: {hint}", spoken(*limit))]
     NoAddress { limit: Duration, hint: &'static str },
     #[error("`{0}` is no vCenter of this cluster")]
     NoVCenter(String),
     /// Another caller made the call for several, and it failed.
     #[error("{0}")]
     Shared(std::sync::Arc<KindError>),
+}
+
+fn spoken(time: Duration) -> String {
+    match time.as_secs() {
+        seconds @ 0..120 => format!("{seconds} s"),
+        seconds => format!("{} min", seconds / 60),
+    }
 }
 
 impl From<LookupError> for KindError {
@@ -102,11 +113,13 @@ impl Failure for KindError {
                 _ => passing,
             },
             KindError::Shared(error) => error.severity(),
-            KindError::Import(ImportError::Stalled { .. } | ImportError::Late(_)) => passing,
+            KindError::Import(ImportError::Stalled { .. } | ImportError::Late(_))
+            | KindError::SwitchedOff => passing,
             // An address was waited for as long as the user wants to wait.
             KindError::NoAddress { .. }
             | KindError::Lookup(_)
             | KindError::Missing { .. }
+            | KindError::MissingNetwork { .. }
             | KindError::Networks { .. }
             | KindError::Devices { .. }
             | KindError::Import(_)
@@ -130,11 +143,11 @@ impl Failure for KindError {
             KindError::Lookup(_) | KindError::Networks { .. } => {
                 Some("write the whole inventory path in the install-config".to_owned())
             }
-            KindError::Missing { .. } => Some(
+            KindError::Missing { .. } | KindError::MissingNetwork { .. } => Some(
                 "check the path in the install-config, and that the user has at least read access there"
                     .to_owned(),
             ),
-            KindError::NoAddress { .. } => {
+            KindError::NoAddress { .. } | KindError::SwitchedOff => {
                 Some("look at the machine's console; then run the same command again".to_owned())
             }
             KindError::Devices { .. } => Some("use another template, or a larger disk".to_owned()),

@@ -2,7 +2,7 @@
 
 use slipway_engine::{Goal, Id, Seen, Step};
 
-use super::{Action, KindError, State, VCenter, absent, need, step};
+use super::{Action, Kind, KindError, State, VCenter, absent, need, step};
 use crate::vsphere::MoRef;
 use crate::vsphere::fault::FaultKind;
 use crate::vsphere::paths::unescape;
@@ -92,7 +92,7 @@ impl Folder {
     /// taken for the user's.
     async fn create(&self, vcenter: &VCenter, seen: &Seen<State>) -> Result<State, KindError> {
         let client = &vcenter.client;
-        let parent = match seen.need("folder") {
+        let parent = match seen.need(Kind::Folder.as_str()) {
             Some(State::Folder { moref, .. }) => vcenter.moref(moref),
             _ => vcenter.places.object("folder", self.parent()).await?,
         };

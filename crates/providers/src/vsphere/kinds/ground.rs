@@ -33,9 +33,11 @@ impl VSphere {
             let found = match moref.filter(|moref| !moref.is_empty()) {
                 Some(moref) => Ok(vcenter.moref(moref)),
                 None => match vcenter.resolve(need).await {
-                    Err(error @ (KindError::Missing { .. } | KindError::Networks { .. })) => {
-                        Err(error.to_string())
-                    }
+                    Err(
+                        error @ (KindError::Missing { .. }
+                        | KindError::MissingNetwork { .. }
+                        | KindError::Networks { .. }),
+                    ) => Err(error.to_string()),
                     found => Ok(found?),
                 },
             };
@@ -83,10 +85,9 @@ impl VCenter {
         if is_network(need) {
             return self.places.network_object(path).await;
         }
-        let Some((datacenter, _)) = path.split_once("/vm").filter(|(datacenter, rest)| {
-            !datacenter.is_empty() && (rest.is_empty() || rest.starts_with('/'))
-        }) else {
-            return self.places.object(kind_of(need), path).await;
+        let kind = kind_of(need);
+        let Some(datacenter) = datacenter_of(path).filter(|_| kind == "object") else {
+            return self.places.object(kind, path).await;
         };
         // Folders and machines are made on the way.
         let mut at = path;
@@ -100,11 +101,36 @@ impl VCenter {
     }
 }
 
+/// The datacenter of what is, or will be, among its folders of machines.
+fn datacenter_of(path: &str) -> Option<&str> {
+    let (datacenter, _) = path.split_once("/vm/").or_else(|| Some((path.strip_suffix("/vm")?, "")))?;
+    Some(datacenter).filter(|datacenter| !datacenter.is_empty())
+}
+
 fn kind_of(need: &Need) -> &'static str {
     match &*need.privilege {
         "Datastore.AllocateSpace" => "datastore",
         "Resource.AssignVMToPool" | "VApp.Import" => "resource pool",
         "Host.Inventory.EditCluster" => "compute cluster",
         _ => "object",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::datacenter_of;
+
+    #[rstest]
+    #[case("/dc/vm/a/b", Some("/dc"))]
+    #[case("/dc/vm", Some("/dc"))]
+    #[case("/eu/dc/vm/a", Some("/eu/dc"))]
+    #[case("/vmlab/vm/a", Some("/vmlab"))]
+    #[case("/eu/vmdc/vm/a", Some("/eu/vmdc"))]
+    #[case("/dc/host/vm1", None)]
+    #[case("/vm/a", None)]
+    fn a_datacenter_may_be_called_anything(#[case] path: &str, #[case] datacenter: Option<&str>) {
+        assert_eq!(datacenter_of(path), datacenter);
     }
 }

@@ -9,7 +9,16 @@ use uuid::Uuid;
 
 use super::greet::words;
 use super::{VCenter, VSphere};
-use crate::vsphere::MoRef;
+use crate::vsphere::properties::Wanted as Properties;
+use crate::vsphere::{Error, MoRef};
+
+/// The compute cluster a machine is in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lodging {
+    pub path: String,
+    /// Whether it is the one that was asked about.
+    pub as_planned: bool,
+}
 
 impl VSphere {
     /// The vCenter's own id, which stays when its name changes. `None`: it cannot be asked.
@@ -37,6 +46,23 @@ impl VSphere {
         }
         searches.join_all().await.into_iter().collect()
     }
+
+    /// Whether a vCenter is still copying machines at this user's request.
+    pub async fn is_copying(&self, endpoint: &Endpoint) -> Result<bool, String> {
+        let vcenter = self.vcenter(endpoint).map_err(|error| error.to_string())?;
+        vcenter.client.is_copying().await.map_err(|error| words(&error))
+    }
+
+    /// In which compute clusters machines of a vCenter are, beside the paths that are given with them. They were located
+    /// before; one whose compute cluster cannot be told is left out.
+    pub async fn lodgings(
+        &self,
+        endpoint: &Endpoint,
+        machines: &[(Uuid, &str)],
+    ) -> Result<BTreeMap<Uuid, Lodging>, String> {
+        let vcenter = self.vcenter(endpoint).map_err(|error| error.to_string())?;
+        vcenter.lodgings(machines).await.map_err(|error| words(&error))
+    }
 }
 
 impl VCenter {
@@ -44,6 +70,47 @@ impl VCenter {
         let uuids = found.keys().copied().collect();
         self.located.lock().unwrap_or_else(PoisonError::into_inner).extend(found);
         uuids
+    }
+
+    async fn lodgings(&self, machines: &[(Uuid, &str)]) -> Result<BTreeMap<Uuid, Lodging>, Error> {
+        let located: BTreeMap<Uuid, MoRef> =
+            machines.iter().filter_map(|(uuid, _)| Some((*uuid, self.located(*uuid)?))).collect();
+        let morefs: Vec<MoRef> = located.values().cloned().collect();
+        let pools = self.references(&morefs, "VirtualMachine", "resourcePool").await?;
+        let distinct: BTreeSet<MoRef> = pools.values().cloned().collect();
+        let distinct: Vec<MoRef> = distinct.into_iter().collect();
+        let owners = self.references(&distinct, "ResourcePool", "owner").await?;
+        let clusters: BTreeSet<MoRef> = owners.values().cloned().collect();
+        let clusters: Vec<MoRef> = clusters.into_iter().collect();
+        let paths: BTreeMap<&MoRef, String> =
+            clusters.iter().zip(self.client.paths(&clusters).await?).collect();
+        let mut planned: BTreeMap<&str, Option<MoRef>> = BTreeMap::new();
+        for (_, path) in machines {
+            if !planned.contains_key(path) {
+                planned.insert(path, self.client.find(path).await?);
+            }
+        }
+        let lodging = |(uuid, path): &(Uuid, &str)| {
+            let owner = owners.get(pools.get(located.get(uuid)?)?)?;
+            let as_planned = planned.get(path)?.as_ref() == Some(owner);
+            Some((*uuid, Lodging { path: paths.get(owner)?.clone(), as_planned }))
+        };
+        Ok(machines.iter().filter_map(lodging).collect())
+    }
+
+    /// A property of some objects that refers to another one.
+    async fn references(
+        &self,
+        objects: &[MoRef],
+        kind: &'static str,
+        property: &'static str,
+    ) -> Result<BTreeMap<MoRef, MoRef>, Error> {
+        let wanted = [Properties { kind, properties: &[property] }];
+        let objects = self.client.retrieve(objects, &wanted).await?;
+        Ok(objects
+            .into_iter()
+            .filter_map(|object| Some((object.moref.clone(), object.reference(property)?)))
+            .collect())
     }
 
     /// Where a machine was, if it was found.

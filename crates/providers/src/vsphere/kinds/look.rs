@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::disks::Made;
 use super::power::addresses;
-use super::{KindError, Source, State, VCenter, Wanted};
+use super::{ForeignDisk, KindError, Machine, MachineState, Source, State, Template, VCenter, Wanted};
 use crate::vsphere::MoRef;
 use crate::vsphere::inventory::LookupError;
 use crate::vsphere::paths::unescape;
@@ -33,7 +33,7 @@ struct Found {
     machines: Vec<Object>,
     placements: BTreeMap<String, Placement>,
     /// Disks that are not the machine's own, of those that are to go; or why they cannot be read.
-    volumes: BTreeMap<MoRef, Result<Vec<String>, String>>,
+    foreign_disks: BTreeMap<MoRef, Result<Vec<ForeignDisk>, String>>,
 }
 
 pub(super) async fn at(
@@ -74,7 +74,7 @@ fn made(query: &Query<'_, Wanted>) -> Option<State> {
 /// The ids of the disks a machine was made with, if the journal knows them.
 fn written_down(query: &Query<'_, Wanted>) -> Vec<String> {
     match made(query) {
-        Some(State::Machine { disks, .. }) => disks,
+        Some(State::Machine(MachineState { disks, .. })) => disks,
         _ => Vec::new(),
     }
 }
@@ -149,7 +149,9 @@ impl Found {
             }
         }
         let recorded = asked.iter().filter_map(|query| match made(query)? {
-            State::Machine { moref, .. } | State::Power { moref, .. } => Some(vcenter.moref(&moref)),
+            State::Machine(MachineState { moref, .. }) | State::Power { moref, .. } => {
+                Some(vcenter.moref(&moref))
+            }
             _ => None,
         });
         let located = asked.iter().filter_map(|query| {
@@ -171,7 +173,7 @@ impl Found {
         // Only what is to go can lose its volumes.
         let going = asked.iter().filter(|query| query.resource.goal == Goal::Absent);
         let going: BTreeMap<MoRef, Vec<String>> = going
-            .filter(|query| matches!(query.resource.wanted, Wanted::Machine(_)))
+            .filter(|query| matches!(query.resource.wanted, Wanted::Machine(_) | Wanted::Template(_)))
             .filter_map(|query| {
                 let (uuid, ..) = machine_of(&query.resource.wanted)?;
                 Some((self.by_uuid(uuid)?.moref.clone(), written_down(query)))
@@ -179,15 +181,18 @@ impl Found {
             .collect();
         let morefs: Vec<MoRef> = going.keys().cloned().collect();
         for (moref, hardware) in client.hardware_of_each(&morefs).await? {
-            let disks = going.get(&moref).map(Vec::as_slice).unwrap_or_default();
+            let made = match going.get(&moref) {
+                Some(disks) if !self.is_template(&moref) => Made::Machine(disks),
+                _ => Made::Template,
+            };
             let foreign = match hardware {
-                Ok(hardware) => Made::Machine(disks).foreign_files(&hardware),
+                Ok(hardware) => made.removable(&hardware),
                 Err(error) => {
                     let cause = std::error::Error::source(&error).map(ToString::to_string);
                     Err(format!("the disks of {moref} cannot be read: {}", cause.unwrap_or_default()))
                 }
             };
-            self.volumes.insert(moref, foreign);
+            self.foreign_disks.insert(moref, foreign);
         }
         Ok(())
     }
@@ -212,6 +217,11 @@ impl Found {
             }
         }
         Ok(())
+    }
+
+    fn is_template(&self, moref: &MoRef) -> bool {
+        let found = self.machines.iter().find(|machine| machine.moref == *moref);
+        found.is_some_and(|machine| machine.text("config.template") == "true")
     }
 
     fn by_uuid(&self, uuid: Uuid) -> Option<&Object> {
@@ -248,33 +258,27 @@ impl Found {
                 }
                 None => None,
             },
-            Wanted::Template(template) => match &template.source {
-                Source::Existing { datacenter } => self.existing(vcenter, datacenter, &template.name).await?,
-                Source::Import { .. } | Source::Copy { .. } => machine_of(&query.resource.wanted)
-                    .and_then(|place| self.machine(place))
-                    .map(|machine| self.machine_state(machine, query, None)),
-            },
-            Wanted::Machine(machine) => {
-                let Some(place) = machine_of(&query.resource.wanted) else { return Ok(Sight::Known(None)) };
-                let object = self.machine(place);
-                if let Some(reason) = object.and_then(hidden) {
+            Wanted::Template(Template { source: Source::Existing { datacenter }, name }) => {
+                self.existing(vcenter, datacenter, name).await?
+            }
+            Wanted::Template(_) | Wanted::Machine(_) => {
+                let object = machine_of(&query.resource.wanted).and_then(|place| self.machine(place));
+                match self.unreadable(object, query) {
+                    Some(reason) => return Ok(Sight::Unknown(reason)),
+                    None => object.map(|object| self.machine_state(object, query)),
+                }
+            }
+            Wanted::Power(power) => {
+                let object = self.by_uuid(power.uuid);
+                if let Some(reason) = self.unreadable(object, query) {
                     return Ok(Sight::Unknown(reason));
                 }
-                // What cannot be read is not nothing: a volume would go with the machine.
-                let volumes = object.and_then(|object| self.volumes.get(&object.moref));
-                if let Some(Err(reason)) = volumes {
-                    return Ok(Sight::Unknown(reason.clone()));
-                }
-                let zone = machine.zone.as_deref().map(|zone| (machine.compute_cluster.as_str(), zone));
-                object.map(|object| self.machine_state(object, query, zone))
-            }
-            Wanted::Power(_) => machine_of(&query.resource.wanted)
-                .and_then(|(uuid, ..)| self.by_uuid(uuid))
-                .map(|machine| State::Power {
+                object.map(|machine| State::Power {
                     moref: machine.moref.reference.to_string(),
                     on: machine.text("runtime.powerState") != "poweredOff",
                     addresses: addresses(machine.properties.get("guest.net")),
-                }),
+                })
+            }
             Wanted::Apart(apart) => self.apart(&apart.compute_cluster, &apart.name),
             Wanted::Zone(zone) => self.zone(&zone.compute_cluster, &zone.name, &zone.host_group),
             Wanted::Volumes(volumes) => volumes.look(vcenter).await?,
@@ -283,30 +287,53 @@ impl Found {
         Ok(Sight::Known(state))
     }
 
-    fn machine_state(
-        &self,
-        machine: &Object,
-        query: &Query<'_, Wanted>,
-        zone: Option<(&str, &str)>,
-    ) -> State {
-        let grouped = zone.is_some_and(|(cluster, name)| {
-            let groups = self.placements.get(cluster).map(|placement| placement.groups.as_slice());
-            groups.unwrap_or_default().iter().any(|group| {
-                group.name == name
-                    && matches!(&group.members, Members::Machines(machines) if machines.contains(&machine.moref))
-            })
-        });
-        State::Machine {
+    /// Why nothing can be said of a machine that is there, or that was made and answers to its id without saying who it is.
+    fn unreadable(&self, object: Option<&Object>, query: &Query<'_, Wanted>) -> Option<String> {
+        let Some(object) = object else {
+            let (State::Machine(MachineState { moref, .. }) | State::Power { moref, .. }) = made(query)?
+            else {
+                return None;
+            };
+            return self
+                .machines
+                .iter()
+                .find(|machine| machine.moref.reference.to_string() == moref)
+                .and_then(hidden);
+        };
+        // What cannot be read is not nothing: a volume would go with the machine.
+        let disks = self.foreign_disks.get(&object.moref).and_then(|disks| disks.as_ref().err().cloned());
+        hidden(object).or(disks)
+    }
+
+    /// Whether a machine is in a group of machines of the cluster's: that of its zone, or of the zone it was made in. It
+    /// would be bound to the hosts of both if it were put into a second one.
+    fn grouped(&self, moref: &MoRef, wanted: &Wanted) -> bool {
+        let Wanted::Machine(machine) = wanted else { return false };
+        let Machine { compute_cluster, infra_id, .. } = &**machine;
+        let groups = self.placements.get(compute_cluster).map(|placement| placement.groups.as_slice());
+        groups.unwrap_or_default().iter().any(|group| {
+            group.name.starts_with(&format!("{infra_id}-"))
+                && matches!(&group.members, Members::Machines(machines) if machines.contains(moref))
+        })
+    }
+
+    fn machine_state(&self, machine: &Object, query: &Query<'_, Wanted>) -> State {
+        State::Machine(MachineState {
             moref: machine.moref.reference.to_string(),
             uuid: machine.text("config.instanceUuid").to_owned(),
             tagged: self.tagged.contains(&machine.moref),
             template: machine.text("config.template") == "true",
-            grouped,
+            grouped: self.grouped(&machine.moref, &query.resource.wanted),
             disks: written_down(query),
-            volumes: self.volumes.get(&machine.moref).cloned().and_then(Result::ok).unwrap_or_default(),
+            foreign_disks: self
+                .foreign_disks
+                .get(&machine.moref)
+                .cloned()
+                .and_then(Result::ok)
+                .unwrap_or_default(),
             // The tag comes last.
             finished: query.made.is_some() || self.tagged.contains(&machine.moref),
-        }
+        })
     }
 
     /// What is in a folder and none of ours.
@@ -353,17 +380,8 @@ impl Found {
                 Err(error) => return Err(error.into()),
             };
         }
-        let state = |moref: MoRef| State::Machine {
-            moref: moref.reference.to_string(),
-            uuid: String::new(),
-            tagged: false,
-            template: true,
-            grouped: false,
-            disks: Vec::new(),
-            volumes: Vec::new(),
-            finished: true,
-        };
-        Ok(moref.map(state))
+        let state = |moref: MoRef| MachineState::existing_template(moref.reference.to_string());
+        Ok(moref.map(state).map(State::Machine))
     }
 
     fn apart(&self, cluster: &str, name: &str) -> Option<State> {
@@ -384,6 +402,10 @@ impl Found {
 
 /// A machine that is there and may not be looked at.
 fn hidden(machine: &Object) -> Option<String> {
-    let fault = machine.missing.get("config.instanceUuid").or_else(|| machine.missing.get("name"))?;
+    let fault = machine.missing.get("config.instanceUuid").or_else(|| machine.missing.get("name"));
+    let fault = fault.map(ToString::to_string).or_else(|| {
+        // An inaccessible or orphaned one has no configuration.
+        machine.text("config.instanceUuid").is_empty().then(|| "it shows no configuration".to_owned())
+    })?;
     Some(format!("{} is there and cannot be read: {fault}", machine.moref))
 }

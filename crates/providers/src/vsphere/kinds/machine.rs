@@ -9,10 +9,10 @@ use slipway_config::ids::{CLUSTER_MARK, DISKS_MARK, OBJECT_MARK};
 use slipway_engine::{Cost, Goal, Id, Seen, Step};
 use uuid::Uuid;
 
-use super::disks::{Made, detaching};
+use super::disks::{Made, detaching, files};
 use super::places::network_shown;
 use super::rules::rule_step;
-use super::{Action, KindError, State, VCenter, absent, need, step};
+use super::{Action, Kind, KindError, MachineState, State, VCenter, absent, need, step};
 use crate::vsphere::MoRef;
 use crate::vsphere::fault::FaultKind;
 use crate::vsphere::machines::{CloneSpec, ConfigSpec, Devices, DiskMove, DiskSpec, Hardware, Slots};
@@ -79,16 +79,8 @@ impl fmt::Debug for Ignition {
 
 impl Machine {
     pub(super) fn made(&self, moref: String, disks: Vec<String>) -> State {
-        State::Machine {
-            moref,
-            uuid: self.uuid.to_string(),
-            tagged: false,
-            template: false,
-            grouped: false,
-            disks,
-            volumes: Vec::new(),
-            finished: true,
-        }
+        let uuid = self.uuid.to_string();
+        State::Machine(MachineState { moref, uuid, disks, finished: true, ..MachineState::default() })
     }
 
     fn path(&self) -> String {
@@ -101,7 +93,7 @@ impl Machine {
         goal: Goal,
         own: Option<&State>,
     ) -> Result<Option<Step<Action>>, String> {
-        let Some(State::Machine { uuid, tagged, grouped, volumes, .. }) = own else {
+        let Some(State::Machine(MachineState { uuid, tagged, grouped, foreign_disks, .. })) = own else {
             return match (goal, &self.shape) {
                 (Goal::Absent, _) => Ok(None),
                 (Goal::Present, Some(shape)) => Ok(Some(self.clone_step(id, shape))),
@@ -125,9 +117,9 @@ impl Machine {
                 let sentence = format!("put `{name}` into the machine group `{zone}` of {cluster}");
                 rule_step(id, Action::JoinGroup, "join group", sentence, cluster)
             }),
-            Goal::Absent if !volumes.is_empty() => {
-                let sentence = detaching(name, volumes);
-                let mut step = step(id, Action::DetachVolumes, "detach volumes", sentence);
+            Goal::Absent if !foreign_disks.is_empty() => {
+                let sentence = detaching(name, foreign_disks);
+                let mut step = step(id, Action::DetachVolumes, "detach disks", sentence);
                 step.needs = vec![need(&self.path(), "VirtualMachine.Config.RemoveDisk")];
                 Some(step)
             }
@@ -203,10 +195,11 @@ impl Machine {
     async fn clone_from(&self, vcenter: &VCenter, seen: &Seen<State>) -> Result<MoRef, KindError> {
         let (client, places) = (&vcenter.client, &vcenter.places);
         let shape = self.shape.as_ref().ok_or_else(|| absent("shape"))?;
-        let Some(State::Machine { moref: template, .. }) = seen.need("template") else {
+        let Some(State::Machine(MachineState { moref: template, .. })) = seen.need(Kind::Template.as_str())
+        else {
             return Err(absent("template"));
         };
-        let Some(State::Folder { moref: folder, .. }) = seen.need("folder") else {
+        let Some(State::Folder { moref: folder, .. }) = seen.need(Kind::Folder.as_str()) else {
             return Err(absent("folder"));
         };
         let hardware = vcenter.hardware_of(template).await?;
@@ -244,7 +237,7 @@ impl Machine {
 
     async fn join(&self, vcenter: &VCenter, own: &State) -> Result<State, KindError> {
         let mut own = own.clone();
-        let (State::Machine { moref, grouped, .. }, Some(zone)) = (&mut own, &self.zone) else {
+        let (State::Machine(MachineState { moref, grouped, .. }), Some(zone)) = (&mut own, &self.zone) else {
             return Err(absent("machine group"));
         };
         let cluster = vcenter.places.object("compute cluster", &self.compute_cluster).await?;
@@ -309,7 +302,7 @@ pub(super) async fn change(
     tags: &[String],
 ) -> Result<Option<State>, KindError> {
     let mut next = own.clone();
-    let State::Machine { moref, uuid, tagged, volumes, .. } = &mut next else {
+    let State::Machine(MachineState { moref, uuid, tagged, foreign_disks, .. }) = &mut next else {
         return Err(absent("machine"));
     };
     let (client, machine) = (&vcenter.client, vcenter.moref(moref));
@@ -323,15 +316,15 @@ pub(super) async fn change(
         Action::DetachVolumes => {
             let Some(hardware) = vcenter.hardware_now(&machine, uuid).await? else { return Ok(None) };
             vcenter.detach_foreign(&machine, &hardware, made, REMOVE_LIMIT).await?;
-            volumes.clear();
+            foreign_disks.clear();
             Ok(Some(next))
         }
         Action::Destroy => {
             // A volume that was attached since would go with the machine.
             let Some(hardware) = vcenter.hardware_now(&machine, uuid).await? else { return Ok(None) };
-            let foreign = made.foreign_files(&hardware).map_err(KindError::Refused)?;
+            let foreign = made.removable(&hardware).map_err(KindError::Refused)?;
             if !foreign.is_empty() {
-                let disks = foreign.join(", ");
+                let disks = files(&foreign);
                 return Err(KindError::Refused(format!(
                     "it has disks that are not its own: {disks}; run again"
                 )));

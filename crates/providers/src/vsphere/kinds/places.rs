@@ -89,7 +89,8 @@ pub(super) fn network_shown(path: &str, compute_cluster: &str) -> String {
 }
 
 fn missing_network(path: &str) -> KindError {
-    KindError::Missing { kind: "network", path: path.to_owned() }
+    let (cluster, name) = path.rsplit_once('/').unwrap_or(("", path));
+    KindError::MissingNetwork { name: unescape(name).into_owned(), cluster: cluster.to_owned() }
 }
 
 fn is_network(moref: &MoRef) -> bool {

@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::batch::Turn;
 use super::disks::same;
-use super::{Action, KindError, State, VCenter, absent, need, step};
+use super::{Action, Kind, KindError, MachineState, State, VCenter, absent, need, step};
 use crate::vsphere::MoRef;
 use crate::vsphere::fault::FaultKind;
 use crate::vsphere::properties::Wanted;
@@ -71,28 +71,30 @@ impl Power {
         address_limit: Duration,
     ) -> Result<Option<State>, KindError> {
         let client = &vcenter.client;
-        let moref = match (&seen.own, seen.need("machine")) {
-            (Some(State::Power { moref, .. }), _) | (_, Some(State::Machine { moref, .. })) => moref.clone(),
+        let moref = match (&seen.own, seen.need(Kind::Machine.as_str())) {
+            (Some(State::Power { moref, .. }), _) | (_, Some(State::Machine(MachineState { moref, .. }))) => {
+                moref.clone()
+            }
             _ => return Err(absent("machine")),
         };
         let machine = vcenter.moref(&moref);
         match action {
             Action::PowerOn => {
                 let ended = async { client.finish(&client.power_on(&machine).await?, POWER_LIMIT).await };
-                already(ended.await)?;
+                already(vcenter, &machine, ended.await, "poweredOn").await?;
                 Ok(Some(State::Power { moref, on: true, addresses: Vec::new() }))
             }
             Action::PowerOff => {
                 self.check(vcenter, &machine).await?;
                 let ended = async { client.finish(&client.power_off(&machine).await?, POWER_LIMIT).await };
-                already(ended.await)?;
+                already(vcenter, &machine, ended.await, "poweredOff").await?;
                 // Nothing is left to remember: a machine that is off may be gone next time.
                 Ok(None)
             }
-            Action::AwaitAddress => {
-                let addresses = vcenter.address_of(&machine, address_limit).await?;
-                Ok(Some(State::Power { moref, on: true, addresses }))
-            }
+            Action::AwaitAddress => match vcenter.address_of(&machine, address_limit).await? {
+                Some(addresses) => Ok(Some(State::Power { moref, on: true, addresses })),
+                None => Err(KindError::SwitchedOff),
+            },
             _ => Err(absent("machine")),
         }
     }
@@ -107,12 +109,22 @@ impl Power {
     }
 }
 
-/// A machine that is on already is as good as one that was powered on.
-fn already(ended: Result<Option<MoRef>, crate::vsphere::Error>) -> Result<(), KindError> {
-    match ended {
-        Err(error) if error.fault().is_some_and(|fault| fault.kind == FaultKind::InvalidPowerState) => Ok(()),
-        done => done.map(drop).map_err(KindError::from),
+/// A machine that is on already is as good as one that was powered on. It is looked at: a suspended one, or one that
+/// another task is busy with, is refused in the same words.
+async fn already(
+    vcenter: &VCenter,
+    machine: &MoRef,
+    ended: Result<Option<MoRef>, crate::vsphere::Error>,
+    wanted: &str,
+) -> Result<(), KindError> {
+    let Err(error) = ended else { return Ok(()) };
+    if error.fault().is_some_and(|fault| fault.kind == FaultKind::InvalidPowerState) {
+        let power = vcenter.client.property(machine, "runtime.powerState").await?;
+        if power.is_some_and(|power| &*power.text == wanted) {
+            return Ok(());
+        }
     }
+    Err(error.into())
 }
 
 /// The addresses a guest reports, but for those that only mean something on its own link.
@@ -134,12 +146,14 @@ pub(super) fn addresses(guest_net: Option<&Element>) -> Vec<IpAddr> {
 }
 
 impl VCenter {
-    /// Waits for a machine's addresses, in one call with all others that wait since the same moment.
-    async fn address_of(&self, machine: &MoRef, limit: Duration) -> Result<Vec<IpAddr>, KindError> {
+    /// Waits for a machine's addresses, in one call with all others that wait since the same moment. `None`: it was switched
+    /// off meanwhile.
+    async fn address_of(&self, machine: &MoRef, limit: Duration) -> Result<Option<Vec<IpAddr>>, KindError> {
         let client = self.client.clone();
-        let follow = move |mut turn: Turn<MoRef, Vec<IpAddr>>| async move {
+        let follow = move |mut turn: Turn<MoRef, Option<Vec<IpAddr>>>| async move {
             let machines: Vec<MoRef> = turn.requests().cloned().collect();
-            let wanted = [Wanted { kind: "VirtualMachine", properties: &["guest.net"] }];
+            let wanted =
+                [Wanted { kind: "VirtualMachine", properties: &["guest.net", "runtime.powerState"] }];
             let mut watch = match client.watch(&machines, &wanted).await {
                 Ok(watch) => watch,
                 Err(error) => return turn.fail(error.into()),
@@ -160,13 +174,19 @@ impl VCenter {
                         return turn.fail(KindError::NoAddress { limit, hint });
                     }
                 };
-                let found: BTreeMap<MoRef, Vec<IpAddr>> = changes
+                let found: BTreeMap<MoRef, Option<Vec<IpAddr>>> = changes
                     .into_iter()
-                    .map(|change| {
-                        let net = change.properties.get("guest.net").and_then(Option::as_ref);
-                        (change.moref, addresses(net))
+                    .filter_map(|change| {
+                        let property = |name| change.properties.get(name).and_then(Option::as_ref);
+                        let found = addresses(property("guest.net"));
+                        let is_off =
+                            property("runtime.powerState").is_some_and(|power| &*power.text == "poweredOff");
+                        match (found.is_empty(), is_off) {
+                            (_, true) => Some((change.moref, None)),
+                            (false, _) => Some((change.moref, Some(found))),
+                            (true, false) => None,
+                        }
                     })
-                    .filter(|(_, found)| !found.is_empty())
                     .collect();
                 // With the last answer the caller may leave: nothing is to be done after it.
                 if turn.requests().all(|machine| found.contains_key(machine)) {

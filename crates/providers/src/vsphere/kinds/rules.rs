@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use slipway_engine::{Goal, Id, Seen, Step};
 
-use super::{Action, KindError, State, VCenter, absent, need, step};
+use super::{Action, Kind, KindError, MachineState, State, VCenter, absent, need, step};
 use crate::vsphere::placement::{Edit, Group, Members, Rule, RuleKind};
 
 const LIMIT: Duration = Duration::from_mins(2);
@@ -46,7 +46,7 @@ pub(super) fn rule_step(
 /// The machines a rule is about, as the vCenter knows them: their names are anybody's to change.
 fn members(seen: &Seen<State>) -> Vec<String> {
     let machine = |(id, state): (&Id, &State)| match state {
-        State::Machine { moref, .. } if &*id.kind == "machine" => Some(moref.clone()),
+        State::Machine(MachineState { moref, .. }) if Kind::Machine.is(id) => Some(moref.clone()),
         _ => None,
     };
     let mut members: Vec<String> = seen.needs.iter().filter_map(machine).collect();
@@ -77,7 +77,7 @@ impl Apart {
                 (
                     Action::EditRule,
                     "edit rule",
-                    format!("add {} to the rule `{name}` of {compute_cluster}", machines.join(", ")),
+                    format!("let the rule `{name}` of {compute_cluster} keep apart {}", machines.join(", ")),
                 )
             }
             (Goal::Absent, Some(_)) => (

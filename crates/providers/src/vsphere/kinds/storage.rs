@@ -28,6 +28,8 @@ pub struct Volumes {
 #[derive(Debug, Clone)]
 pub struct Policy {
     pub name: String,
+    /// The cluster whose volumes use it.
+    pub cluster_id: String,
     /// Whether it stays, with the volumes that use it.
     pub keep: bool,
 }
@@ -91,6 +93,12 @@ impl Volumes {
         let Some(State::Volumes { ids, .. }) = &seen.own else { return Err(absent("list of volumes")) };
         let now = vcenter.client.volumes(&self.cluster_id).await?;
         let (own, shared) = self.sorted(&now);
+        let taken = now.iter().find(|volume| ids.contains(&volume.id) && !own.contains(volume));
+        if let Some(Volume { name, .. }) = taken {
+            return Err(KindError::Refused(format!(
+                "another cluster has got the volume `{name}` meanwhile. Run again: it will stay"
+            )));
+        }
         for volume in own.into_iter().filter(|volume| ids.contains(&volume.id)) {
             match vcenter.client.delete_volume(&volume.id, ONE).await {
                 Err(error) if !error.is_not_found() => return Err(error.into()),
@@ -100,11 +108,23 @@ impl Volumes {
         let (ids, names) = (Vec::new(), Vec::new());
         Ok((!shared.is_empty()).then_some(State::Volumes { ids, names, shared }))
     }
+
+    /// Names of volumes that stay when the rest of the cluster goes.
+    pub fn kept<'a>(&self, state: &'a State) -> impl Iterator<Item = &'a str> {
+        let (own, shared): (&[String], &[String]) = match state {
+            State::Volumes { names, shared, .. } if self.keep => (names, shared),
+            State::Volumes { shared, .. } => (&[], shared),
+            _ => (&[], &[]),
+        };
+        own.iter().chain(shared).map(String::as_str)
+    }
 }
 
 impl Policy {
     pub(super) fn next(&self, id: &Id, goal: Goal, own: Option<&State>) -> Option<Step<Action>> {
-        let (Goal::Absent, Some(State::Policy { .. }), false) = (goal, own, self.keep) else { return None };
+        if goal == Goal::Present || self.stays(own?) {
+            return None;
+        }
         let sentence = format!("delete the storage policy `{}`", self.name);
         let mut step = step(id, Action::DeletePolicy, "delete policy", sentence);
         step.needs = vec![need("/", "StorageProfile.Update")];
@@ -116,7 +136,18 @@ impl Policy {
             Err(error) if is_absent(&error) => return Ok(None),
             found => found?,
         };
-        Ok(policy.map(|policy| State::Policy { id: policy.id }))
+        let Some(policy) = policy else { return Ok(None) };
+        let volumes = Volumes { cluster_id: self.cluster_id.clone(), keep: self.keep };
+        let shared = match volumes.look(vcenter).await? {
+            Some(State::Volumes { shared, .. }) => shared,
+            _ => Vec::new(),
+        };
+        Ok(Some(State::Policy { id: policy.id, shared }))
+    }
+
+    /// Whether it stays: a volume that stays was made by it.
+    pub fn stays(&self, state: &State) -> bool {
+        self.keep || matches!(state, State::Policy { shared, .. } if !shared.is_empty())
     }
 }
 
@@ -135,17 +166,17 @@ fn some_of(names: &[String]) -> String {
 }
 
 pub(super) async fn delete_policy(vcenter: &VCenter, seen: &Seen<State>) -> Result<Option<State>, KindError> {
-    let Some(State::Policy { id }) = &seen.own else { return Err(absent("storage policy")) };
+    let Some(State::Policy { id, .. }) = &seen.own else { return Err(absent("storage policy")) };
     vcenter.client.delete_policy(id).await?;
     Ok(None)
 }
 
 #[cfg(test)]
 mod tests {
-    use slipway_engine::{Goal, Id};
+    use slipway_engine::Goal;
 
-    use super::{MAX_NAMES, Volumes};
-    use crate::vsphere::kinds::State;
+    use super::{MAX_NAMES, Policy, Volumes};
+    use crate::vsphere::kinds::{Kind, State};
     use crate::vsphere::storage::Volume;
 
     fn volume(name: &str, clusters: &[&str]) -> Volume {
@@ -161,7 +192,7 @@ mod tests {
     fn sentence(volumes: &Volumes, names: &[&str], shared: &[&str]) -> Option<String> {
         let own = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
         let state = State::Volumes { ids: own(names), names: own(names), shared: own(shared) };
-        let id = Id::new(&"vc".into(), "volumes", "ours");
+        let id = Kind::Volumes.id(&"vc".into(), "ours");
         volumes.next(&id, Goal::Absent, Some(&state)).map(|step| step.sentence)
     }
 
@@ -182,5 +213,18 @@ mod tests {
         assert!(told.starts_with("delete the 12 volumes") && told.ends_with("v and 2 more"), "{told}");
         assert_eq!(sentence(&wanted, &[], &["b (theirs)"]), None, "nothing goes");
         assert_eq!(sentence(&Volumes { keep: true, ..wanted }, &["a"], &[]), None, "all are kept");
+    }
+
+    #[test]
+    fn a_policy_stays_with_the_volumes_that_were_made_by_it() {
+        let id = Kind::Policy.id(&"vc".into(), "gold");
+        let goes = |keep: bool, shared: &[&str]| {
+            let policy = Policy { name: "gold".to_owned(), cluster_id: "ours".to_owned(), keep };
+            let shared = shared.iter().map(|name| (*name).to_owned()).collect();
+            policy.next(&id, Goal::Absent, Some(&State::Policy { id: "p-1".to_owned(), shared })).is_some()
+        };
+        assert!(goes(false, &[]));
+        assert!(!goes(true, &[]), "with `--keep-volumes`");
+        assert!(!goes(false, &["b (theirs)"]), "another cluster's volume uses it");
     }
 }

@@ -9,9 +9,9 @@ use slipway_config::ids::{CLUSTER_MARK, OBJECT_MARK};
 use slipway_engine::{Cost, Goal, Id, Meter, Seen, Step};
 use uuid::Uuid;
 
-use super::disks::Made;
+use super::disks::{Made, files};
 use super::machine::{CLONE_UNITS, change, destroy_step, tag_step};
-use super::{Action, KindError, State, VCenter, absent, need, step};
+use super::{Action, Kind, KindError, MachineState, State, VCenter, absent, need, step};
 use crate::vsphere::MoRef;
 use crate::vsphere::import::ImportSpec;
 use crate::vsphere::machines::{CloneSpec, ConfigSpec, DiskMove, Provisioning};
@@ -76,16 +76,8 @@ impl Place {
 impl Template {
     pub(super) fn made(&self, moref: String) -> State {
         let uuid = self.source.place().map_or_else(String::new, |place| place.uuid.to_string());
-        State::Machine {
-            moref,
-            uuid,
-            tagged: false,
-            template: true,
-            grouped: false,
-            disks: Vec::new(),
-            volumes: Vec::new(),
-            finished: true,
-        }
+        let (template, finished) = (true, true);
+        State::Machine(MachineState { moref, uuid, template, finished, ..MachineState::default() })
     }
 
     pub(super) fn next(
@@ -105,7 +97,10 @@ impl Template {
             };
         };
         let path = format!("{}/{name}", place.folder);
-        let Some(State::Machine { uuid: found, tagged, template, finished, .. }) = own else {
+        let Some(State::Machine(MachineState {
+            uuid: found, tagged, template, finished, foreign_disks, ..
+        })) = own
+        else {
             return Ok((goal == Goal::Present).then(|| self.make_step(id, place)));
         };
         if *found != place.uuid.to_string() {
@@ -130,6 +125,13 @@ impl Template {
             }
             Goal::Present if !tagged => Some(tag_step(id, &path, name)),
             Goal::Present => None,
+            Goal::Absent if !foreign_disks.is_empty() => {
+                return Err(format!(
+                    "the template {path} has disks that do not lie with it, and might be used by others: {}. Remove the \
+                     template in vCenter",
+                    files(foreign_disks)
+                ));
+            }
             Goal::Absent => Some(destroy_step(id, &path, &format!("template `{name}`"))),
         })
     }
@@ -204,7 +206,7 @@ impl Template {
         meter: &Meter,
     ) -> Result<MoRef, KindError> {
         let ova = Ova::open(&image.path)?;
-        let Some(State::Folder { moref: folder, .. }) = seen.need("folder") else {
+        let Some(State::Folder { moref: folder, .. }) = seen.need(Kind::Folder.as_str()) else {
             return Err(absent("folder"));
         };
         let network = networks.first().ok_or_else(|| absent("network"))?;
@@ -228,10 +230,11 @@ impl Template {
     }
 
     async fn copy(&self, vcenter: &VCenter, seen: &Seen<State>, place: &Place) -> Result<MoRef, KindError> {
-        let Some(State::Machine { moref: original, .. }) = seen.need("template") else {
+        let Some(State::Machine(MachineState { moref: original, .. })) = seen.need(Kind::Template.as_str())
+        else {
             return Err(absent("template"));
         };
-        let Some(State::Folder { moref: folder, .. }) = seen.need("folder") else {
+        let Some(State::Folder { moref: folder, .. }) = seen.need(Kind::Folder.as_str()) else {
             return Err(absent("folder"));
         };
         let spec = CloneSpec {

@@ -2,13 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 use k8s_openapi::api::core::v1 as core;
 use k8s_openapi::api::storage::v1 as storage;
 use slipway_assets::drivers::object::DRIVER_LABEL;
+use slipway_assets::kubernetes::rights::KUBELET_SIGNERS;
 
 use super::super::{
-    ControlPlaneCertificate, DRIVER, Driver, Node, Pod, Requirement, Selector, StorageClass, Taint, Term,
-    Toleration, Volume,
+    ControlPlaneCertificate, DRIVER, Driver, Node, PendingRequest, Pod, Requirement, Selector, StorageClass,
+    Taint, Term, Toleration, Volume,
 };
 
 /// What OpenShift's storage operator writes on the driver it owns.
@@ -51,6 +53,15 @@ pub(super) fn certificates(object: &core::ConfigMap) -> Vec<ControlPlaneCertific
         Some(ControlPlaneCertificate { node: node.clone(), file: certificate, until })
     };
     object.data.iter().flatten().filter_map(read).collect()
+}
+
+/// `None` for those that are approved or denied, or not for kubelets.
+pub(super) fn request(object: &CertificateSigningRequest) -> Option<PendingRequest> {
+    let conditions = object.status.as_ref().and_then(|status| status.conditions.as_ref());
+    let is_decided = conditions.is_some_and(|conditions| !conditions.is_empty());
+    let is_of_kubelet = KUBELET_SIGNERS.contains(&object.spec.signer_name.as_str());
+    let (name, since) = (object.metadata.name.clone()?, object.metadata.creation_timestamp.as_ref()?.0);
+    (is_of_kubelet && !is_decided).then_some(PendingRequest { name, since })
 }
 
 pub(super) fn class(object: &storage::StorageClass) -> StorageClass {

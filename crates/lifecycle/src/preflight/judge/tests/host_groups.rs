@@ -3,7 +3,7 @@
 use slipway_config::install_config::load;
 use slipway_config::install_config::vsphere::{RegionKind, ZoneKind};
 
-use super::{Break, CONFIG, brief, estate, id, identity, judge, problems, wanted};
+use super::{Break, CONFIG, brief, derived, estate, id, judge, problems, wanted};
 use crate::preflight::estate::Estate;
 use crate::preflight::needs;
 use crate::preflight::report::{Outcome, Report};
@@ -74,7 +74,8 @@ fn the_binding_rule_needs_its_privilege() {
         "      server: a.example.com\n      regionType: ComputeCluster\n      zoneType: HostGroup\n      topology:\n        hostGroup: rack\n",
         1,
     );
-    let needs = needs::of(&load(&zoned).config.unwrap(), Some(&identity()), &wanted, &|_| false);
+    let (named, blueprint, _) = derived(load(&zoned).config.unwrap());
+    let needs = needs::of(&named, &blueprint, &wanted, &|_| false).unwrap();
     let report = Report::new("harbour", judge(&wanted, &needs, &estate));
     let found = report.findings.iter().filter(|finding| finding.outcome != Outcome::Pass);
     let lines: Vec<String> = found.map(brief).collect();

@@ -3,9 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rstest::rstest;
+use slipway_assets::Named;
 use slipway_config::install_config::load;
 
-use super::{Break, brief, config, estate, host_groups, id, identity, problems, report, wanted};
+use super::{Break, brief, config, derived, estate, host_groups, id, identity, problems, report, wanted};
+use crate::cluster::Blueprint;
 use crate::preflight::estate::{Clocks, Depth, Estate, Facts, Machine, Tags};
 use crate::preflight::report::Check;
 use crate::preflight::wanted::{Template, Wanted};
@@ -295,7 +297,8 @@ fn what_we_made_ourselves_is_not_in_the_way() {
     assert_eq!(lines, ["Warning collisions /dc1/vm/harbour-bbbbb"]);
     estate.tags_on("Folder", "group-v9").push(("openshift-harbour-bbbbb".into(), "harbour-bbbbb".into()));
     assert_eq!(problems(&wanted(), &estate), [], "a folder with the cluster's tag is of an earlier run");
-    let mut undrawn = Wanted::of(&config(), None, 0).unwrap();
+    let named = Named::undrawn(config());
+    let mut undrawn = Wanted::of(&named, &Blueprint::of(&named).unwrap(), 0).unwrap();
     undrawn.sites[0].folder = "/dc1/vm/harbour-bbbbb".to_owned();
     assert_eq!(problems(&undrawn, &estate), [], "names that are not drawn cannot be taken");
 }
@@ -306,7 +309,7 @@ fn what_we_imported_is_not_in_the_way() {
     let imported = super::CONFIG
         .replace("        template: /dc1/vm/templates/rhcos\n", "")
         .replace("    apiVIPs", "    clusterOSImage: https://example.com/rhcos.ova\n    apiVIPs");
-    let wanted = Wanted::of(&load(&imported).config.unwrap(), Some(&identity()), 0).unwrap();
+    let (_, _, wanted) = derived(load(&imported).config.unwrap());
     let (path, mark) = match &wanted.sites[0].template {
         Template::Imported { path, mark } => (path.clone(), *mark),
         other => panic!("{other:?}"),
@@ -352,9 +355,10 @@ fn tags_are_looked_for_further_up() {
 }
 
 /// Checks whose tests are elsewhere: with privileges, certificates, the network and simulated vCenters.
-const ELSEWHERE: [Check; 10] = [
+const ELSEWHERE: [Check; 11] = [
     Check::ReleaseImage,
     Check::OsImage,
+    Check::Files,
     Check::Connection,
     Check::Certificate,
     Check::Names,
