@@ -49,6 +49,12 @@ pub trait Listener: Sync {
     fn tell(&self, event: &Event<'_>);
 }
 
+impl<L: Listener + ?Sized> Listener for &L {
+    fn tell(&self, event: &Event<'_>) {
+        (**self).tell(event);
+    }
+}
+
 /// How far a step has come: the one who does it tells, and listeners hear of it.
 #[derive(Debug, Clone)]
 pub struct Meter {

@@ -5,10 +5,11 @@
 //! | [`access`] | access to a cluster: connecting, calls with a deadline, applying |
 //! | [`bare_metal`] | hosts that are no machines of the platform |
 //! | [`check`] | whether a running cluster and its vCenters get along |
-//! | [`cluster`] | machines on vCenters: plan, create, destroy |
 //! | [`create`] | `create manifests` and `create ignition-configs` |
 //! | [`gather`] | everything that helps to find out what went wrong |
+//! | [`install`] | clusters on any platform: plan, apply, destroy |
 //! | [`install_config`] | `create install-config` from answers |
+//! | [`platform`] | what each platform makes of a cluster's files; the only place that opens clients |
 //! | [`preflight`] | whether the vCenters have what a cluster needs |
 //! | [`wait`] | until the machines have become a cluster |
 //! | [`store`] | the asset directory: lock, state, edits, writing |
@@ -21,13 +22,14 @@
 pub mod access;
 pub mod bare_metal;
 pub mod check;
-pub mod cluster;
 pub mod create;
 pub mod credentials;
 pub mod drivers;
 pub mod environment;
 pub mod gather;
+pub mod install;
 pub mod install_config;
+pub mod platform;
 pub mod preflight;
 pub mod random;
 mod regular;

@@ -52,10 +52,12 @@ use self::needs::Need;
 use self::network::Probe;
 use self::report::{Check, Finding, Report};
 use self::wanted::{Wanted, WantedNetwork};
-use crate::cluster::{self, Blueprint, Boot, BrokenFile, endpoint_of};
 use crate::create::{Error, read_install_config};
 use crate::credentials::{self, Resolved};
 use crate::environment::Environment;
+use crate::install;
+use crate::platform::BrokenFile;
+use crate::platform::vsphere::{Blueprint, Boot, endpoint_of};
 use crate::store::{self, INSTALL_CONFIG};
 
 /// What is examined.
@@ -92,7 +94,7 @@ impl Subject {
         if is_vsphere && directory.join("cluster-api/machines").is_dir() {
             let read = Blueprint::read(directory, &self.named, Boot::NotNeeded);
             self.files = Some(read.map_err(|error| match error {
-                cluster::Error::Files(broken) => broken,
+                install::Error::Files(broken) => broken,
                 other => vec![BrokenFile { path: "cluster-api".to_owned(), message: other.to_string() }],
             }));
         }
@@ -106,7 +108,7 @@ impl Subject {
     }
 
     /// Which privileges creating, running and destroying the cluster needs of a vCenter that has nothing of it yet.
-    pub fn needs(&self, position: usize) -> Result<Vec<Need>, cluster::Error> {
+    pub fn needs(&self, position: usize) -> Result<Vec<Need>, install::Error> {
         let blueprint = self.blueprint_of(&self.named)?;
         match Wanted::of(&self.named, &blueprint, position) {
             Some(wanted) => Ok(needs::of(&self.named, &blueprint, &wanted, &|_| false)?),
@@ -115,10 +117,10 @@ impl Subject {
     }
 
     /// The machines that will be made: as their files say, or as they would be written.
-    fn blueprint_of(&self, named: &Named) -> Result<Blueprint, cluster::Error> {
+    fn blueprint_of(&self, named: &Named) -> Result<Blueprint, install::Error> {
         match &self.files {
             Some(Ok(blueprint)) => Ok(blueprint.clone()),
-            Some(Err(broken)) => Err(cluster::Error::Files(broken.clone())),
+            Some(Err(broken)) => Err(install::Error::Files(broken.clone())),
             None if matches!(named.config.platform, Platform::VSphere(_)) => Blueprint::of(named),
             None => Ok(Blueprint::default()),
         }

@@ -7,7 +7,7 @@ use slipway_assets::Named;
 use slipway_engine::resource::GraphError;
 
 use super::wanted::{Site, Wanted};
-use crate::cluster::{self, Blueprint};
+use crate::platform::vsphere::{Blueprint, privileges};
 
 /// A privilege that a step needs on an object.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -60,7 +60,7 @@ pub(crate) fn of(
     wanted: &Wanted,
     exists: &dyn Fn(&str) -> bool,
 ) -> Result<Vec<Need>, GraphError> {
-    let mut needs = cluster::needs::of(named, blueprint, exists)?;
+    let mut needs = privileges::of(named, blueprint, exists)?;
     needs.retain(|need| need.endpoint == wanted.endpoint);
     for site in wanted.sites.iter().filter(|site| !site.folder.is_empty()) {
         needs.extend(COMPONENTS.iter().flat_map(|component| component.needs(site, &wanted.endpoint)));

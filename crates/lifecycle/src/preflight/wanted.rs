@@ -15,7 +15,7 @@ use slipway_config::net::Cidr;
 use slipway_providers::vsphere::paths::unescape;
 use uuid::Uuid;
 
-use crate::cluster::{Blueprint, Planned, compute_cluster, endpoint_of};
+use crate::platform::vsphere::{Blueprint, Planned, compute_cluster, endpoint_of};
 
 /// What one vCenter must have.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -16,26 +16,31 @@ use slipway_engine::apply::{Fate, Moment};
 use slipway_engine::progress::Nobody;
 use slipway_engine::retry::Pauses;
 use slipway_engine::{End, Options, Outcome};
-use slipway_lifecycle::cluster::{Error, Patience, Project, Prospect, Purpose};
 use slipway_lifecycle::create::{Generators, Request, create_ignition_with};
 use slipway_lifecycle::environment::Environment;
+use slipway_lifecycle::install::{Error, PlannedRun, Purpose, Run, Timeouts};
+use slipway_lifecycle::platform::vsphere::{self, VSphereSpec};
 use slipway_lifecycle::preflight;
 use slipway_lifecycle::preflight::network::Probe;
 use slipway_lifecycle::preflight::report::Report;
 use slipway_lifecycle::random::OsRandom;
 use slipway_providers::vsphere::Proxy;
-use slipway_providers::vsphere::kinds::State;
+use slipway_providers::vsphere::kinds::{State, VSphere};
 use slipway_testkit::process::eventually;
 use slipway_testkit::python;
 use slipway_testkit::vcenter::{ADMINISTRATOR, VCenter};
 use tempfile::TempDir;
+
+/// A cluster on vSphere.
+pub(crate) type Project = Run<VSphereSpec>;
+pub(crate) type Prospect = PlannedRun<VSphere>;
 
 /// The addresses of vCenters; all of 127.0.0.0/8 is this machine.
 const SERVERS: [&str; 3] = ["127.0.0.1", "127.0.0.2", "127.0.0.3"];
 pub(crate) const ZONES: [&str; 3] = ["north", "south", "west"];
 
 /// Longer than any machine that runs tests is busy with something else.
-pub(crate) const PATIENCE: Patience = Patience {
+pub(crate) const PATIENCE: Timeouts = Timeouts {
     call: Duration::from_mins(1),
     address: Duration::from_mins(1),
     silence: Duration::from_mins(1),
@@ -82,7 +87,7 @@ pub(crate) struct Bench {
     pub(crate) vcenters: Arc<Vec<VCenter>>,
     pub(crate) directory: TempDir,
     pub(crate) infra_id: String,
-    pub(crate) patience: Patience,
+    pub(crate) patience: Timeouts,
 }
 
 /// Always the same letters, so that ids can be foretold.
@@ -242,17 +247,17 @@ platform:
         self.open_with(purpose, self.patience)
     }
 
-    pub(crate) fn open_with(&self, purpose: Purpose, patience: Patience) -> Result<Project, Error> {
+    pub(crate) fn open_with(&self, purpose: Purpose, patience: Timeouts) -> Result<Project, Error> {
         self.request(|request| match purpose {
-            Purpose::Create => Project::open(request, patience),
-            _ => Project::open_to_destroy(request, None, patience),
+            Purpose::Create => vsphere::open(request, patience),
+            _ => vsphere::open_to_destroy(request, None, patience),
         })
     }
 
     /// The directory is lost; the id is known.
     pub(crate) fn open_by_id(&self, infra_id: &str) -> Result<Project, Error> {
         let infra_id = InfraId::try_from(infra_id.to_owned()).unwrap();
-        self.request(|request| Project::open_to_destroy(request, Some(infra_id), self.patience))
+        self.request(|request| vsphere::open_to_destroy(request, Some(infra_id), self.patience))
     }
 
     /// What `slipway preflight` says of the directory.
@@ -273,7 +278,7 @@ platform:
     pub(crate) fn plan_with(&self, purpose: Purpose, recreate: &[String]) -> Result<Prospect, Error> {
         process(async {
             let mut project = self.open(purpose)?;
-            let prospect = project.survey(purpose, recreate).await;
+            let prospect = project.plan(purpose, recreate).await;
             project.close().await;
             prospect
         })
@@ -286,8 +291,8 @@ platform:
     ) -> Result<(Prospect, Outcome<State>), Error> {
         process(async {
             let mut project = said(self.open(Purpose::Destroy)?);
-            let shown = project.survey(Purpose::Destroy, &[]).await?;
-            let prospect = project.survey(Purpose::Destroy, &[]).await?;
+            let shown = project.plan(Purpose::Destroy, &[]).await?;
+            let prospect = project.plan(Purpose::Destroy, &[]).await?;
             let end = std::future::pending();
             let outcome = project.apply(prospect, &[], self.patience, &Nobody, end).await?;
             project.close().await;
@@ -314,7 +319,7 @@ platform:
     ) -> Result<Outcome<State>, Error> {
         process(async {
             let mut project = self.open(purpose)?;
-            let prospect = project.survey(purpose, recreate).await?;
+            let prospect = project.plan(purpose, recreate).await?;
             let mut options = Options { pauses: PAUSES, ..prospect.options(recreate, self.patience) };
             tune(&mut options);
             let outcome = project.apply_with(prospect, &options, &Nobody, std::future::pending()).await?;

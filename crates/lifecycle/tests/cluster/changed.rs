@@ -6,9 +6,11 @@ use rstest::rstest;
 use serde_json::{Value, json};
 use slipway_engine::apply::Moment;
 use slipway_engine::progress::Nobody;
-use slipway_lifecycle::cluster::{Error, Prospect, Purpose, Surplus};
+use slipway_lifecycle::install::{Error, Purpose, Surplus};
 
-use crate::bench::{Bench, assert_done, assert_same, inventory, process, read_back, reasons, start};
+use crate::bench::{
+    Bench, Prospect, assert_done, assert_same, inventory, process, read_back, reasons, start,
+};
 
 const ROLES: [&str; 4] = ["bootstrap", "master-0", "master-1", "master-2"];
 
@@ -118,7 +120,7 @@ fn a_dropped_vcenter_keeps_its_machines() {
     let outcome = bench.run(Purpose::Create).unwrap();
     assert!(!outcome.is_done() && outcome.performed.is_empty(), "{:?}", outcome.performed);
 
-    let Err(error @ Error::Strays(_)) = bench.run(Purpose::Destroy) else {
+    let Err(error @ Error::Strays { .. }) = bench.run(Purpose::Destroy) else {
         panic!("it said that all is gone")
     };
     let machine = format!("machine `{}` on {server}, made at ", bench.name("master-1"));
@@ -147,7 +149,10 @@ fn a_dropped_vcenter_can_be_forgotten() {
         let Err(error) = forgetting(&[&server, wrong]) else { panic!("{wrong} was forgotten") };
         assert!(matches!(&error, Error::NotRemembered { name } if name == wrong), "{error}");
     }
-    assert!(matches!(bench.plan(Purpose::Destroy), Err(Error::Strays(_))), "nothing was forgotten for good");
+    assert!(
+        matches!(bench.plan(Purpose::Destroy), Err(Error::Strays { .. })),
+        "nothing was forgotten for good"
+    );
     assert_done(&forgetting(&[&server]).unwrap().1);
     let after = bench.snapshot();
     assert_same(&empty[..1], &after[..1], "the vCenter that is left");
@@ -207,14 +212,14 @@ fn what_may_be_on_a_silent_vcenter_is_not_made_elsewhere() {
     assert!(prospect.is_futile());
     // Names that were drawn just now are nowhere.
     let prospect = process(async {
-        let mut project = bench.open(Purpose::Create).unwrap().with_new_names();
-        project.survey(Purpose::Create, &[]).await.unwrap()
+        let mut project = bench.open(Purpose::Create).unwrap().with_new_names(true);
+        project.plan(Purpose::Create, &[]).await.unwrap()
     });
     assert_eq!(held(&prospect), Vec::<String>::new());
     assert!(!prospect.is_futile());
     process(async {
-        let mut project = bench.open(Purpose::Create).unwrap().with_new_names();
-        let prospect = project.survey(Purpose::Create, &[]).await.unwrap();
+        let mut project = bench.open(Purpose::Create).unwrap().with_new_names(true);
+        let prospect = project.plan(Purpose::Create, &[]).await.unwrap();
         project.apply(prospect, &[], bench.patience, &Nobody, std::future::pending()).await.unwrap();
     });
     assert_eq!(bench.machines(0), planned_here);
@@ -351,7 +356,7 @@ fn machines_that_are_no_longer_wanted_are_named() {
     bench.change(&[0, 1], |text| text.replace("replicas: 3", "replicas: 1"));
     let surplus = process(async {
         let mut project = bench.open(Purpose::Create).unwrap();
-        let prospect = project.survey(Purpose::Create, &[]).await.unwrap();
+        let prospect = project.plan(Purpose::Create, &[]).await.unwrap();
         assert!(prospect.plan.is_empty(), "{:?}", prospect.plan);
         project.surplus(&prospect).await
     });

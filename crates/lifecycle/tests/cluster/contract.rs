@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use serde_json::json;
 use slipway_engine::Outcome;
 use slipway_engine::apply::Moment;
-use slipway_lifecycle::cluster::{Prospect, Purpose};
+use slipway_lifecycle::install::Purpose;
 use slipway_providers::vsphere::kinds::State;
 
-use crate::bench::{Bench, administrator, assert_done, assert_same};
+use crate::bench::{Bench, Prospect, administrator, assert_done, assert_same};
 use crate::dice::Dice;
 
 const SEEDS: u64 = 16;

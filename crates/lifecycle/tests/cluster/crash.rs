@@ -7,7 +7,7 @@ use rstest::rstest;
 use serde_json::{Value, json};
 use slipway_engine::apply::Moment;
 use slipway_engine::progress::Nobody;
-use slipway_lifecycle::cluster::{Error, Purpose};
+use slipway_lifecycle::install::{Error, Purpose};
 use slipway_testkit::vcenter::VCenter;
 
 use crate::bench::{Bench, assert_done, assert_same, process, requests, settle};
@@ -45,7 +45,7 @@ fn a_copy_that_is_still_under_way_is_waited_for() {
     control("/freeze");
     process(async {
         let mut project = bench.open(Purpose::Create).unwrap();
-        let prospect = project.survey(Purpose::Create, &[]).await.unwrap();
+        let prospect = project.plan(Purpose::Create, &[]).await.unwrap();
         let copying = async {
             let running = |vcenter: &VCenter| {
                 vcenter.control("GET", "/stats", &Value::Null).unwrap()["running_tasks"].as_u64()
@@ -69,7 +69,7 @@ fn a_copy_that_is_still_under_way_is_waited_for() {
             "{order:?}: {:?}",
             plan.steps
         );
-        let is_waiting = |reason: &str| reason.contains("still copying machines");
+        let is_waiting = |reason: &str| reason.contains("still making machines");
         assert!(plan.stops.iter().any(|stop| is_waiting(&stop.reason)), "{order:?}: {:?}", plan.stops);
     }
     let Err(error @ Error::Blind { .. }) = bench.run(Purpose::Destroy) else { panic!("it was called gone") };
@@ -148,7 +148,7 @@ fn the_id_is_enough_to_remove_what_is_left(#[case] at: usize) {
     fs_err::remove_dir_all(lost.path(".slipway")).unwrap();
     let outcome = process(async {
         let mut project = lost.open_by_id(&bench.infra_id).unwrap();
-        let prospect = project.survey(Purpose::Destroy, &[]).await.unwrap();
+        let prospect = project.plan(Purpose::Destroy, &[]).await.unwrap();
         assert!(!prospect.plan.steps.is_empty());
         let options = prospect.options(&[], crate::bench::PATIENCE);
         let nobody = Nobody;

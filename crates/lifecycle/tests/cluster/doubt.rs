@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::json;
-use slipway_lifecycle::cluster::{Error, Purpose};
+use slipway_lifecycle::install::{Error, Purpose};
 
 use crate::bench::{Bench, administrator, assert_done, assert_same, inventory, reasons, start};
 

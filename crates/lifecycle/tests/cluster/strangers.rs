@@ -7,11 +7,13 @@ use std::time::Duration;
 use serde_json::json;
 use slipway_engine::apply::Moment;
 use slipway_engine::progress::Nobody;
-use slipway_lifecycle::cluster::{Prospect, Purpose};
+use slipway_lifecycle::install::Purpose;
 
 use slipway_testkit::process::eventually;
 
-use crate::bench::{Bench, administrator, assert_done, assert_same, inventory, process, reasons, start};
+use crate::bench::{
+    Bench, Prospect, administrator, assert_done, assert_same, inventory, process, reasons, start,
+};
 
 /// One id begins with the other.
 #[test]
@@ -194,7 +196,7 @@ fn disks_of_others_are_named_and_stay() {
             let opened =
                 if lost { directory.open_by_id(&bench.infra_id) } else { bench.open(Purpose::Destroy) };
             let mut project = opened.unwrap();
-            let prospect = project.survey(Purpose::Destroy, &[]).await.unwrap();
+            let prospect = project.plan(Purpose::Destroy, &[]).await.unwrap();
             let sentences: Vec<&str> =
                 prospect.plan.steps.iter().map(|planned| &*planned.step.sentence).collect();
             for file in &foreign {

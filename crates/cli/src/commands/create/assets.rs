@@ -6,9 +6,9 @@ use std::path::Path;
 use jiff::Timestamp;
 use serde::Serialize;
 use slipway_config::findings::{Report, Severity};
-use slipway_lifecycle::cluster::Project;
 use slipway_lifecycle::create::{Error, Outcome, Request};
 use slipway_lifecycle::environment::Environment;
+use slipway_lifecycle::platform;
 use slipway_lifecycle::random::OsRandom;
 use slipway_lifecycle::store::{self, Fate};
 
@@ -34,7 +34,7 @@ pub(crate) fn run(
         Ok(outcome) => {
             // Machines are not made on every platform.
             let possible =
-                |next: &&str| *next != "cluster" || with_request(dir, *force, Project::check).is_ok();
+                |next: &&str| *next != "cluster" || with_request(dir, *force, platform::check).is_ok();
             tell(&outcome, dir, next.filter(possible), printer)
         }
         Err(error) => refuse(error, printer),

@@ -13,7 +13,7 @@ use slipway_providers::vsphere::Reference;
 use uuid::Uuid;
 
 use super::{entities, judge};
-use crate::cluster::Blueprint;
+use crate::platform::vsphere::Blueprint;
 use crate::preflight::estate::{Clocks, Cluster, Datastore, Depth, Estate, Facts, Host, Item, Machine, Tags};
 use crate::preflight::needs::{self, Need};
 use crate::preflight::report::{Finding, Outcome, Report};

@@ -19,7 +19,7 @@ pub struct Apart {
 }
 
 /// A group of machines on a group of hosts.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Zone {
     /// Of the group of machines and of the rule.
     pub name: String,

@@ -7,7 +7,7 @@ use slipway_assets::Named;
 use slipway_config::install_config::load;
 
 use super::{Break, brief, config, derived, estate, host_groups, id, identity, problems, report, wanted};
-use crate::cluster::Blueprint;
+use crate::platform::vsphere::Blueprint;
 use crate::preflight::estate::{Clocks, Depth, Estate, Facts, Machine, Tags};
 use crate::preflight::report::Check;
 use crate::preflight::wanted::{Template, Wanted};

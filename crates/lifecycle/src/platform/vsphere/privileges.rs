@@ -12,8 +12,8 @@ use slipway_providers::vsphere::kinds::{Action, Image, Kind, MachineState, Sourc
 use slipway_providers::vsphere::machines::Provisioning;
 
 use super::blueprint::Blueprint;
-use super::residence::Homes;
-use super::wanted;
+use super::desired;
+use crate::install::Homes;
 use crate::preflight::needs::Need;
 
 /// What is left out without a rule that keeps machines apart.
@@ -35,7 +35,7 @@ pub(crate) fn of(
         Arc::new(Image { path: PathBuf::from(name), provisioning: Provisioning::Thin })
     });
     let infra_id = &named.identity.infra_id;
-    let resources = wanted::resources(blueprint, &Homes::new(), infra_id, image.as_ref());
+    let resources = desired::resources(blueprint, &Homes::new(), infra_id, image.as_ref());
     let platform = VSphere::new([]);
     let mut world = World::default();
     for resource in &resources {

@@ -2,40 +2,27 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::Serialize;
 use slipway_config::ids::InfraId;
-use slipway_engine::{Endpoint, FileJournal, Graph};
-use slipway_providers::vsphere::kinds::{Kind, VSphere, Wanted};
-use slipway_providers::vsphere::paths::unescape;
-use slipway_providers::vsphere::properties::Wanted as Properties;
-use slipway_providers::vsphere::{Client, Error as CallError, MoRef};
+use slipway_engine::{Endpoint, Graph};
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
-use super::remembered::{Object, remembered};
-use super::scan::tagged;
+use super::discover::tagged;
+use super::missing::Known;
+use crate::provider::{Memory, Surplus};
+use crate::vsphere::kinds::{Kind, State, VSphere, Wanted};
+use crate::vsphere::paths::unescape;
+use crate::vsphere::properties::Wanted as PropertySpec;
+use crate::vsphere::{Client, Error as CallError, MoRef};
 
 const MACHINE: [&str; 4] = ["name", "config.instanceUuid", "config.template", "runtime.powerState"];
-
-/// A machine that is not in the files.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Surplus {
-    pub endpoint: Endpoint,
-    pub name: String,
-    /// Whether it runs; `None` if it could not be looked at.
-    pub on: Option<bool>,
-    /// It was made from files that are not there any more. Others carry the cluster's tag and were made by the cluster
-    /// itself, or tagged by hand.
-    pub made_here: bool,
-}
 
 /// A vCenter that cannot be asked says nothing: that is told elsewhere.
 pub(super) async fn find(
     platform: &VSphere,
     infra_id: &InfraId,
     graph: &Graph<Wanted>,
-    journal: &FileJournal,
+    memory: &Memory<State>,
 ) -> Vec<Surplus> {
     let wanted: BTreeSet<Uuid> = graph
         .iter()
@@ -46,8 +33,8 @@ pub(super) async fn find(
         .collect();
     // What was made here and is not wanted now, by id: its vCenter and its name.
     let mut made: BTreeMap<Uuid, (Endpoint, String)> = BTreeMap::new();
-    for one in remembered(journal).into_values().flatten().filter(|one| Kind::Machine.is(&one.id)) {
-        if let Object::Machine(_, Some(uuid)) = one.what {
+    for one in memory.values().flatten().filter(|one| Kind::Machine.is(&one.id)) {
+        if let Known::Machine(_, Some(uuid)) = Known::of(one) {
             made.insert(uuid, (one.id.endpoint.clone(), one.id.name.to_string()));
         }
     }
@@ -81,7 +68,7 @@ async fn machines(
     let carry = carry.filter(|moref| &*moref.reference.kind == "VirtualMachine");
     let known = client.machines_by_uuid(made).await?.into_values();
     let morefs: BTreeSet<MoRef> = carry.chain(known).collect();
-    let wanted = [Properties { kind: "VirtualMachine", properties: &MACHINE }];
+    let wanted = [PropertySpec { kind: "VirtualMachine", properties: &MACHINE }];
     let objects = client.retrieve(&morefs.into_iter().collect::<Vec<_>>(), &wanted).await?;
     let machine = objects.iter().filter(|object| object.text("config.template") != "true");
     let machine = machine.filter_map(|object| {

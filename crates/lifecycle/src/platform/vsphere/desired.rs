@@ -13,22 +13,11 @@ use slipway_providers::vsphere::kinds::{
 use slipway_providers::vsphere::machines::{DiskSpec, Provisioning};
 
 use super::blueprint::{Blueprint, Imported, Planned, Prepared};
-use super::residence::{Abode, Home, Homes};
+use crate::install::{Abode, Home, Homes};
 
 /// Of what could start, the control plane goes first.
 const FIRST: u8 = 1;
 const LATER: u8 = 2;
-
-/// The cluster's tag, on one vCenter.
-pub(super) fn tag(endpoint: &Endpoint, infra_id: &InfraId, goal: Goal) -> Resource<Wanted> {
-    let tag = Tag {
-        category: infra_id.tag_category(),
-        tag: infra_id.to_string(),
-        description: format!("Belongs to the cluster {infra_id}; added by slipway"),
-    };
-    let id = Kind::Tag.id(endpoint, infra_id.as_str());
-    Resource { id, goal, wanted: Wanted::Tag(tag), needs: Vec::new(), rank: FIRST, hold: None }
-}
 
 /// Everything that has to be there, on all vCenters: what machines of any day need in every failure domain, and the
 /// machines of the blueprint, where they live or will live.
@@ -44,7 +33,7 @@ pub(super) fn resources(
     };
     for template in imports(blueprint, infra_id, image) {
         let endpoint = &template.id.endpoint;
-        add(tag(endpoint, infra_id, Goal::Present));
+        add(Tag::of_cluster(endpoint, infra_id, Goal::Present));
         if let Wanted::Template(Template {
             source: Source::Import { place, .. } | Source::Copy { place },
             ..
@@ -55,7 +44,7 @@ pub(super) fn resources(
         add(template);
     }
     for Prepared { endpoint, folder, zone } in &blueprint.prepared {
-        add(tag(endpoint, infra_id, Goal::Present));
+        add(Tag::of_cluster(endpoint, infra_id, Goal::Present));
         folders(endpoint, folder, infra_id).into_iter().for_each(&mut add);
         if let Some(zone) = zone {
             add(zone_resource(endpoint, zone.clone()));
@@ -66,7 +55,7 @@ pub(super) fn resources(
         blueprint.machines.iter().partition(|machine| *home(machine) == Home::Planned);
     for machine in &planned {
         let endpoint = &machine.endpoint;
-        add(tag(endpoint, infra_id, Goal::Present));
+        add(Tag::of_cluster(endpoint, infra_id, Goal::Present));
         folders(endpoint, &machine.spec.folder, infra_id).into_iter().for_each(&mut add);
         add(template(machine));
         if let Some(zone) = zone(blueprint, machine) {
@@ -88,7 +77,7 @@ pub(super) fn resources(
         // What is left alone needs nothing.
         let needs = if hold.is_some() { Vec::new() } else { vec![Kind::Tag.id(endpoint, infra_id.as_str())] };
         if hold.is_none() {
-            add(tag(endpoint, infra_id, Goal::Present));
+            add(Tag::of_cluster(endpoint, infra_id, Goal::Present));
         }
         add(Resource { needs, hold, ..settled(machine, endpoint, Goal::Present) });
         add(power(machine, endpoint, Goal::Present, rule_of(endpoint, machine)));
@@ -263,9 +252,7 @@ fn apart(blueprint: &Blueprint, homes: &Homes, infra_id: &InfraId) -> Vec<Resour
     for machine in blueprint.machines.iter().filter(|machine| !machine.is_bootstrap) {
         let (endpoint, cluster) = match homes.get(&machine.name).unwrap_or(&Home::Planned) {
             Home::Planned => (&machine.endpoint, compute_cluster(&machine.spec.resource_pool)),
-            Home::Elsewhere(Abode { endpoint, compute_cluster: Some(cluster) }) => {
-                (endpoint, cluster.as_str())
-            }
+            Home::Elsewhere(Abode { endpoint, place: Some(cluster) }) => (endpoint, cluster.as_str()),
             Home::Elsewhere(_) | Home::Unclear(_) => continue,
         };
         clusters.entry((endpoint, cluster)).or_default().insert(&machine.name);

@@ -3,82 +3,70 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use slipway_config::ids::{CLUSTER_MARK, InfraId, OBJECT_MARK};
-use slipway_config::install_config::vsphere::{FailureDomain, Platform, ZoneKind};
-use slipway_config::install_config::{InstallConfig, Platform as AnyPlatform};
-use slipway_config::inventory::{Branch, InventoryPath};
-use slipway_engine::{Endpoint, Goal, Graph, Id, Resource, Sight, World};
-use slipway_providers::vsphere::kinds::{
-    Apart, Folder, Kind, Machine, Place, Policy, Power, Source, State, Template, VSphere, Volumes, Wanted,
-    Zone,
-};
-use slipway_providers::vsphere::machines::{mark, mark_path};
-use slipway_providers::vsphere::paths::unescape;
-use slipway_providers::vsphere::properties::{Object, Wanted as Properties};
-use slipway_providers::vsphere::{Client, Error as CallError, MoRef, Reference};
+use slipway_engine::{Endpoint, Goal, Graph, Id, Resource, World};
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
-use super::blueprint::Blueprint;
-use super::remembered::{Object as Known, Remembered, Unseen, missing};
-use super::wanted::{compute_cluster, tag};
-use super::{Error, endpoint_of};
+use super::missing::{Known, missing};
+use crate::provider::{Blind, Discovery, Memory, Remembered, Search, Unseen};
+use crate::vsphere::kinds::{
+    Apart, Folder, Kind, Machine, Place, Policy, Power, Source, State, Tag, Template, VSphere, Volumes,
+    Wanted, Zone,
+};
+use crate::vsphere::machines::{mark, mark_path};
+use crate::vsphere::paths::unescape;
+use crate::vsphere::properties::{Object, Wanted as PropertySpec};
+use crate::vsphere::{Client, Error as CallError, MoRef, Reference};
 
 const MACHINE: [&str; 3] = ["name", "config.instanceUuid", "config.template"];
 
 /// Where a cluster's objects may be, on one vCenter.
 #[derive(Debug, Clone, Default)]
-struct Haunts {
-    folders: BTreeSet<String>,
-    compute_clusters: BTreeSet<String>,
-    /// Names of groups of machines, with their compute cluster and group of hosts.
-    zones: BTreeSet<(String, String, String)>,
-    /// Ids of machines that are the cluster's, wherever they are.
+pub struct Places {
+    pub folders: BTreeSet<String>,
+    pub compute_clusters: BTreeSet<String>,
+    /// Groups of machines that are bound to groups of hosts.
+    pub zones: BTreeSet<Zone>,
+}
+
+/// What to look for on one vCenter.
+#[derive(Debug)]
+struct Scope {
+    infra_id: InfraId,
+    places: Places,
     machines: BTreeSet<Uuid>,
-    remembered: Vec<Remembered>,
+    records: Vec<Remembered<State>>,
+    keep_volumes: bool,
 }
 
-/// What was found.
-#[derive(Debug, Default)]
-pub(super) struct Findings {
-    pub(super) resources: Vec<Resource<Wanted>>,
-    /// What the journal knows and a vCenter does not show.
-    pub(super) unseen: Vec<Unseen>,
-    /// What is there and cannot be looked at.
+/// What was found on one vCenter.
+#[derive(Debug)]
+struct Found {
+    discovery: Discovery<Wanted>,
+    /// What is there and cannot be read.
     hidden: Vec<String>,
-    /// What people should know before it goes.
-    pub(super) notes: Vec<String>,
 }
 
-/// What is to go, on all vCenters. A vCenter that cannot be asked keeps all others from being touched too: half a
-/// cluster is harder to find again than a whole one.
 pub(super) async fn resources(
     platform: &VSphere,
-    config: &InstallConfig,
-    infra_id: &InfraId,
-    blueprint: &Blueprint,
-    remembered: &BTreeMap<Endpoint, Vec<Remembered>>,
-    keep_volumes: bool,
-) -> Result<Findings, Error> {
-    let AnyPlatform::VSphere(vsphere) = &config.platform else {
-        return Err(Error::Platform(config.platform.name()));
-    };
+    search: &Search<'_, VSphere>,
+) -> Result<Discovery<Wanted>, Blind> {
     let mut scans = JoinSet::new();
-    for (endpoint, haunts) in haunts(vsphere, infra_id, blueprint, remembered) {
+    for (endpoint, scope) in scopes(platform, search) {
         let Some(client) = platform.client(&endpoint).cloned() else { continue };
-        let infra_id = infra_id.clone();
         scans.spawn(async move {
-            let found = scan(&client, &endpoint, &haunts, &infra_id, keep_volumes).await;
+            let found = scan(&client, &endpoint, &scope).await;
             (endpoint, found)
         });
     }
-    let mut findings = Findings::default();
+    let mut all = Discovery { resources: Vec::new(), unseen: Vec::new(), notes: Vec::new() };
     let mut blind = Vec::new();
     while let Some(scan) = scans.join_next().await {
         match scan {
-            Ok((endpoint, Ok(Findings { resources, unseen, hidden, notes }))) => {
-                findings.resources.extend(resources);
-                findings.unseen.extend(unseen);
-                findings.notes.extend(notes);
+            Ok((endpoint, Ok(Found { discovery: Discovery { resources, unseen, notes }, hidden }))) => {
+                all.resources.extend(resources);
+                all.unseen.extend(unseen);
+                all.notes.extend(notes);
                 blind.extend(hidden.into_iter().map(|reason| format!("{endpoint} ({reason})")));
             }
             Ok((endpoint, Err(error))) => {
@@ -90,11 +78,11 @@ pub(super) async fn resources(
         }
     }
     blind.sort();
-    findings.unseen.sort_by(|one, other| one.resource.cmp(&other.resource));
-    findings.notes.sort();
-    hold_twins(&mut findings.resources, remembered);
-    keep_tags_for_all(&mut findings.resources);
-    if blind.is_empty() { Ok(findings) } else { Err(Error::Blind { vcenters: blind }) }
+    all.unseen.sort_by(|one, other| one.resource.cmp(&other.resource));
+    all.notes.sort();
+    hold_twins(&mut all.resources, search.memory);
+    keep_tags_for_all(&mut all.resources);
+    if blind.is_empty() { Ok(all) } else { Err(Blind { endpoints: blind }) }
 }
 
 /// As long as machines are out of sight, it is not known whose the volumes are, and the tag is what finds them again: what
@@ -120,7 +108,7 @@ pub(super) fn holds(graph: &Graph<Wanted>, world: &World<State>, unseen: &[Unsee
 
 /// A machine has one home. Where one with the same id is on another vCenter too, that is a replica, or the rest of a move,
 /// and not the cluster's.
-fn hold_twins(resources: &mut [Resource<Wanted>], remembered: &BTreeMap<Endpoint, Vec<Remembered>>) {
+fn hold_twins(resources: &mut [Resource<Wanted>], memory: &Memory<State>) {
     let mut places: BTreeMap<Uuid, BTreeSet<Endpoint>> = BTreeMap::new();
     let uuid_of = |resource: &Resource<Wanted>| match &resource.wanted {
         Wanted::Machine(machine) => Some(machine.uuid),
@@ -133,8 +121,8 @@ fn hold_twins(resources: &mut [Resource<Wanted>], remembered: &BTreeMap<Endpoint
         }
     }
     let made = |endpoint: &Endpoint, uuid: Uuid| {
-        let records = remembered.get(endpoint).map(Vec::as_slice).unwrap_or_default();
-        records.iter().any(|one| matches!(one.what, Known::Machine(_, Some(id)) if id == uuid))
+        let records = memory.get(endpoint).map(Vec::as_slice).unwrap_or_default();
+        records.iter().any(|one| matches!(Known::of(one), Known::Machine(_, Some(id)) if id == uuid))
     };
     for resource in resources.iter_mut() {
         let Some((uuid, places)) = uuid_of(resource).and_then(|uuid| Some((uuid, places.get(&uuid)?))) else {
@@ -163,85 +151,53 @@ fn keep_tags_for_all(resources: &mut [Resource<Wanted>]) {
     }
 }
 
-/// The same goes for what was found and cannot be looked at, and for another vCenter than the cluster was made on.
-pub(super) fn check_seen(world: &World<State>) -> Result<(), Error> {
-    let mut blind = BTreeSet::new();
-    for (id, sight) in world.iter() {
-        if let Sight::Unknown(reason) = sight {
-            blind.insert(format!("{} ({reason})", id.endpoint));
-        }
-    }
-    if blind.is_empty() { Ok(()) } else { Err(Error::Blind { vcenters: blind.into_iter().collect() }) }
-}
-
-fn haunts(
-    platform: &Platform,
-    infra_id: &InfraId,
-    blueprint: &Blueprint,
-    remembered: &BTreeMap<Endpoint, Vec<Remembered>>,
-) -> BTreeMap<Endpoint, Haunts> {
-    let mut haunts: BTreeMap<Endpoint, Haunts> =
-        platform.vcenters.iter().map(|vcenter| (endpoint_of(vcenter), Haunts::default())).collect();
-    for domain in &platform.failure_domains {
-        let Some(vcenter) = platform.vcenters.get(domain.vcenter) else { continue };
-        let Some(place) = haunts.get_mut(&endpoint_of(vcenter)) else { continue };
-        let FailureDomain { name, topology, zone_kind, .. } = domain;
-        let own = InventoryPath::of(&topology.datacenter, Branch::Vm, infra_id.as_str());
-        place.folders.insert(topology.folder.as_ref().unwrap_or(&own).to_string());
-        let Some(cluster) = &topology.compute_cluster else { continue };
-        place.compute_clusters.insert(cluster.to_string());
-        if let ZoneKind::HostGroup(hosts) = zone_kind {
-            place.zones.insert((cluster.to_string(), format!("{infra_id}-{name}"), hosts.clone()));
-        }
-    }
-    for machine in &blueprint.machines {
-        if let Some(place) = haunts.get_mut(&machine.endpoint) {
-            place.folders.insert(machine.spec.folder.clone());
-            place.compute_clusters.insert(compute_cluster(&machine.spec.resource_pool).to_owned());
-        }
-    }
-    // A machine is looked for everywhere: failure domains may have changed since it was made.
-    let everywhere: BTreeSet<Uuid> = blueprint.machines.iter().map(|machine| machine.uuid).collect();
-    let made = remembered.values().flatten().filter_map(|one| match one.what {
-        Known::Machine(_, uuid) => uuid,
-        _ => None,
-    });
-    let everywhere: BTreeSet<Uuid> = everywhere.into_iter().chain(made).collect();
-    for (endpoint, place) in &mut haunts {
-        place.machines.clone_from(&everywhere);
-        place.remembered = remembered.get(endpoint).cloned().unwrap_or_default();
-        let folders = place.remembered.iter().filter(|one| matches!(one.what, Known::Folder(_)));
-        place.folders.extend(folders.map(|one| one.id.name.to_string()));
-        for rule in place.remembered.iter().filter(|one| matches!(one.what, Known::Rule)) {
-            let Some((cluster, name)) = rule.id.name.rsplit_once(": ") else { continue };
-            if Kind::Zone.is(&rule.id) {
-                place.zones.insert((cluster.to_owned(), name.to_owned(), String::new()));
-            } else {
-                place.compute_clusters.insert(cluster.to_owned());
+/// Where to look on each vCenter: where the files say, and where the journal says.
+fn scopes(platform: &VSphere, search: &Search<'_, VSphere>) -> BTreeMap<Endpoint, Scope> {
+    let Search { infra_id, machines, places, memory, keep_volumes } = search;
+    let scope = |endpoint: Endpoint| {
+        let mut places = places.get(&endpoint).cloned().unwrap_or_default();
+        let records = memory.get(&endpoint).cloned().unwrap_or_default();
+        for one in &records {
+            match Known::of(one) {
+                Known::Folder(_) => {
+                    places.folders.insert(one.id.name.to_string());
+                }
+                Known::Rule => {
+                    let Some((cluster, name)) = one.id.name.rsplit_once(": ") else { continue };
+                    if Kind::Zone.is(&one.id) {
+                        let (name, compute_cluster) = (name.to_owned(), cluster.to_owned());
+                        places.zones.insert(Zone { name, compute_cluster, host_group: String::new() });
+                    } else {
+                        places.compute_clusters.insert(cluster.to_owned());
+                    }
+                }
+                _ => {}
             }
         }
-    }
-    haunts
+        // A machine is looked for everywhere: failure domains may have changed since it was made.
+        let made = memory.values().flatten().filter_map(|one| match Known::of(one) {
+            Known::Machine(_, uuid) => uuid,
+            _ => None,
+        });
+        let machines = machines.iter().copied().chain(made).collect();
+        let infra_id = (*infra_id).clone();
+        (endpoint, Scope { infra_id, places, machines, records, keep_volumes: *keep_volumes })
+    };
+    platform.endpoints().into_iter().map(scope).collect()
 }
 
-async fn scan(
-    client: &Client,
-    endpoint: &Endpoint,
-    haunts: &Haunts,
-    infra_id: &InfraId,
-    keep_volumes: bool,
-) -> Result<Findings, CallError> {
+async fn scan(client: &Client, endpoint: &Endpoint, scope: &Scope) -> Result<Found, CallError> {
+    let Scope { infra_id, places, records, keep_volumes, .. } = scope;
     let tagged = tagged(client, infra_id).await?;
-    let Objects { machines, folders, mut hidden } =
-        objects(client, haunts, infra_id, &tagged.objects).await?;
+    let Objects { machines, folders, mut hidden } = objects(client, scope, &tagged.objects).await?;
     let found: BTreeSet<Reference> =
         machines.iter().map(|machine| machine.moref.clone()).chain(folders.values().cloned()).collect();
-    let missing = missing(client, &haunts.remembered, &found, tagged.is_known).await?;
+    let missing = missing(client, records, &found, tagged.is_known).await?;
     hidden.extend(missing.hidden);
-    let is_begun = |one: &&Remembered| {
-        matches!(one.what, Known::Begun) && !machines.iter().any(|machine| *machine.name == *one.id.name)
+    let is_begun = |one: &&Remembered<State>| {
+        one.state.is_none() && !machines.iter().any(|machine| *machine.name == *one.id.name)
     };
-    if let Some(begun) = haunts.remembered.iter().find(is_begun)
+    if let Some(begun) = records.iter().find(is_begun)
         && client.is_copying().await?
     {
         hidden.push(format!(
@@ -252,12 +208,12 @@ async fn scan(
     let folders: BTreeSet<String> = folders.into_keys().collect();
     // What was made keeps the id it was made by: it may have been renamed or moved since.
     let made = |kind: Kind, moref: &Reference| {
-        let is = |one: &&Remembered| {
-            kind.is(&one.id) && matches!(&one.what, Known::Machine(known, _) if known == moref)
+        let is = |one: &&Remembered<State>| {
+            kind.is(&one.id) && matches!(Known::of(one), Known::Machine(known, _) if known == *moref)
         };
-        haunts.remembered.iter().find(is).map(|one| one.id.clone())
+        records.iter().find(is).map(|one| one.id.clone())
     };
-    let tag = tag(endpoint, infra_id, Goal::Absent);
+    let tag = Tag::of_cluster(endpoint, infra_id, Goal::Absent);
     let (mut resources, mut notes) = (Vec::new(), Vec::new());
     let gone = |id: Id, wanted: Wanted, needs: Vec<Id>| Resource {
         id,
@@ -283,7 +239,7 @@ async fn scan(
         ));
     }
     let mut machine_ids: Vec<Id> = Vec::new();
-    for Remains { name, folder, uuid, template, moref, origin } in machines {
+    for FoundMachine { name, folder, uuid, template, moref, origin } in machines {
         let path = format!("{folder}/{name}");
         let needs: Vec<Id> = [tag.id.clone()].into_iter().chain(holder(&path)).collect();
         let infra_id = infra_id.to_string();
@@ -328,24 +284,18 @@ async fn scan(
         resources.push(Resource { hold, ..machine });
         machine_ids.push(id);
     }
-    for cluster in &haunts.compute_clusters {
+    for cluster in &places.compute_clusters {
         let name = format!("{infra_id}-control-plane");
         let id = Kind::AntiAffinity.id_in(endpoint, cluster, &name);
         let apart = Apart { name, compute_cluster: cluster.clone(), machines: Vec::new() };
         resources.push(gone(id, Wanted::Apart(apart), vec![tag.id.clone()]));
     }
-    let zones: BTreeMap<(&str, &str), &str> = haunts
-        .zones
-        .iter()
-        .map(|(cluster, name, host_group)| ((cluster.as_str(), name.as_str()), host_group.as_str()))
-        .collect();
-    for ((cluster, name), host_group) in zones {
+    // The files know the group of hosts, the journal does not: of two with the same name the files' counts, which is last.
+    let zones: BTreeMap<(&str, &str), &Zone> =
+        places.zones.iter().map(|zone| ((zone.compute_cluster.as_str(), zone.name.as_str()), zone)).collect();
+    for ((cluster, name), zone) in zones {
         let id = Kind::Zone.id_in(endpoint, cluster, name);
-        let zone = Zone {
-            name: name.to_owned(),
-            compute_cluster: cluster.to_owned(),
-            host_group: host_group.to_owned(),
-        };
+        let zone = zone.clone();
         resources.push(gone(id.clone(), Wanted::Zone(zone), vec![tag.id.clone()]));
         // The group goes when no machine is in it any more.
         for resource in resources.iter_mut().filter(|resource| machine_ids.contains(&resource.id)) {
@@ -355,16 +305,16 @@ async fn scan(
     // Volumes go when no machine has them any more, the policy when no volume has it.
     let (name, cluster_id) = (format!("openshift-storage-policy-{infra_id}"), infra_id.to_string());
     let policy = Kind::Policy.id(endpoint, &name);
-    let wanted = Policy { name, cluster_id: cluster_id.clone(), keep: keep_volumes };
+    let wanted = Policy { name, cluster_id: cluster_id.clone(), keep: *keep_volumes };
     resources.push(gone(policy.clone(), Wanted::Policy(wanted), vec![tag.id.clone()]));
     let volumes = Kind::Volumes.id(endpoint, infra_id.as_str());
-    let wanted = Wanted::Volumes(Volumes { cluster_id, keep: keep_volumes });
+    let wanted = Wanted::Volumes(Volumes { cluster_id, keep: *keep_volumes });
     resources.push(gone(volumes.clone(), wanted, vec![tag.id.clone(), policy]));
     for resource in resources.iter_mut().filter(|resource| machine_ids.contains(&resource.id)) {
         resource.needs.push(volumes.clone());
     }
     resources.push(tag);
-    Ok(Findings { resources, unseen: missing.unseen, hidden, notes })
+    Ok(Found { discovery: Discovery { resources, unseen: missing.unseen, notes }, hidden })
 }
 
 /// The cluster's tag, and what carries it.
@@ -398,7 +348,7 @@ enum Origin {
 }
 
 /// A machine or template of the cluster.
-struct Remains {
+struct FoundMachine {
     name: String,
     folder: String,
     uuid: Uuid,
@@ -410,24 +360,20 @@ struct Remains {
 /// Machines that carry the tag or the mark, and folders that may go with them.
 #[derive(Default)]
 struct Objects {
-    machines: Vec<Remains>,
+    machines: Vec<FoundMachine>,
     folders: BTreeMap<String, Reference>,
     /// What carries the tag and cannot be read.
     hidden: Vec<String>,
 }
 
-async fn objects(
-    client: &Client,
-    haunts: &Haunts,
-    infra_id: &InfraId,
-    tagged: &BTreeSet<MoRef>,
-) -> Result<Objects, CallError> {
+async fn objects(client: &Client, scope: &Scope, tagged: &BTreeSet<MoRef>) -> Result<Objects, CallError> {
+    let infra_id = &scope.infra_id;
     let marks = [CLUSTER_MARK, OBJECT_MARK].map(mark_path);
     let properties: Vec<&str> = MACHINE.into_iter().chain(marks.iter().map(String::as_str)).collect();
-    let wanted = [Properties { kind: "VirtualMachine", properties: &properties }];
+    let wanted = [PropertySpec { kind: "VirtualMachine", properties: &properties }];
     let of_kind =
         |kind: &'static str| tagged.iter().filter(move |moref| &*moref.reference.kind == kind).cloned();
-    let known: Vec<Uuid> = haunts.machines.iter().copied().collect();
+    let known: Vec<Uuid> = scope.machines.iter().copied().collect();
     let found = client.machines_by_uuid(&known).await?.into_values();
     let certain: BTreeSet<MoRef> = of_kind("VirtualMachine").chain(found).collect();
     let mut machines = client.retrieve(&certain.iter().cloned().collect::<Vec<_>>(), &wanted).await?;
@@ -437,7 +383,7 @@ async fn objects(
         client.paths(&folder_tags).await?.into_iter().zip(references).collect();
     // Folders may be in each other.
     let mut others = BTreeMap::new();
-    for path in &haunts.folders {
+    for path in &scope.places.folders {
         let Some(folder) = client.find(path).await? else { continue };
         if path.rsplit('/').next() == Some(infra_id.as_str()) {
             folders.insert(path.clone(), folder.reference.clone());
@@ -447,7 +393,7 @@ async fn objects(
         others.extend(unknown.map(|machine| (machine.moref.clone(), machine)));
     }
     machines.extend(others.into_values());
-    let origin = |machine: &Object| origin(machine, infra_id, &haunts.machines, tagged);
+    let origin = |machine: &Object| origin(machine, infra_id, &scope.machines, tagged);
     let ours: Vec<(&Object, Origin)> =
         machines.iter().filter_map(|machine| Some((machine, origin(machine)?))).collect();
     let morefs: Vec<MoRef> = ours.iter().map(|(machine, _)| machine.moref.clone()).collect();
@@ -461,7 +407,7 @@ async fn objects(
             found.hidden.push(format!("the machine {path} is there and cannot be read"));
             continue;
         };
-        found.machines.push(Remains {
+        found.machines.push(FoundMachine {
             name: unescape(machine.text("name")).into_owned(),
             folder: folder.to_owned(),
             uuid,

@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use slipway_engine::{Endpoint, Id, Resource};
-use slipway_providers::vsphere::Client;
-use slipway_providers::vsphere::kinds::{VSphere, Wanted};
+use slipway_engine::{Id, Resource};
 use tokio::task::JoinSet;
+
+use crate::provider::Accounts;
+use crate::vsphere::Client;
+use crate::vsphere::kinds::{VSphere, Wanted};
 
 const PRIVILEGE: &str = "Host.Inventory.EditCluster";
 
@@ -13,7 +15,7 @@ const PRIVILEGE: &str = "Host.Inventory.EditCluster";
 /// they stay, and fail with the server's own words.
 pub(super) async fn without_forbidden(
     platform: &VSphere,
-    users: &BTreeMap<Endpoint, Result<String, String>>,
+    users: &Accounts,
     resources: Vec<Resource<Wanted>>,
     notes: &mut Vec<String>,
 ) -> Vec<Resource<Wanted>> {

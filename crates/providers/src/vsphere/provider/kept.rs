@@ -1,29 +1,11 @@
 //! What stays when a cluster goes, so that people know where to find it.
 
 use std::collections::BTreeSet;
-use std::fmt;
 
-use serde::Serialize;
 use slipway_engine::{Endpoint, Goal, Graph, Sight, World};
-use slipway_providers::vsphere::kinds::{ForeignDisk, MachineState, State, Wanted};
 
-/// Something that stays.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Kept {
-    pub endpoint: Endpoint,
-    /// `volume`, `storage policy`, or `disk`.
-    pub kind: &'static str,
-    /// The name of a volume or policy, the file of a disk.
-    pub name: String,
-}
-
-impl fmt::Display for Kept {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Kept { endpoint, kind, name } = self;
-        write!(f, "{kind} {name} on {endpoint}")
-    }
-}
+use crate::provider::Kept;
+use crate::vsphere::kinds::{ForeignDisk, MachineState, State, Wanted};
 
 /// What stays of all that is to go, as it was seen before.
 pub(super) fn kept(graph: &Graph<Wanted>, world: &World<State>) -> Vec<Kept> {

@@ -1,21 +1,20 @@
-//! Where machines live. A machine is the cluster's, not a vCenter's: wherever it was made, it stays, whatever the
+//! Where machines live. A machine is the cluster's, not an endpoint's: wherever it was made, it stays, whatever the
 //! failure domains of the install-config say now.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use slipway_engine::{Endpoint, FileJournal};
-use slipway_providers::vsphere::kinds::{Kind, Lodging, VSphere};
+use slipway_providers::provider::{Provider, Unreachable, Words};
 use uuid::Uuid;
 
-use super::blueprint::Blueprint;
-use super::wanted::compute_cluster;
+use crate::platform::{ClusterSpec, Lodging, PlannedMachine};
 
 /// Where a machine is, or will be.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Home {
+pub enum Home {
     /// Where the files place it: it is there already, or is to be made there.
     Planned,
-    /// On another vCenter than the files say, or in another compute cluster. It does not move.
+    /// On another endpoint than the files say, or elsewhere on it. It does not move.
     Elsewhere(Abode),
     /// It must be left alone, and why.
     Unclear(String),
@@ -23,58 +22,61 @@ pub(super) enum Home {
 
 /// Where a machine is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Abode {
-    pub(super) endpoint: Endpoint,
-    /// The path of its compute cluster, where that could be told.
-    pub(super) compute_cluster: Option<String>,
+pub struct Abode {
+    pub endpoint: Endpoint,
+    /// Where it is there, as the platform names such places, if that could be told.
+    pub place: Option<String>,
 }
 
 /// By the names of machines.
-pub(super) type Homes = BTreeMap<String, Home>;
+pub type Homes = BTreeMap<String, Home>;
 
 /// What is known of one machine.
 #[derive(Debug, Clone)]
 struct Evidence<'a> {
     name: &'a str,
     planned: &'a Endpoint,
-    /// vCenters that have a machine with its id.
+    /// Endpoints that have a machine with its id.
     found: Vec<&'a Endpoint>,
-    /// vCenters it was made on, as the journal says.
+    /// Endpoints it was made on, as the journal says.
     made: Vec<&'a Endpoint>,
-    /// vCenters it was about to be made on; what became of that is not known.
+    /// Endpoints it was about to be made on; what became of that is not known.
     begun: Vec<&'a Endpoint>,
-    /// Those of them that are still copying machines.
-    copying: Vec<&'a Endpoint>,
+    /// Those of them that are still making machines.
+    busy: Vec<&'a Endpoint>,
     /// The user says that it may be made again.
     recreate: bool,
 }
 
-/// What is known of the vCenters.
+/// What is known of the endpoints.
 #[derive(Debug)]
-struct VCenters<'a> {
+struct Endpoints<'a> {
     /// Those of the install-config.
     all: &'a BTreeSet<Endpoint>,
     /// Those of them that cannot be asked, and why.
-    silent: &'a BTreeMap<Endpoint, String>,
+    silent: &'a Unreachable,
     /// Nothing can have been made anywhere: the names of the cluster's machines did not exist before this command.
     untouched: bool,
+    words: Words,
 }
 
-/// Looks for every machine of the blueprint on every vCenter. One that cannot say is added to the silent ones.
-pub(super) async fn homes(
-    platform: &VSphere,
-    blueprint: &Blueprint,
+/// Looks for every machine on every endpoint. One that cannot say is added to the silent ones.
+pub(super) async fn homes<S: ClusterSpec>(
+    spec: &S,
+    platform: &S::Provider,
     journal: &FileJournal,
-    silent: &mut BTreeMap<Endpoint, String>,
+    silent: &mut Unreachable,
     recreate: &[String],
     untouched: bool,
 ) -> Homes {
     let all = platform.endpoints();
+    let machines = spec.machines();
     let mut found: BTreeMap<Uuid, Vec<Endpoint>> = BTreeMap::new();
     if !untouched {
-        let uuids: Vec<Uuid> = blueprint.machines.iter().map(|machine| machine.uuid).collect();
-        let asked = all.iter().filter(|endpoint| !silent.contains_key(*endpoint));
-        for (endpoint, answer) in platform.locate(asked, &uuids).await {
+        let uuids: Vec<Uuid> = machines.iter().map(|machine| machine.uuid).collect();
+        let asked: Vec<Endpoint> =
+            all.iter().filter(|endpoint| !silent.contains_key(*endpoint)).cloned().collect();
+        for (endpoint, answer) in platform.locate(&asked, &uuids).await {
             match answer {
                 Ok(uuids) => {
                     for uuid in uuids {
@@ -87,12 +89,13 @@ pub(super) async fn homes(
             }
         }
     }
-    let lodgings = lodgings(platform, blueprint, &found, silent).await;
-    let copying = copying(platform, journal, silent).await;
-    let vcenters = VCenters { all: &all, silent, untouched };
-    let home = |machine: &super::blueprint::Planned| {
-        let records =
-            || journal.records().filter(|(id, _)| **id == Kind::Machine.id(&id.endpoint, &machine.name));
+    let lodgings = spec.lodgings(platform, &found, silent).await;
+    let busy = busy(platform, journal, silent).await;
+    let endpoints = Endpoints { all: &all, silent, untouched, words: S::Provider::WORDS };
+    let home = |machine: &PlannedMachine| {
+        let records = || {
+            journal.records().filter(|(id, _)| **id == S::Provider::machine_id(&id.endpoint, &machine.name))
+        };
         let places = |made: bool| {
             records()
                 .filter(|(_, record)| record.state.is_some() == made)
@@ -105,46 +108,48 @@ pub(super) async fn homes(
             planned: &machine.endpoint,
             found: found.get(&machine.uuid).into_iter().flatten().collect(),
             made: places(true),
-            copying: begun.iter().copied().filter(|endpoint| copying.contains(*endpoint)).collect(),
+            busy: begun.iter().copied().filter(|endpoint| busy.contains(*endpoint)).collect(),
             begun,
             recreate: recreate.contains(&machine.name),
         };
         let lodging = |endpoint: &Endpoint| lodgings.get(&(endpoint.clone(), machine.uuid));
-        let home = match vcenters.decide(&evidence) {
+        let home = match endpoints.decide(&evidence) {
             Home::Planned => match lodging(&machine.endpoint) {
-                Some(Lodging { path, as_planned: false }) => Home::Elsewhere(Abode {
-                    endpoint: machine.endpoint.clone(),
-                    compute_cluster: Some(path.clone()),
-                }),
+                Some(Lodging { place, as_planned: false }) => {
+                    Home::Elsewhere(Abode { endpoint: machine.endpoint.clone(), place: Some(place.clone()) })
+                }
                 _ => Home::Planned,
             },
             Home::Elsewhere(Abode { endpoint, .. }) => {
-                let compute_cluster = lodging(&endpoint).map(|lodging| lodging.path.clone());
-                Home::Elsewhere(Abode { endpoint, compute_cluster })
+                let place = lodging(&endpoint).map(|lodging| lodging.place.clone());
+                Home::Elsewhere(Abode { endpoint, place })
             }
             unclear @ Home::Unclear(_) => unclear,
         };
         (machine.name.clone(), home)
     };
-    blueprint.machines.iter().map(home).collect()
+    machines.iter().map(home).collect()
 }
 
-/// vCenters on which something was begun, by a run that was cut off, that may still be under way.
-async fn copying(
-    platform: &VSphere,
+/// Endpoints on which something was begun, by a run that was cut off, that may still be under way.
+async fn busy<P: Provider>(
+    platform: &P,
     journal: &FileJournal,
-    silent: &mut BTreeMap<Endpoint, String>,
+    silent: &mut Unreachable,
 ) -> BTreeSet<Endpoint> {
-    let begun = journal.records().filter(|(id, record)| Kind::Machine.is(id) && record.state.is_none());
+    let known = platform.endpoints();
+    let begun = journal
+        .records()
+        .filter(|(id, record)| record.state.is_none() && **id == P::machine_id(&id.endpoint, &id.name));
     let begun: BTreeSet<Endpoint> = begun.map(|(id, _)| id.endpoint.clone()).collect();
-    let mut copying = BTreeSet::new();
+    let mut busy = BTreeSet::new();
     for endpoint in begun {
-        if silent.contains_key(&endpoint) || platform.client(&endpoint).is_none() {
+        if silent.contains_key(&endpoint) || !known.contains(&endpoint) {
             continue;
         }
-        match platform.is_copying(&endpoint).await {
+        match platform.is_busy(&endpoint).await {
             Ok(true) => {
-                copying.insert(endpoint);
+                busy.insert(endpoint);
             }
             Ok(false) => {}
             Err(reason) => {
@@ -152,44 +157,16 @@ async fn copying(
             }
         }
     }
-    copying
-}
-
-/// The compute clusters that machines are in.
-async fn lodgings(
-    platform: &VSphere,
-    blueprint: &Blueprint,
-    found: &BTreeMap<Uuid, Vec<Endpoint>>,
-    silent: &mut BTreeMap<Endpoint, String>,
-) -> BTreeMap<(Endpoint, Uuid), Lodging> {
-    let mut there: BTreeMap<&Endpoint, Vec<(Uuid, &str)>> = BTreeMap::new();
-    for machine in &blueprint.machines {
-        for endpoint in found.get(&machine.uuid).into_iter().flatten() {
-            let cluster = compute_cluster(&machine.spec.resource_pool);
-            there.entry(endpoint).or_default().push((machine.uuid, cluster));
-        }
-    }
-    let mut lodgings = BTreeMap::new();
-    for (endpoint, machines) in there {
-        match platform.lodgings(endpoint, &machines).await {
-            Ok(found) => {
-                lodgings.extend(found.into_iter().map(|(uuid, found)| ((endpoint.clone(), uuid), found)));
-            }
-            Err(reason) => {
-                silent.insert(endpoint.clone(), reason);
-            }
-        }
-    }
-    lodgings
+    busy
 }
 
 impl Home {
     fn elsewhere(endpoint: &Endpoint) -> Self {
-        Home::Elsewhere(Abode { endpoint: endpoint.clone(), compute_cluster: None })
+        Home::Elsewhere(Abode { endpoint: endpoint.clone(), place: None })
     }
 
     /// The endpoint of a machine that is there or left alone, and why it is left alone.
-    pub(super) fn endpoint<'a>(&'a self, planned: &'a Endpoint) -> (&'a Endpoint, Option<String>) {
+    pub(crate) fn endpoint<'a>(&'a self, planned: &'a Endpoint) -> (&'a Endpoint, Option<String>) {
         match self {
             Home::Planned => (planned, None),
             Home::Elsewhere(abode) => (&abode.endpoint, None),
@@ -198,9 +175,9 @@ impl Home {
     }
 }
 
-impl VCenters<'_> {
+impl Endpoints<'_> {
     fn decide(&self, evidence: &Evidence<'_>) -> Home {
-        let Evidence { name, planned, found, made, begun, copying, recreate } = evidence;
+        let Evidence { name, planned, found, made, begun, busy, recreate } = evidence;
         match found.as_slice() {
             [] => {}
             [only] if only == planned => return Home::Planned,
@@ -209,14 +186,15 @@ impl VCenters<'_> {
                 let places: Vec<&str> = several.iter().map(|endpoint| endpoint.as_str()).collect();
                 return Home::Unclear(format!(
                     "it is on {} at the same time. Find out which one the cluster uses, and remove the other one in \
-                     vCenter",
-                    places.join(" and ")
+                     {}",
+                    places.join(" and "),
+                    self.words.endpoint
                 ));
             }
         }
-        if let Some(endpoint) = copying.first() {
+        if let Some(endpoint) = busy.first() {
             return Home::Unclear(format!(
-                "it was begun on {endpoint}, which is still copying machines. Run again when that has ended"
+                "it was begun on {endpoint}, which is still making machines. Run again when that has ended"
             ));
         }
         for endpoint in made.iter().copied() {
@@ -247,7 +225,7 @@ impl VCenters<'_> {
                  again; or, if the machine is not there, say so with `--recreate {name}`"
             ));
         }
-        // A vCenter that is gone from the install-config may be one that is silent, by another name.
+        // An endpoint that is gone from the install-config may be one that is silent, by another name.
         let lost = made.is_empty() || made.iter().any(|endpoint| !self.all.contains(*endpoint));
         let hidden = self.silent.iter().find(|(endpoint, _)| *endpoint != *planned);
         match hidden {
@@ -260,15 +238,12 @@ impl VCenters<'_> {
 }
 
 /// What people should know about machines that are not where the files say.
-pub(super) fn notes(homes: &Homes, blueprint: &Blueprint) -> Vec<String> {
-    let note = |machine: &super::blueprint::Planned| match homes.get(&machine.name) {
-        Some(Home::Elsewhere(Abode { endpoint, compute_cluster: Some(cluster) }))
-            if *endpoint == machine.endpoint =>
-        {
+pub(super) fn notes(homes: &Homes, machines: &[PlannedMachine]) -> Vec<String> {
+    let note = |machine: &PlannedMachine| match homes.get(&machine.name) {
+        Some(Home::Elsewhere(Abode { endpoint, place: Some(place) })) if *endpoint == machine.endpoint => {
             Some(format!(
-                "`{}` is in {cluster} and stays there: machines do not move, though the files now place it in {}",
-                machine.name,
-                compute_cluster(&machine.spec.resource_pool)
+                "`{}` is in {place} and stays there: machines do not move, though the files now place it in {}",
+                machine.name, machine.place
             ))
         }
         Some(Home::Elsewhere(Abode { endpoint, .. })) => Some(format!(
@@ -277,7 +252,7 @@ pub(super) fn notes(homes: &Homes, blueprint: &Blueprint) -> Vec<String> {
         )),
         _ => None,
     };
-    blueprint.machines.iter().filter_map(note).collect()
+    machines.iter().filter_map(note).collect()
 }
 
 #[cfg(test)]
@@ -286,8 +261,11 @@ mod tests {
 
     use rstest::rstest;
     use slipway_engine::Endpoint;
+    use slipway_providers::provider::Words;
 
-    use super::{Evidence, Home, VCenters};
+    use super::{Endpoints, Evidence, Home};
+
+    const WORDS: Words = Words { endpoint: "vCenter", endpoints: "vCenters", field: "vcenters" };
 
     /// `a` is where the files place it, `a` to `c` are in the install-config, `c` is silent, `z` is not in it.
     #[rstest]
@@ -329,10 +307,10 @@ mod tests {
             found: found.iter().collect(),
             made: made.iter().collect(),
             begun: begun.iter().collect(),
-            copying: Vec::new(),
+            busy: Vec::new(),
             recreate,
         };
-        let home = VCenters { all: &all, silent: &silent, untouched }.decide(&evidence);
+        let home = Endpoints { all: &all, silent: &silent, untouched, words: WORDS }.decide(&evidence);
         let told = match home {
             Home::Planned => "planned".to_owned(),
             Home::Elsewhere(abode) => format!("on {}", abode.endpoint),
@@ -341,7 +319,7 @@ mod tests {
         assert!(told.contains(wanted), "{told}");
         // With everybody answering, only what the journal knows of others can stand in the way.
         let none = BTreeMap::new();
-        let home = VCenters { all: &all, silent: &none, untouched }.decide(&evidence);
+        let home = Endpoints { all: &all, silent: &none, untouched, words: WORDS }.decide(&evidence);
         let given_up = !matches!(home, Home::Unclear(_)) || !evidence.recreate;
         assert!(given_up, "the user says that it is gone: {home:?}");
         let fine = evidence.made.iter().chain(&evidence.begun).all(|endpoint| endpoint.as_str() == "a");

@@ -1,6 +1,5 @@
 //! The machines of a cluster as the files in `cluster-api/` say, edits included.
 
-use std::fmt;
 use std::io::Read;
 use std::path::Path;
 
@@ -18,12 +17,14 @@ use slipway_engine::Endpoint;
 use slipway_providers::vsphere::kinds::{Ignition, Place, Zone};
 use uuid::Uuid;
 
-use super::wanted::compute_cluster;
-use super::{Error, endpoint_of};
+use super::desired::compute_cluster;
+use super::endpoint_of;
+use crate::install::Error;
+use crate::platform::BrokenFile;
 use crate::regular;
 
 const FOLDER: &str = "cluster-api";
-const LARGEST_FILE: u64 = 16 << 20;
+const MAX_FILE_BYTES: u64 = 16 << 20;
 
 /// Machines, the groups of hosts they are bound to, and templates that are not there yet.
 #[derive(Debug, Clone, Default)]
@@ -63,19 +64,6 @@ pub(crate) struct Planned {
     pub(crate) spec: VSphereMachineSpec,
     /// What it boots from, where that was read.
     pub(crate) ignition: Option<Ignition>,
-}
-
-/// A file that cannot be used.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BrokenFile {
-    pub path: String,
-    pub message: String,
-}
-
-impl fmt::Display for BrokenFile {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.path, self.message)
-    }
 }
 
 impl Blueprint {
@@ -242,11 +230,11 @@ impl Reader<'_> {
     fn bytes(&mut self, path: &str) -> Option<Vec<u8>> {
         let mut bytes = Vec::new();
         let read = regular::open(&self.directory.join(path))
-            .and_then(|file| file.take(LARGEST_FILE + 1).read_to_end(&mut bytes))
+            .and_then(|file| file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes))
             .map(drop);
         match read {
-            Ok(()) if bytes.len() as u64 > LARGEST_FILE => {
-                self.complain(path, format!("it has more than {} MiB", LARGEST_FILE >> 20));
+            Ok(()) if bytes.len() as u64 > MAX_FILE_BYTES => {
+                self.complain(path, format!("it has more than {} MiB", MAX_FILE_BYTES >> 20));
                 None
             }
             Ok(()) => Some(bytes),

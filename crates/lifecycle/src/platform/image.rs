@@ -2,17 +2,13 @@
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
 use fs_err::tokio as fs;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use slipway_config::install_config::vsphere::{DiskType, OsImage};
-use slipway_config::install_config::{InstallConfig, Platform};
+use slipway_config::install_config::vsphere::OsImage;
 use slipway_config::private_url::PrivateUrl;
-use slipway_providers::vsphere::kinds::Image;
-use slipway_providers::vsphere::machines::Provisioning;
 use thiserror::Error;
 use tokio::io::AsyncWriteExt;
 
@@ -38,15 +34,7 @@ pub enum ImageError {
     Io(#[from] std::io::Error),
 }
 
-/// An image that a plan needs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NeededImage<'a> {
-    pub url: &'a PrivateUrl,
-    /// One that was downloaded before has to be verified.
-    pub cached: bool,
-}
-
-/// What is known of an image that nobody gave a checksum of: as its server described it, and as it was when it came.
+/// What is known of an image without a checksum: as its server described it, and as it was when it came.
 #[derive(Debug, Serialize, Deserialize)]
 struct Origin {
     etag: Option<String>,
@@ -54,43 +42,17 @@ struct Origin {
     sha256: String,
 }
 
-fn os_image(config: &InstallConfig) -> Option<(&OsImage, Provisioning)> {
-    let Platform::VSphere(platform) = &config.platform else { return None };
-    let provisioning = match platform.disk_type {
-        Some(DiskType::Thick) => Provisioning::Thick,
-        Some(DiskType::EagerZeroedThick) => Provisioning::EagerlyZeroed,
-        Some(DiskType::Thin) | None => Provisioning::Thin,
-    };
-    Some((platform.os_image.as_ref()?, provisioning))
-}
-
-pub(super) fn url(config: &InstallConfig) -> Option<&PrivateUrl> {
-    os_image(config).map(|(image, _)| &image.url)
-}
-
-/// Where the image is, or will be: named after its checksum, or its address where nobody gave one.
-pub(super) fn plan(
-    config: &InstallConfig,
-    environment: &Environment,
-) -> Result<Option<Arc<Image>>, ImageError> {
-    let Some((image, provisioning)) = os_image(config) else { return Ok(None) };
+/// Where the image is, or will be: named after its checksum, or its address where there is none.
+pub(super) fn path(image: &OsImage, environment: &Environment) -> Result<PathBuf, ImageError> {
     let cache = environment.get("XDG_CACHE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
     let cache = cache.or_else(|| environment.in_home(".cache")).ok_or(ImageError::NoPlace)?;
     let key = image.sha256.clone().unwrap_or_else(|| hex(&Sha256::digest(image.url.expose())));
-    let path = cache.join("slipway/images").join(format!("{key}.ova"));
-    Ok(Some(Arc::new(Image { path, provisioning })))
+    Ok(cache.join("slipway/images").join(format!("{key}.ova")))
 }
 
 /// Downloads the image. What is there already is verified, and downloaded again if it is not what it should be: by its
-/// checksum, or where nobody gave one, by asking the server whether it still has the same.
-pub(super) async fn fetch(config: &InstallConfig, path: &Path) -> Result<(), ImageError> {
-    match os_image(config) {
-        Some((image, _)) => ensure(image, path).await,
-        None => Ok(()),
-    }
-}
-
-async fn ensure(image: &OsImage, path: &Path) -> Result<(), ImageError> {
+/// checksum, or where there is none, by asking the server whether it still has the same.
+pub(super) async fn ensure(image: &OsImage, path: &Path) -> Result<(), ImageError> {
     let origin = path.with_extension("json");
     let cached = match (&image.sha256, path.exists()) {
         (Some(expected), true) if sum(path).await? == *expected => return Ok(()),

@@ -3,17 +3,19 @@
 
 use std::collections::BTreeMap;
 
+use futures_util::future::join_all;
 use slipway_engine::{Endpoint, Id, Plan, World};
-use slipway_providers::vsphere::kinds::{Action, Claim, MachineState, State, VSphere};
-use tokio::task::JoinSet;
+
+use crate::provider::Accounts;
+use crate::vsphere::kinds::{Action, Claim, MachineState, State, VSphere};
 
 /// Steps of one vCenter and what they need.
 type Claims = Vec<(Id, slipway_engine::Need, Option<String>)>;
 
 /// Why resources cannot be worked on. Where that cannot be told, the steps are tried.
 pub(super) async fn holds(
-    platform: &std::sync::Arc<VSphere>,
-    users: &BTreeMap<Endpoint, Result<String, String>>,
+    platform: &VSphere,
+    users: &Accounts,
     plan: &Plan<Action>,
     world: &World<State>,
 ) -> BTreeMap<Id, String> {
@@ -34,20 +36,18 @@ pub(super) async fn holds(
             claims.entry(id.endpoint.clone()).or_default().push((id.clone(), need.clone(), own));
         }
     }
-    let mut asked = JoinSet::new();
-    for (endpoint, claims) in claims {
-        let Some(Ok(user)) = users.get(&endpoint).cloned() else { continue };
-        let platform = platform.clone();
-        asked.spawn(async move {
+    let asked = claims.into_iter().filter_map(|(endpoint, claims)| {
+        let Some(Ok(user)) = users.get(&endpoint) else { return None };
+        Some(async move {
             let list: Vec<Claim<'_>> =
                 claims.iter().map(|(_, need, moref)| Claim { need, moref: moref.as_deref() }).collect();
-            let reasons = platform.unmet(&endpoint, &user, &list).await.unwrap_or_default();
+            let reasons = platform.unmet(&endpoint, user, &list).await.unwrap_or_default();
             let ids = claims.iter().map(|(id, ..)| id.clone());
             ids.zip(reasons).filter_map(|(id, reason)| Some((id, reason?))).collect::<Vec<_>>()
-        });
-    }
+        })
+    });
     let mut holds: BTreeMap<Id, Vec<String>> = BTreeMap::new();
-    for (id, reason) in asked.join_all().await.into_iter().flatten() {
+    for (id, reason) in join_all(asked).await.into_iter().flatten() {
         let reasons = holds.entry(id).or_default();
         if !reasons.contains(&reason) {
             reasons.push(reason);
