@@ -13,15 +13,16 @@ use std::path::Path;
 use jiff::Timestamp;
 use slipway_assets::pki::PkiError;
 use slipway_assets::random::Random;
-use slipway_assets::{Cluster, Credentials, Identity, Named, Pki, Tree};
+use slipway_assets::{Cluster, Identity, Named, Pki, Tree};
 use slipway_config::findings::Report;
-use slipway_config::install_config::{self, InstallConfig, PayloadType};
+use slipway_config::install_config::{InstallConfig, PayloadType};
 use slipway_config::yaml::Limits;
 
-use crate::credentials::{self, Resolved};
+use crate::credentials;
 use crate::environment::Environment;
 use crate::regular;
 use crate::store::{Digest, Fate, INSTALL_CONFIG, Inputs, Plan, State, Step, Store, VERSION};
+use crate::workspace::Workspace;
 
 pub use self::carried::Broken;
 pub use self::error::Error;
@@ -106,12 +107,18 @@ pub fn create_manifests(request: &Request<'_>) -> Result<Outcome, Error> {
 /// Writes the Ignition configurations, `auth/` and `metadata.json`, from the manifests as they are on disk. Those
 /// are generated first, or again when something they are made from has changed.
 pub fn create_ignition(request: &Request<'_>) -> Result<Outcome, Error> {
-    create_ignition_with(request, &Generators::default())
+    create_ignition_in(&mut Workspace::open(request)?)
+}
+
+/// [`create_ignition`] as a step of a command that goes on with what is there then.
+pub fn create_ignition_in(workspace: &mut Workspace<'_>) -> Result<Outcome, Error> {
+    write_ignition(workspace, &Generators::default())
 }
 
 /// [`create_manifests`] with other generators.
 pub fn create_manifests_with(request: &Request<'_>, generators: &Generators<'_>) -> Result<Outcome, Error> {
-    let Workbench { mut store, mut state, cluster, inputs, mut outcome } = prepare(request, generators)?;
+    let Workbench { mut store, mut state, cluster, inputs, mut outcome } =
+        prepare(&mut Workspace::open(request)?, generators)?;
     let tree = (generators.manifests)(&cluster)?;
     let plan = store.plan(&state, Step::Manifests, tree, inputs, request.force)?;
     plan.check(request.force)?;
@@ -128,7 +135,12 @@ pub fn create_manifests_with(request: &Request<'_>, generators: &Generators<'_>)
 
 /// [`create_ignition`] with other generators.
 pub fn create_ignition_with(request: &Request<'_>, generators: &Generators<'_>) -> Result<Outcome, Error> {
-    let Workbench { mut store, mut state, cluster, inputs, mut outcome } = prepare(request, generators)?;
+    write_ignition(&mut Workspace::open(request)?, generators)
+}
+
+fn write_ignition(workspace: &mut Workspace<'_>, generators: &Generators<'_>) -> Result<Outcome, Error> {
+    let Workbench { mut store, mut state, cluster, inputs, mut outcome } = prepare(workspace, generators)?;
+    let request = workspace.request();
     let tree = (generators.manifests)(&cluster)?;
     let manifests = store.plan(&state, Step::Manifests, tree, inputs.clone(), request.force)?;
     manifests.check(request.force)?;
@@ -154,6 +166,7 @@ pub fn create_ignition_with(request: &Request<'_>, generators: &Generators<'_>) 
     outcome.files.extend(carried.ignored.into_iter().map(|path| (path, Fate::Ignored)));
     outcome.files.sort();
     outcome.backup = store.backup().map(str::to_owned);
+    workspace.keep(store);
     Ok(outcome)
 }
 
@@ -214,49 +227,17 @@ struct Workbench {
     outcome: Outcome,
 }
 
-/// What the user wrote, and how to log in to what it names.
-#[derive(Debug)]
-pub(crate) struct Loaded {
-    pub(crate) config: InstallConfig,
-    pub(crate) credentials: Credentials,
-    text: String,
-    report: Report,
-    pub(crate) warnings: Vec<String>,
-}
-
-/// Reads the install-config of a directory, and nothing it points to.
-pub(crate) fn read(request: &Request<'_>) -> Result<InstallConfig, Error> {
-    judge(request, &read_install_config(request.directory)?).map(|(config, _)| config)
-}
-
-fn judge(request: &Request<'_>, text: &str) -> Result<(InstallConfig, Report), Error> {
-    let loaded = install_config::load(text);
-    let path = request.directory.join(INSTALL_CONFIG);
-    match loaded.config {
-        Some(config) => Ok((config, loaded.report)),
-        None => Err(Error::InstallConfig { path, report: Box::new(loaded.report) }),
-    }
-}
-
-/// Reads the install-config of a directory, and the credentials it points to.
-pub(crate) fn load(request: &Request<'_>) -> Result<Loaded, Error> {
-    let text = read_install_config(request.directory)?;
-    let (config, report) = judge(request, &text)?;
-    let Resolved { credentials, warnings } =
-        credentials::resolve(&config, request.directory, request.environment)?;
-    Ok(Loaded { config, credentials, text, report, warnings })
-}
-
 /// Reads the user's files before the directory is touched, then takes hold of it.
-fn prepare(request: &Request<'_>, generators: &Generators<'_>) -> Result<Workbench, Error> {
-    let Loaded { config, credentials, text, report, mut warnings } = load(request)?;
+fn prepare(workspace: &mut Workspace<'_>, generators: &Generators<'_>) -> Result<Workbench, Error> {
+    let (credentials, mut warnings) = (workspace.credentials()?, workspace.warnings()?);
     let inputs = Inputs::from([
-        (INSTALL_CONFIG.to_owned(), Digest::of(text.as_bytes())),
+        (INSTALL_CONFIG.to_owned(), Digest::of(workspace.text().as_bytes())),
         ("the credentials".to_owned(), credentials::digest(&credentials)),
         ("the version of slipway".to_owned(), Digest::of(VERSION.as_bytes())),
     ]);
 
-    let mut store = Store::open(request.directory, request.command, request.now)?;
+    let mut store = workspace.take_store()?;
+    let (request, config) = (workspace.request(), workspace.config().clone());
     let mut new_names = false;
     let state = match store.state()? {
         None => {
@@ -286,7 +267,7 @@ fn prepare(request: &Request<'_>, generators: &Generators<'_>) -> Result<Workben
         cluster: config.name.to_string(),
         infra_id: state.identity.infra_id.to_string(),
         new_names,
-        report,
+        report: workspace.report().clone(),
         warnings,
         files: Vec::new(),
         backup: None,

@@ -14,6 +14,7 @@
 //! | [`wait`] | until the machines have become a cluster |
 //! | [`store`] | the asset directory: lock, state, edits, writing |
 //! | [`credentials`] | how to log in to the platform |
+//! | [`workspace`] | the asset directory of a command: lock, install-config, credentials and state, opened once |
 //! | [`drivers`] | the vSphere drivers of a cluster, by their operator |
 //! | [`environment`] | the variables of the process |
 //! | [`text`] | errors as text |
@@ -36,3 +37,4 @@ mod regular;
 pub mod store;
 pub mod text;
 pub mod wait;
+pub mod workspace;

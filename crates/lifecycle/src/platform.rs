@@ -13,15 +13,15 @@ use std::fmt;
 use std::net::IpAddr;
 
 use slipway_config::ids::InfraId;
-use slipway_config::install_config::Platform;
+use slipway_config::install_config::{InstallConfig, Platform};
 use slipway_config::private_url::PrivateUrl;
 use slipway_engine::{Endpoint, Plan, Platform as EnginePlatform, Resource};
 use slipway_providers::provider::{Provider, Unreachable};
 use uuid::Uuid;
 
 pub use self::image::ImageError;
-use crate::create::{self, Request};
 use crate::install::{AnyRun, Error, Homes, Installation, Timeouts};
+use crate::workspace::Workspace;
 
 /// A file that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,27 +37,28 @@ impl fmt::Display for BrokenFile {
 }
 
 /// Whether machines of this cluster can be made at all; asks for no password.
-pub fn check(request: &Request<'_>) -> Result<(), Error> {
-    match create::read(request)?.platform {
+pub fn check(config: &InstallConfig) -> Result<(), Error> {
+    match &config.platform {
         Platform::VSphere(_) => Ok(()),
         other => Err(Error::Platform(other.name())),
     }
 }
 
 /// [`check`], and whether the install-config says everything machines are made from.
-pub fn check_to_create(request: &Request<'_>) -> Result<(), Error> {
-    check(request)?;
-    let missing = create::read(request)?.missing_for_machines();
+pub fn check_to_create(config: &InstallConfig) -> Result<(), Error> {
+    check(config)?;
+    let missing = config.missing_for_machines();
     if missing.is_empty() { Ok(()) } else { Err(Error::Missing(missing)) }
 }
 
 /// A cluster whose machines are to be made, or looked at, from the files as they are on disk. They have to be there.
 pub fn open(
-    request: &Request<'_>,
+    workspace: &mut Workspace<'_>,
     timeouts: Timeouts,
     new_names: bool,
 ) -> Result<Box<dyn Installation>, Error> {
-    Ok(AnyRun::boxed(vsphere::open(request, timeouts)?.with_new_names(new_names)))
+    check(workspace.config())?;
+    Ok(AnyRun::boxed(vsphere::open(workspace, timeouts)?.with_new_names(new_names)))
 }
 
 /// What the user says about a cluster that is to go.
@@ -72,12 +73,13 @@ pub struct Removal {
 
 /// A cluster that is to go. Its directory may be lost: the install-config and its id are enough.
 pub fn open_to_destroy(
-    request: &Request<'_>,
+    workspace: &mut Workspace<'_>,
     removal: Removal,
     timeouts: Timeouts,
 ) -> Result<Box<dyn Installation>, Error> {
+    check(workspace.config())?;
     let Removal { infra_id, keep_volumes, forgotten } = removal;
-    let run = vsphere::open_to_destroy(request, infra_id, timeouts)?;
+    let run = vsphere::open_to_destroy(workspace, infra_id, timeouts)?;
     Ok(AnyRun::boxed(run.with_volumes_kept(keep_volumes).with_forgotten(forgotten)))
 }
 

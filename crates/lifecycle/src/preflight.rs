@@ -59,6 +59,7 @@ use crate::install;
 use crate::platform::BrokenFile;
 use crate::platform::vsphere::{Blueprint, Boot, endpoint_of};
 use crate::store::{self, INSTALL_CONFIG};
+use crate::workspace::Workspace;
 
 /// What is examined.
 #[derive(Debug, Clone)]
@@ -208,14 +209,30 @@ pub fn open(directory: &Path, environment: &Environment) -> Result<Opened, Error
         // Nobody logs in to the others here.
         _ => Resolved { credentials: Credentials::None, warnings: Vec::new() },
     };
+    let subject = subject(directory, text, config, credentials)?;
+    Ok(Opened { subject, report: loaded.report, warnings })
+}
+
+/// [`open`] as a step of a command that has the directory open.
+pub fn in_workspace(workspace: &mut Workspace<'_>) -> Result<Subject, Error> {
+    let credentials = workspace.credentials()?;
+    let (text, config) = (workspace.text().to_owned(), workspace.config().clone());
+    subject(workspace.request().directory, text, config, credentials)
+}
+
+fn subject(
+    directory: &Path,
+    text: String,
+    config: InstallConfig,
+    credentials: Credentials,
+) -> Result<Subject, Error> {
     let logins = match credentials {
         Credentials::VSphere(logins) => logins,
         _ => Vec::new(),
     };
     let state = store::peek(directory)?.filter(|state| state.cluster == config.name.as_str());
     let subject = Subject::new(text.into(), config, state.map(|state| state.identity), logins);
-    let subject = subject.with_files(directory);
-    Ok(Opened { subject, report: loaded.report, warnings })
+    Ok(subject.with_files(directory))
 }
 
 /// Asks all vCenters and the network at once. What one of them does not answer is a finding about that one. `None` if it was

@@ -32,9 +32,10 @@ use uuid::Uuid;
 pub(crate) use self::blueprint::{Blueprint, Boot, Planned};
 pub(crate) use self::desired::compute_cluster;
 use super::{ClusterSpec, Lodging, Lodgings, NeededImage, PlannedMachine, image};
-use crate::create::{self, Loaded, Request};
+use crate::create::Request;
 use crate::install::{Error, Homes, JOURNAL, Run, Target, Timeouts, refused};
-use crate::store::{self, Store};
+use crate::store;
+use crate::workspace::Workspace;
 
 /// A cluster on vSphere as its files say.
 #[derive(Debug)]
@@ -48,20 +49,20 @@ pub struct VSphereSpec {
 
 /// A cluster whose machines are to be made, or looked at: reads `cluster-api/` and the Ignition configurations as they
 /// are on disk.
-pub fn open(request: &Request<'_>, timeouts: Timeouts) -> Result<Run<VSphereSpec>, Error> {
-    super::check(request)?;
-    let Loaded { config, credentials, warnings, .. } = create::load(request)?;
-    let store = Store::open(request.directory, request.command, request.now)?;
+pub fn open(workspace: &mut Workspace<'_>, timeouts: Timeouts) -> Result<Run<VSphereSpec>, Error> {
+    let Request { directory, environment, .. } = *workspace.request();
+    let (credentials, warnings) = (workspace.credentials()?, workspace.warnings()?);
+    let store = workspace.take_store()?;
     let journal = FileJournal::open(&store.own_file(JOURNAL))?;
-    let state = store.state()?.ok_or_else(|| Error::NoFiles { directory: request.directory.to_owned() })?;
-    state.check_cluster(&config, request.directory)?;
-    let named = Named { config, identity: state.identity };
-    let blueprint = Blueprint::read(request.directory, &named, Boot::Needed)?;
+    let state = store.state()?.ok_or_else(|| Error::NoFiles { directory: directory.to_owned() })?;
+    workspace.check_cluster(&state)?;
+    let named = Named { config: workspace.config().clone(), identity: state.identity };
+    let blueprint = Blueprint::read(directory, &named, Boot::Needed)?;
     let Named { config, identity } = named;
     let target = target(config, credentials, identity.infra_id, journal, timeouts)?;
     let image = match &target.spec.platform.os_image {
         Some(os_image) => {
-            let path = image::path(os_image, request.environment)?;
+            let path = image::path(os_image, environment)?;
             Some(Arc::new(Image { path, provisioning: provisioning(target.spec.platform.disk_type) }))
         }
         None => None,
@@ -73,34 +74,35 @@ pub fn open(request: &Request<'_>, timeouts: Timeouts) -> Result<Run<VSphereSpec
 
 /// A cluster that is to go. Its directory may be lost: the install-config and its id are enough.
 pub fn open_to_destroy(
-    request: &Request<'_>,
+    workspace: &mut Workspace<'_>,
     infra_id: Option<InfraId>,
     timeouts: Timeouts,
 ) -> Result<Run<VSphereSpec>, Error> {
-    super::check(request)?;
-    let Loaded { config, credentials, warnings, .. } = create::load(request)?;
+    let Request { directory, .. } = *workspace.request();
+    let (credentials, warnings) = (workspace.credentials()?, workspace.warnings()?);
+    let config = workspace.config().clone();
     if let Some(infra_id) = infra_id {
         // The state may be damaged, and the journal whole: what it knows is missed if it is not seen.
-        if store::own_path(request.directory, JOURNAL).exists() {
-            let store = Store::open(request.directory, request.command, request.now)?;
+        if store::own_path(directory, JOURNAL).exists() {
+            let store = workspace.take_store()?;
             let journal = FileJournal::open(&store.own_file(JOURNAL))?;
             if journal.records().any(|(id, _)| id.name.contains(infra_id.as_str())) {
                 let target = target(config, credentials, infra_id, journal, timeouts)?;
                 return Ok(Run::new(Target { store: Some(store), warnings, ..target }));
             }
         }
-        let path = request.directory.join(format!(".slipway-{infra_id}-{JOURNAL}"));
+        let path = directory.join(format!(".slipway-{infra_id}-{JOURNAL}"));
         let journal = FileJournal::open_alone(&path)?;
         let target = target(config, credentials, infra_id, journal, timeouts)?;
         return Ok(Run::new(Target { temporary_journal: Some(path), warnings, ..target }));
     }
-    let store = Store::open(request.directory, request.command, request.now)?;
+    let store = workspace.take_store()?;
     let journal = FileJournal::open(&store.own_file(JOURNAL))?;
-    let state = store.state()?.ok_or_else(|| Error::Unknown { directory: request.directory.to_owned() })?;
-    state.check_cluster(&config, request.directory)?;
+    let state = store.state()?.ok_or_else(|| Error::Unknown { directory: directory.to_owned() })?;
+    workspace.check_cluster(&state)?;
     // What is on disk may be broken or gone: what is on the vCenters counts.
     let named = Named { config, identity: state.identity };
-    let (blueprint, unread) = match Blueprint::read(request.directory, &named, Boot::NotNeeded) {
+    let (blueprint, unread) = match Blueprint::read(directory, &named, Boot::NotNeeded) {
         Ok(blueprint) => (blueprint, None),
         Err(error) => (Blueprint::default(), Some(error)),
     };
@@ -118,9 +120,10 @@ fn target(
     journal: FileJournal,
     timeouts: Timeouts,
 ) -> Result<Target<VSphereSpec>, Error> {
+    let platform_name = config.platform.name();
     let (AnyPlatform::VSphere(platform), Credentials::VSphere(logins)) = (config.platform, credentials)
     else {
-        return Err(Error::Platform("another platform than vSphere"));
+        return Err(Error::Platform(platform_name));
     };
     let mut clients = Vec::new();
     for (vcenter, login) in platform.vcenters.iter().zip(logins) {

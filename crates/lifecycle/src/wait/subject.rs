@@ -17,9 +17,10 @@ use tokio::time::timeout;
 use super::Error;
 use super::cause::of_connection;
 use crate::access::problem;
-use crate::create::{self, Request};
+use crate::create::Request;
 use crate::store;
 use crate::text::chain;
+use crate::workspace::Workspace;
 
 const API_PORT: u16 = 6443;
 const MACHINE_CONFIG_PORT: u16 = 22623;
@@ -47,13 +48,18 @@ pub struct Subject {
 impl Subject {
     /// Reads what is in the directory; asks for no password, and needs no lock.
     pub fn open(request: &Request<'_>) -> Result<Self, Error> {
-        let config = create::read(request)?;
+        Self::in_workspace(&Workspace::open(request)?)
+    }
+
+    /// [`Self::open`] as a step of a command that has the directory open.
+    pub fn in_workspace(workspace: &Workspace<'_>) -> Result<Self, Error> {
+        let (request, config) = (workspace.request(), workspace.config());
         let state = store::peek(request.directory)?.ok_or_else(|| no_files(request.directory))?;
         let kubeconfig = request.directory.join("auth/kubeconfig");
         if !kubeconfig.exists() {
             return Err(no_files(request.directory));
         }
-        let all = vips(&config);
+        let all = vips(config);
         Ok(Subject {
             cluster: config.name.to_string(),
             infra_id: state.identity.infra_id.to_string(),

@@ -24,6 +24,7 @@ use slipway_lifecycle::preflight;
 use slipway_lifecycle::preflight::network::Probe;
 use slipway_lifecycle::preflight::report::Report;
 use slipway_lifecycle::random::OsRandom;
+use slipway_lifecycle::workspace::Workspace;
 use slipway_providers::vsphere::Proxy;
 use slipway_providers::vsphere::kinds::{State, VSphere};
 use slipway_testkit::process::eventually;
@@ -249,15 +250,17 @@ platform:
 
     pub(crate) fn open_with(&self, purpose: Purpose, patience: Timeouts) -> Result<Project, Error> {
         self.request(|request| match purpose {
-            Purpose::Create => vsphere::open(request, patience),
-            _ => vsphere::open_to_destroy(request, None, patience),
+            Purpose::Create => vsphere::open(&mut Workspace::open(request)?, patience),
+            _ => vsphere::open_to_destroy(&mut Workspace::open(request)?, None, patience),
         })
     }
 
     /// The directory is lost; the id is known.
     pub(crate) fn open_by_id(&self, infra_id: &str) -> Result<Project, Error> {
         let infra_id = InfraId::try_from(infra_id.to_owned()).unwrap();
-        self.request(|request| vsphere::open_to_destroy(request, Some(infra_id), self.patience))
+        self.request(|request| {
+            vsphere::open_to_destroy(&mut Workspace::open(request)?, Some(infra_id), self.patience)
+        })
     }
 
     /// What `slipway preflight` says of the directory.

@@ -10,11 +10,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use slipway_engine::apply::Performed;
 use slipway_engine::{Endpoint, Plan};
-use slipway_lifecycle::create::{Request, create_ignition};
-use slipway_lifecycle::environment::Environment;
+use slipway_lifecycle::create::create_ignition_in;
 use slipway_lifecycle::install::{Applied, Machine, Observation, Observed, Purpose, Timeouts, Words};
 use slipway_lifecycle::platform::{self, NeededImage};
 use slipway_lifecycle::preflight;
+use slipway_lifecycle::workspace::Workspace;
 
 use super::{
     carry_out, ends_json, exit_of, plan_text, preview, refuse, surplus_note, tally, timeouts, troubles, wait,
@@ -33,19 +33,26 @@ const ADDRESS_HINT: &str = "static addresses reach a machine as kernel arguments
                             and afterburn, and that nothing in `cluster-api/` or on the machine overrides them";
 
 pub(crate) fn run(args: &CreateCluster, printer: &Printer) -> anyhow::Result<Exit> {
+    with_request(&args.reach.dir, false, |request| match Workspace::open(request) {
+        Ok(mut workspace) => run_in(&mut workspace, args, printer),
+        Err(error) => files::refuse(error, printer),
+    })
+}
+
+/// The whole command sees the directory as it was when it was opened.
+fn run_in(workspace: &mut Workspace<'_>, args: &CreateCluster, printer: &Printer) -> anyhow::Result<Exit> {
     let CreateCluster { reach, plan: saved, skip_preflight, no_wait, timeouts: until, recreate } = args;
     let timeouts = timeouts(reach);
     let saved = saved.as_deref().map(read_plan).transpose()?;
-    if let Err(error) = with_request(&reach.dir, false, platform::check_to_create) {
+    if let Err(error) = platform::check_to_create(workspace.config()) {
         return refuse(error, printer);
     }
-    let new_names = match with_request(&reach.dir, false, create_ignition) {
+    let new_names = match create_ignition_in(workspace) {
         Ok(made) => made.new_names,
         Err(error) => return files::refuse(error, printer),
     };
     let runtime = Runtime::new()?;
-    let open = |request: &Request<'_>| platform::open(request, timeouts, new_names);
-    let installation = match with_request(&reach.dir, false, open) {
+    let installation = match platform::open(workspace, timeouts, new_names) {
         Ok(installation) => installation,
         Err(error) => return refuse(error, printer),
     };
@@ -85,7 +92,7 @@ pub(crate) fn run(args: &CreateCluster, printer: &Printer) -> anyhow::Result<Exi
     let machines_run = preview.resources.iter().any(runs);
     if !nothing
         && !skip_preflight
-        && let Some(exit) = preflight(&reach.dir, timeouts, words, machines_run, &runtime, printer)?
+        && let Some(exit) = preflight(workspace, timeouts, words, machines_run, &runtime, printer)?
     {
         runtime.block_on(installation.close());
         return Ok(exit);
@@ -145,7 +152,7 @@ pub(crate) fn run(args: &CreateCluster, printer: &Printer) -> anyhow::Result<Exi
     }
     let addresses: BTreeMap<String, Vec<IpAddr>> =
         applied.machines.iter().map(|machine| (machine.name.clone(), machine.addresses.clone())).collect();
-    let waited = wait::complete(&reach.dir, until, &addresses, timeouts, &runtime, printer)?;
+    let waited = wait::complete(workspace, until, &addresses, timeouts, &runtime, printer)?;
     match printer.output {
         Output::Json if waited.exit == Exit::Ok => {
             tell(&applied, &made, Some(&waited), printer)?;
@@ -164,15 +171,15 @@ fn runs(resource: &Observed) -> bool {
 
 /// Looks for problems; with an exit code if there are any.
 fn preflight(
-    dir: &Path,
+    workspace: &mut Workspace<'_>,
     timeouts: Timeouts,
     words: Words,
     machines_run: bool,
     runtime: &Runtime,
     printer: &Printer,
 ) -> anyhow::Result<Option<Exit>> {
-    let subject = match preflight::open(dir, &Environment::of_process()) {
-        Ok(opened) => opened.subject,
+    let subject = match preflight::in_workspace(workspace) {
+        Ok(subject) => subject,
         Err(error) => return files::refuse(error, printer).map(Some),
     };
     printer.say(&format!("{FAINT}looking at the {}{FAINT:#}\n", words.endpoints));

@@ -4,17 +4,18 @@ use std::path::Path;
 use std::time::Duration;
 
 use slipway_config::ids::InfraId;
-use slipway_lifecycle::create::{Request, directory_flag};
+use slipway_lifecycle::create::directory_flag;
 use slipway_lifecycle::install::{Installation, Preview, Purpose, Timeouts};
 use slipway_lifecycle::platform::{self, Removal};
 use slipway_lifecycle::wait::{Subject, bootstrap_view};
+use slipway_lifecycle::workspace::Workspace;
 
 use super::{
     carry_out, ends_json, exit_of, kept_text, plan_text, preview, refuse, tally, timeouts, troubles,
     unseen_json, unseen_text,
 };
 use crate::args::{Destroy, DestroyBootstrap, DestroyCluster, Output};
-use crate::commands::create::with_request;
+use crate::commands::create::{with_request, with_workspace};
 use crate::confirm::{Question, refused};
 use crate::exit::Exit;
 use crate::interrupt::{self, unless_interrupted};
@@ -36,8 +37,8 @@ fn cluster(args: DestroyCluster, printer: &Printer) -> anyhow::Result<Exit> {
     let timeouts = timeouts(&reach);
     let infra_id = infra_id.map(InfraId::try_from).transpose()?;
     let removal = Removal { infra_id, keep_volumes, forgotten: forget };
-    let open = |request: &Request<'_>| platform::open_to_destroy(request, removal, timeouts);
-    let installation = match with_request(&reach.dir, false, open) {
+    let open = |workspace: &mut Workspace<'_>| platform::open_to_destroy(workspace, removal, timeouts);
+    let installation = match with_workspace(&reach.dir, false, open) {
         Ok(installation) => installation,
         Err(error) => return refuse(error, printer),
     };
@@ -53,8 +54,8 @@ fn bootstrap(args: &DestroyBootstrap, printer: &Printer) -> anyhow::Result<Exit>
     let DestroyBootstrap { reach, forget, force, yes } = args;
     let timeouts = timeouts(reach);
     let removal = Removal { forgotten: forget.clone(), ..Removal::default() };
-    let open = |request: &Request<'_>| platform::open_to_destroy(request, removal, timeouts);
-    let installation = match with_request(&reach.dir, false, open) {
+    let open = |workspace: &mut Workspace<'_>| platform::open_to_destroy(workspace, removal, timeouts);
+    let installation = match with_workspace(&reach.dir, false, open) {
         Ok(installation) => installation,
         Err(error) => return refuse(error, printer),
     };

@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use jiff::Timestamp;
-use slipway_lifecycle::create::Request;
 use slipway_lifecycle::gather::{Bundle, has_cluster, of_cluster, of_directory};
 use slipway_lifecycle::install::{Observation, Observed, Purpose};
 use slipway_lifecycle::platform;
 use slipway_lifecycle::wait::Subject;
+use slipway_lifecycle::workspace::Workspace;
 
 use super::timeouts;
 use crate::args::{Gather, Output, Reach};
-use crate::commands::create::with_request;
+use crate::commands::create::{with_request, with_workspace};
 use crate::exit::Exit;
 use crate::interrupt::{self, unless_interrupted};
 use crate::output::{GOOD, Printer, WARNING};
@@ -81,8 +81,8 @@ fn of_platform(
 ) -> anyhow::Result<Option<BTreeMap<String, Vec<IpAddr>>>> {
     let timeouts = timeouts(reach);
     let mut addresses = BTreeMap::new();
-    let open = |request: &Request<'_>| platform::open(request, timeouts, false);
-    let mut installation = match with_request(&reach.dir, false, open) {
+    let open = |workspace: &mut Workspace<'_>| platform::open(workspace, timeouts, false);
+    let mut installation = match with_workspace(&reach.dir, false, open) {
         Ok(installation) => installation,
         Err(error) => {
             bundle.missing("the machines on their platform", &error.to_string());

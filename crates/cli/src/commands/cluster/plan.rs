@@ -1,12 +1,13 @@
 //! `slipway plan`.
 
-use slipway_lifecycle::create::{Request, create_ignition, directory_flag};
+use slipway_lifecycle::create::{create_ignition_in, directory_flag};
 use slipway_lifecycle::install::{Preview, Purpose};
 use slipway_lifecycle::platform::{self, Removal};
+use slipway_lifecycle::workspace::Workspace;
 
 use super::{kept_text, plan_text, preview, refuse, surplus_note, tally, timeouts, unseen_json, unseen_text};
 use crate::args::{Output, Plan, Planned};
-use crate::commands::create::{self as files, with_request};
+use crate::commands::create::{self as files, with_workspace};
 use crate::exit::{Exit, Usage};
 use crate::output::{FAINT, GOOD, HEADING, NAME, Printer};
 use crate::runtime::Runtime;
@@ -23,27 +24,19 @@ pub(crate) fn run(args: &Plan, printer: &Printer) -> anyhow::Result<Exit> {
         .into());
     }
     let timeouts = timeouts(reach);
-    let check = match what {
-        Planned::Create => platform::check_to_create,
-        Planned::Destroy => platform::check,
-    };
-    if let Err(error) = with_request(&reach.dir, false, check) {
-        return refuse(error, printer);
-    }
-    if *what == Planned::Create {
-        match with_request(&reach.dir, false, create_ignition) {
-            Ok(outcome) => files::tell_written(&outcome, &reach.dir, printer),
-            Err(error) => return files::refuse(error, printer),
+    let open = |workspace: &mut Workspace<'_>| match what {
+        Planned::Create => {
+            platform::check_to_create(workspace.config())?;
+            let outcome = create_ignition_in(workspace)?;
+            files::tell_written(&outcome, &reach.dir, printer);
+            platform::open(workspace, timeouts, false)
         }
-    }
-    let open = |request: &Request<'_>| match what {
-        Planned::Create => platform::open(request, timeouts, false),
         Planned::Destroy => {
             let removal = Removal { keep_volumes: *keep_volumes, ..Removal::default() };
-            platform::open_to_destroy(request, removal, timeouts)
+            platform::open_to_destroy(workspace, removal, timeouts)
         }
     };
-    let installation = match with_request(&reach.dir, false, open) {
+    let installation = match with_workspace(&reach.dir, false, open) {
         Ok(installation) => installation,
         Err(error) => return refuse(error, printer),
     };

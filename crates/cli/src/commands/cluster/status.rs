@@ -4,21 +4,21 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use slipway_engine::{Endpoint, Id};
-use slipway_lifecycle::create::Request;
 use slipway_lifecycle::install::{Misaddressed, Observation, Observed, Preview, Purpose, Surplus};
 use slipway_lifecycle::platform;
+use slipway_lifecycle::workspace::Workspace;
 
 use super::{preview, refuse, timeouts};
 use crate::args::{Output, Reach};
-use crate::commands::create::with_request;
+use crate::commands::create::with_workspace;
 use crate::exit::Exit;
 use crate::output::{FAINT, GOOD, HEADING, NAME, Printer, WARNING};
 use crate::runtime::Runtime;
 
 pub(crate) fn run(reach: &Reach, printer: &Printer) -> anyhow::Result<Exit> {
     let timeouts = timeouts(reach);
-    let open = |request: &Request<'_>| platform::open(request, timeouts, false);
-    let installation = match with_request(&reach.dir, false, open) {
+    let open = |workspace: &mut Workspace<'_>| platform::open(workspace, timeouts, false);
+    let installation = match with_workspace(&reach.dir, false, open) {
         Ok(installation) => installation,
         Err(error) => return refuse(error, printer),
     };

@@ -6,10 +6,11 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use slipway_lifecycle::create::{Request, directory_flag};
+use slipway_lifecycle::create::directory_flag;
 use slipway_lifecycle::install::{self, Purpose};
 use slipway_lifecycle::platform::{self, Removal};
 use slipway_lifecycle::wait::{self, Error, Goal, Listener, Subject, View, for_bootstrap, for_install};
+use slipway_lifecycle::workspace::Workspace;
 
 use super::{carry_out, exit_of, preview, refuse, troubles};
 use crate::args::{Output, Timeouts, Wait, WaitFor};
@@ -150,7 +151,7 @@ pub(super) struct Waited {
 
 /// What comes after the machines: waits, removes the bootstrap machine, and waits again.
 pub(super) fn complete(
-    dir: &Path,
+    workspace: &mut Workspace<'_>,
     timeouts: &Timeouts,
     addresses: &BTreeMap<String, Vec<IpAddr>>,
     reach: install::Timeouts,
@@ -158,12 +159,13 @@ pub(super) fn complete(
     printer: &Printer,
 ) -> anyhow::Result<Waited> {
     let patience = patience(timeouts);
+    let dir = workspace.request().directory;
     let mut waited = Waited {
         exit: Exit::Ok,
         kubeconfig: dir.join("auth/kubeconfig").display().to_string(),
         times: Vec::new(),
     };
-    let subject = match with_request(dir, false, Subject::open) {
+    let subject = match Subject::in_workspace(workspace) {
         Ok(subject) => subject,
         Err(error) => {
             waited.exit = give_up(error, dir, printer)?;
@@ -179,7 +181,7 @@ pub(super) fn complete(
     }
     waited.took("bootstrap", began);
     let began = Instant::now();
-    waited.exit = remove_bootstrap(dir, reach, runtime, printer)?;
+    waited.exit = remove_bootstrap(workspace, reach, runtime, printer)?;
     if waited.exit != Exit::Ok {
         return Ok(waited);
     }
@@ -216,13 +218,12 @@ impl Waited {
 }
 
 fn remove_bootstrap(
-    dir: &Path,
+    workspace: &mut Workspace<'_>,
     timeouts: install::Timeouts,
     runtime: &Runtime,
     printer: &Printer,
 ) -> anyhow::Result<Exit> {
-    let open = |request: &Request<'_>| platform::open_to_destroy(request, Removal::default(), timeouts);
-    let installation = match with_request(dir, false, open) {
+    let installation = match platform::open_to_destroy(workspace, Removal::default(), timeouts) {
         Ok(installation) => installation,
         Err(error) => return refuse(error, printer),
     };
