@@ -7,6 +7,7 @@
 //! | `bootstrap` | the bootstrap machine, to go |
 //! | `wanted` | from there to resources of the engine |
 //! | `image` | the image templates are made from |
+//! | `journal` | the cluster's journal, and what its words mean to the user |
 //! | `kept` | what stays when a cluster goes |
 //! | `residence` | where machines live, whatever the files say now |
 //! | `remembered` | what the journal says was made, beside what is seen |
@@ -22,6 +23,7 @@ mod bootstrap;
 mod error;
 mod ground;
 mod image;
+mod journal;
 mod kept;
 pub(crate) mod needs;
 mod remembered;
@@ -36,17 +38,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use slipway_assets::{Credentials, Login, Named};
 use slipway_config::ids::InfraId;
 use slipway_config::install_config::vsphere::VCenter;
 use slipway_config::install_config::{InstallConfig, Platform as AnyPlatform};
-use slipway_engine::apply::doubt;
 use slipway_engine::budget::Budgets;
 use slipway_engine::progress::Listener;
-use slipway_engine::{
-    End, Endpoint, FileJournal, Graph, Id, Journal, Options, Outcome, Plan, Resource, Sight, World, apply,
-    observe, plan,
-};
+use slipway_engine::{End, Endpoint, Graph, Id, Lanes, Options, Outcome, Plan, World, apply, observe, plan};
 use slipway_providers::vsphere::kinds::{Action, Image, Kind, State, VSphere, Wanted};
 use slipway_providers::vsphere::{self, Client};
 
@@ -55,6 +54,8 @@ pub use self::blueprint::BrokenFile;
 pub(crate) use self::blueprint::{Blueprint, Boot, Planned};
 pub use self::error::Error;
 pub use self::image::{ImageError, NeededImage};
+pub use self::journal::{Directly, FileJournal, Through};
+use self::journal::{NOT_ALLOWED, NOT_SEEN, UNCLEAR, advise};
 pub use self::kept::Kept;
 use self::remembered::Remembered;
 pub use self::remembered::Unseen;
@@ -302,7 +303,7 @@ impl Project {
         self.check_twins(&silent).await?;
         for (old, new) in remembered::renamed(&self.platform, &self.journal).await {
             notes.push(format!("{old} is called {new} now: the same vCenter, by its own id"));
-            self.journal.rename(&old, &new, |id| Kind::Tag.is(id)).await?;
+            self.journal.rename(Timestamp::now(), &old, &new, |id| Kind::Tag.is(id)).await?;
         }
         let mut unseen = Vec::new();
         let resources = match purpose {
@@ -355,7 +356,7 @@ impl Project {
         check_names(&graph, recreate)?;
         let world = observe(&self.platform, &graph, &self.journal, &silent).await;
         let missed = scan::holds(&graph, &world, &unseen);
-        let graph = graph.with_holds(&missed);
+        let graph = graph.with_holds(&NOT_SEEN, &missed);
         if purpose != Purpose::Create {
             scan::check_seen(&world)?;
         }
@@ -366,20 +367,20 @@ impl Project {
                 .map(|name| format!("`{name}` is there, so `--recreate {name}` does nothing")),
         );
         let options = options(&graph, recreate, Budgets::default());
-        let doubted = |resource: &Resource<Wanted>, sight: &Sight<State>| {
-            doubt(resource, sight, self.journal.made(&resource.id), &options.recreate)
-        };
-        let first = plan(&*self.platform, &graph, &world, doubted);
+        let planned =
+            |graph: &Graph<Wanted>| plan(&*self.platform, graph, &world, &self.journal, &options.recreate);
+        let first = planned(&graph);
         let holds = ground::holds(&self.platform, &users, &first, &world).await;
         if purpose != Purpose::Create && !holds.is_empty() {
             return Err(Error::Lacking(holds));
         }
-        let (plan, graph) = if holds.is_empty() {
+        let (mut plan, graph) = if holds.is_empty() {
             (first, graph)
         } else {
-            let graph = graph.with_holds(&holds);
-            (plan(&*self.platform, &graph, &world, doubted), graph)
+            let graph = graph.with_holds(&NOT_ALLOWED, &holds);
+            (planned(&graph), graph)
         };
+        plan.stops.iter_mut().for_each(|stop| advise(&stop.resource, &mut stop.cause));
         let budgets = self.platform.budgets(&graph, &silent).await;
         let kept = kept::kept(&graph, &world);
         Ok(Prospect { plan, world, notes, unseen, kept, purpose, graph, budgets })
@@ -487,13 +488,32 @@ impl Project {
         listener: &impl Listener,
         cancelled: impl Future<Output = ()> + Send,
     ) -> Result<Outcome<State>, Error> {
+        self.apply_through(&Directly, prospect, options, listener, cancelled).await
+    }
+
+    /// [`Self::apply_with`], with something between the run and the journal.
+    pub async fn apply_through(
+        &mut self,
+        through: &impl Through,
+        prospect: Prospect,
+        options: &Options,
+        listener: &impl Listener,
+        cancelled: impl Future<Output = ()> + Send,
+    ) -> Result<Outcome<State>, Error> {
         let Prospect { world, graph, purpose, unseen, .. } = prospect;
         if purpose == Purpose::Create && self.bootstrapped && self.bootstrap_machine().is_some() {
             // It was asked for by name; a run that is cut off goes on with it.
             self.remember_bootstrapped(false)?;
         }
-        let outcome =
-            apply(&self.platform, &graph, world, &mut self.journal, listener, options, cancelled).await?;
+        let mut journal = through.journal(&mut self.journal);
+        let mut outcome =
+            apply(&self.platform, &graph, world, &mut journal, listener, options, cancelled).await?;
+        drop(journal);
+        for (id, end) in &mut outcome.ends {
+            if let End::Stopped(cause) = end {
+                advise(id, cause);
+            }
+        }
         let made: Vec<&Id> =
             options.recreate.iter().filter(|id| outcome.ends.get(*id).is_some_and(End::is_done)).collect();
         if purpose == Purpose::Create && !made.is_empty() {
@@ -502,7 +522,7 @@ impl Project {
                 made.iter()
                     .any(|new| (&new.kind, &new.name) == (&id.kind, &id.name) && new.endpoint != id.endpoint)
             };
-            self.journal.forget(given_up).await?;
+            self.journal.forget(Timestamp::now(), given_up).await?;
         }
         if outcome.is_done() {
             self.settle(purpose, &unseen, !outcome.performed.is_empty()).await?;
@@ -517,7 +537,7 @@ impl Project {
         }
         if purpose == Purpose::Destroy {
             // What went before a crash, or by another hand, would be missed when the cluster is made again.
-            self.journal.forget(|id| !unseen.iter().any(|one| one.resource == *id)).await?;
+            self.journal.forget(Timestamp::now(), |id| !unseen.iter().any(|one| one.resource == *id)).await?;
             if let Some(journal) = self.passing.take() {
                 fs_err::remove_file(journal).map_err(store::Error::from)?;
             }
@@ -532,7 +552,7 @@ impl Project {
                 return Ok(());
             }
             let name = self.bootstrap_machine().map(|machine| machine.name.clone()).unwrap_or_default();
-            self.journal.forget(|id| *id.name == *name).await?;
+            self.journal.forget(Timestamp::now(), |id| *id.name == *name).await?;
         }
         self.remember_bootstrapped(purpose == Purpose::DestroyBootstrap)
     }
@@ -581,7 +601,7 @@ fn is_seen(name: &str, graph: &Graph<Wanted>, world: &World<State>) -> bool {
 fn options(graph: &Graph<Wanted>, recreate: &[String], budgets: Budgets) -> Options {
     let chosen = graph.iter().filter(|resource| recreate.iter().any(|name| **name == *resource.id.name));
     let recreate = chosen.map(|resource| resource.id.clone()).collect();
-    Options { budgets, recreate, ..Options::default() }
+    Options { lanes: Lanes::new(budgets), recreate, ..Options::new(Timestamp::now) }
 }
 
 /// How the engine and the files name a vCenter: its server, with the port where that is not the usual one.

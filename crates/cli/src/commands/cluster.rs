@@ -49,16 +49,19 @@ fn refuse(error: Error, printer: &Printer) -> anyhow::Result<Exit> {
 /// The steps of a plan, vCenter by vCenter, and what stands in the way.
 fn plan_text(plan: &Plan<Action>) -> String {
     let mut text = String::new();
-    let mut endpoints: BTreeMap<&Endpoint, Vec<(usize, &str)>> = BTreeMap::new();
+    let mut endpoints: BTreeMap<&Endpoint, Vec<String>> = BTreeMap::new();
     for (index, planned) in plan.steps.iter().enumerate() {
         let step = &planned.step;
-        endpoints.entry(&step.resource.endpoint).or_default().push((index + 1, &step.sentence));
+        let line = format!("  {:>3}  {}\n", index + 1, step.sentence);
+        endpoints.entry(&step.resource.endpoint).or_default().push(line);
+    }
+    for wait in &plan.waits {
+        let line = format!("       {FAINT}wait {}{FAINT:#}\n", wait.cause);
+        endpoints.entry(&wait.resource.endpoint).or_default().push(line);
     }
     for (endpoint, steps) in endpoints {
         text.push_str(&format!("\n{HEADING}{endpoint}{HEADING:#}\n"));
-        for (number, sentence) in steps {
-            text.push_str(&format!("  {number:>3}  {sentence}\n"));
-        }
+        text.extend(steps);
     }
     // What could not be seen is why others stop.
     for (stops, style, word) in [(&plan.unknown, WARNING, "unknown"), (&plan.stops, ERROR, "stop")] {
@@ -85,8 +88,8 @@ fn plan_text(plan: &Plan<Action>) -> String {
 /// Each cause once, with the resources it is the cause for.
 fn causes(stops: &[Stop]) -> BTreeMap<(&Endpoint, &str), Vec<&Id>> {
     let mut causes: BTreeMap<_, Vec<&Id>> = BTreeMap::new();
-    for Stop { resource, reason, .. } in stops.iter().filter(|stop| stop.waits_for.is_none()) {
-        causes.entry((&resource.endpoint, reason.as_str())).or_default().push(resource);
+    for Stop { resource, cause, .. } in stops.iter().filter(|stop| stop.waits_for.is_none()) {
+        causes.entry((&resource.endpoint, cause.message.as_str())).or_default().push(resource);
     }
     causes
 }
@@ -187,9 +190,9 @@ fn troubles(ends: &BTreeMap<Id, End>) -> String {
     for (id, end) in ends {
         let (word, reason, remedy) = match end {
             End::Done { .. } | End::Blocked { .. } | End::Unfinished => continue,
-            End::Failed { verb, error, remedy } => ("failed", format!("{verb}: {error}"), remedy.clone()),
-            End::Stopped { reason } => ("stopped", reason.clone(), None),
-            End::Unknown { reason } => ("unknown", reason.clone(), None),
+            End::Failed { verb, error, remedy, .. } => ("failed", format!("{verb}: {error}"), remedy.clone()),
+            End::Stopped(cause) => ("stopped", cause.message.clone(), None),
+            End::Unknown(cause) => ("unknown", cause.message.clone(), None),
         };
         text.push_str(&format!("{ERROR}{word}{ERROR:#}: {NAME}{id}{NAME:#}: {reason}\n"));
         if let Some(remedy) = remedy {

@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use slipway_engine::{Endpoint, FileJournal, Resource};
+use slipway_engine::{Cause, Endpoint, Resource};
 use slipway_providers::vsphere::kinds::{Kind, VSphere, Wanted};
 
-use super::Error;
 use super::blueprint::Planned;
 use super::remembered::{self, Missing, Unseen, remembered};
 use super::wanted::going;
+use super::{Error, FileJournal, UNCLEAR};
 
 /// Where it is, or what is known of it otherwise.
 #[derive(Debug, Default)]
@@ -42,11 +42,12 @@ pub(super) async fn find(
         [only] if !blind.contains_key(only) => going(machine, only, None).into(),
         several => {
             let names: Vec<&str> = several.iter().map(Endpoint::as_str).collect();
-            let reason = format!(
+            let message = format!(
                 "it is on {} at the same time. Find out which one the cluster uses, and remove the other one in vCenter",
                 names.join(" and ")
             );
-            several.iter().flat_map(|endpoint| going(machine, endpoint, Some(reason.clone()))).collect()
+            let hold = Some(Cause::new(UNCLEAR, message));
+            several.iter().flat_map(|endpoint| going(machine, endpoint, hold.clone())).collect()
         }
     };
     if !resources.is_empty() && blind.is_empty() {

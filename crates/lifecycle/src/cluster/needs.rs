@@ -1,10 +1,12 @@
 //! Which privileges the steps need: those of a plan for an empty estate, and of the plan that would remove it again.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use slipway_assets::Named;
 use slipway_config::install_config::Platform;
+use slipway_engine::journal::MemoryJournal;
 use slipway_engine::plan::foresee;
 use slipway_engine::resource::GraphError;
 use slipway_engine::{Goal, Graph, Id, Resource, Sight, Step, World};
@@ -37,13 +39,14 @@ pub(crate) fn of(
     let infra_id = &named.identity.infra_id;
     let resources = wanted::resources(blueprint, &Homes::new(), infra_id, image.as_ref());
     let platform = VSphere::new([]);
+    let (empty, recreate) = (MemoryJournal::default(), BTreeSet::new());
     let mut world = World::default();
     for resource in &resources {
         world.set(resource.id.clone(), Sight::Known(before(resource, exists)));
     }
-    let (created, world) = foresee(&platform, &Graph::new(resources.clone())?, &world, |_, _| None);
+    let (created, world) = foresee(&platform, &Graph::new(resources.clone())?, &world, &empty, &recreate);
     let down = resources.into_iter().map(|resource| Resource { goal: Goal::Absent, ..resource });
-    let (destroyed, _) = foresee(&platform, &Graph::new(down.collect())?, &world, |_, _| None);
+    let (destroyed, _) = foresee(&platform, &Graph::new(down.collect())?, &world, &empty, &recreate);
     let steps = created.steps.into_iter().chain(destroyed.steps).map(|planned| planned.step);
     let mut needs: Vec<Need> = steps.flat_map(|step| of_step(&step)).collect();
     needs.sort();
@@ -89,7 +92,7 @@ fn purpose(action: Action, id: &Id) -> &'static str {
         Action::CopyTemplate => "copy the template to the other failure domains",
         Action::Clone => "clone machines from the template",
         Action::AttachTag => "tag what belongs to the cluster",
-        Action::PowerOn | Action::AwaitAddress => "start machines",
+        Action::PowerOn => "start machines",
         Action::PowerOff => "stop machines",
         Action::DetachVolumes | Action::Destroy => "remove machines",
         Action::DeleteVolumes | Action::DeletePolicy => "remove what the storage driver made",

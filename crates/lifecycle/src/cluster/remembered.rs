@@ -4,11 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use jiff::Timestamp;
-use slipway_engine::{Endpoint, FileJournal, Id};
+use slipway_engine::journal::Written;
+use slipway_engine::{Endpoint, Id};
 use slipway_providers::vsphere::kinds::{MachineState, State, VSphere};
 use slipway_providers::vsphere::properties::Wanted as Properties;
 use slipway_providers::vsphere::{Client, Error as CallError, MoRef, Reference};
 use uuid::Uuid;
+
+use super::FileJournal;
 
 /// Something that was made and is not seen now.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -50,21 +53,26 @@ pub(super) enum Object {
     Rule,
     /// It may have been made.
     Begun,
+    /// It was made; how is written in a form that this build cannot read.
+    Unreadable,
 }
 
 /// By endpoint. Whether a machine runs is nothing of its own.
 pub(super) fn remembered(journal: &FileJournal) -> BTreeMap<Endpoint, Vec<Remembered>> {
     let mut all: BTreeMap<Endpoint, Vec<Remembered>> = BTreeMap::new();
     for (id, record) in journal.records() {
-        let what = match record.state.clone().map(serde_json::from_value) {
+        let what = match &record.state {
             None => Object::Begun,
-            Some(Ok(State::Tag { tag: Some(_), .. })) => Object::Tag,
-            Some(Ok(State::Folder { moref, .. })) => Object::Folder(reference(&moref)),
-            Some(Ok(State::Machine(MachineState { moref, uuid, .. }))) => {
-                Object::Machine(reference(&moref), uuid.parse().ok())
-            }
-            Some(Ok(State::Rule { .. })) => Object::Rule,
-            Some(_) => continue,
+            Some(Written::Unreadable(_)) => Object::Unreadable,
+            Some(Written::State(state)) => match state {
+                State::Tag { tag: Some(_), .. } => Object::Tag,
+                State::Folder { moref, .. } => Object::Folder(reference(moref)),
+                State::Machine(MachineState { moref, uuid, .. }) => {
+                    Object::Machine(reference(moref), uuid.parse().ok())
+                }
+                State::Rule { .. } => Object::Rule,
+                _ => continue,
+            },
         };
         let one = Remembered { id: id.clone(), at: record.at, removal: record.removal, what };
         all.entry(id.endpoint.clone()).or_default().push(one);
@@ -82,10 +90,9 @@ pub(super) async fn renamed(platform: &VSphere, journal: &FileJournal) -> Vec<(E
     let all = platform.endpoints();
     let mut renamed = Vec::new();
     for (id, record) in journal.records().filter(|(id, _)| !all.contains(&id.endpoint)) {
-        let state = record.state.clone().map(serde_json::from_value);
-        let Some(Ok(State::Tag { vcenter, .. })) = state else { continue };
+        let Some(Written::State(State::Tag { vcenter, .. })) = &record.state else { continue };
         for endpoint in &all {
-            if !vcenter.is_empty() && platform.instance(endpoint).await.as_ref() == Some(&vcenter) {
+            if !vcenter.is_empty() && platform.instance(endpoint).await.as_ref() == Some(vcenter) {
                 renamed.push((id.endpoint.clone(), endpoint.clone()));
             }
         }
@@ -97,10 +104,9 @@ pub(super) async fn renamed(platform: &VSphere, journal: &FileJournal) -> Vec<(E
 pub(super) async fn exchanged(platform: &VSphere, journal: &FileJournal) -> BTreeMap<Endpoint, String> {
     let mut exchanged = BTreeMap::new();
     for (id, record) in journal.records() {
-        let state = record.state.clone().map(serde_json::from_value);
-        let Some(Ok(State::Tag { vcenter, .. })) = state else { continue };
+        let Some(Written::State(State::Tag { vcenter, .. })) = &record.state else { continue };
         let Some(instance) = platform.instance(&id.endpoint).await else { continue };
-        if !vcenter.is_empty() && vcenter != instance {
+        if !vcenter.is_empty() && *vcenter != instance {
             let reason = format!(
                 "another vCenter answers here than when the cluster was made: it was {vcenter}, it is {instance}"
             );
@@ -133,6 +139,8 @@ pub(super) async fn missing(
         Object::Folder(reference) | Object::Machine(reference, _) => !found.contains(reference),
         // A rule without its machines does no harm, and of what was only begun nothing may have come.
         Object::Rule | Object::Begun => false,
+        // It cannot be told from what is found.
+        Object::Unreadable => true,
     };
     let lost: Vec<&Remembered> = remembered.iter().filter(lost).collect();
     let machines: Vec<MoRef> = lost

@@ -3,10 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use slipway_engine::{Endpoint, FileJournal};
+use slipway_engine::{Endpoint, Journal};
 use slipway_providers::vsphere::kinds::{Kind, Lodging, VSphere};
 use uuid::Uuid;
 
+use super::FileJournal;
 use super::blueprint::Blueprint;
 use super::wanted::compute_cluster;
 
@@ -43,7 +44,9 @@ struct Evidence<'a> {
     made: Vec<&'a Endpoint>,
     /// vCenters it was about to be made on; what became of that is not known.
     begun: Vec<&'a Endpoint>,
-    /// Those of them that are still copying machines.
+    /// vCenters that make it in a task that the journal knows: that task is waited for.
+    under_way: Vec<&'a Endpoint>,
+    /// Those on which it was begun in a task that the journal does not know, and which are still copying machines.
     copying: Vec<&'a Endpoint>,
     /// The user says that it may be made again.
     recreate: bool,
@@ -105,6 +108,13 @@ pub(super) async fn homes(
             planned: &machine.endpoint,
             found: found.get(&machine.uuid).into_iter().flatten().collect(),
             made: places(true),
+            under_way: journal
+                .tasks()
+                .map(|(id, _)| id)
+                .filter(|id| **id == Kind::Machine.id(&id.endpoint, &machine.name))
+                .map(|id| &id.endpoint)
+                .filter(|endpoint| all.contains(*endpoint) && !vcenters.silent.contains_key(*endpoint))
+                .collect(),
             copying: begun.iter().copied().filter(|endpoint| copying.contains(*endpoint)).collect(),
             begun,
             recreate: recreate.contains(&machine.name),
@@ -136,13 +146,16 @@ async fn copying(
     silent: &mut BTreeMap<Endpoint, String>,
 ) -> BTreeSet<Endpoint> {
     let begun = journal.records().filter(|(id, record)| Kind::Machine.is(id) && record.state.is_none());
+    let begun = begun.filter(|(id, _)| journal.task(id).is_none());
     let begun: BTreeSet<Endpoint> = begun.map(|(id, _)| id.endpoint.clone()).collect();
     let mut copying = BTreeSet::new();
     for endpoint in begun {
         if silent.contains_key(&endpoint) || platform.client(&endpoint).is_none() {
             continue;
         }
-        match platform.is_copying(&endpoint).await {
+        let here = journal.tasks().filter(|(id, _)| id.endpoint == endpoint);
+        let known: Vec<&str> = here.map(|(_, task)| task.reference.as_str()).collect();
+        match platform.is_copying(&endpoint, &known).await {
             Ok(true) => {
                 copying.insert(endpoint);
             }
@@ -200,7 +213,7 @@ impl Home {
 
 impl VCenters<'_> {
     fn decide(&self, evidence: &Evidence<'_>) -> Home {
-        let Evidence { name, planned, found, made, begun, copying, recreate } = evidence;
+        let Evidence { name, planned, found, made, begun, under_way, copying, recreate } = evidence;
         match found.as_slice() {
             [] => {}
             [only] if only == planned => return Home::Planned,
@@ -211,6 +224,16 @@ impl VCenters<'_> {
                     "it is on {} at the same time. Find out which one the cluster uses, and remove the other one in \
                      vCenter",
                     places.join(" and ")
+                ));
+            }
+        }
+        match under_way.as_slice() {
+            [] => {}
+            [only] if only == planned => return Home::Planned,
+            [endpoint, ..] => {
+                return Home::Unclear(format!(
+                    "it is being made on {endpoint}, in a task that an earlier run began, though the files now place it on \
+                     {planned}. Run again when that has ended"
                 ));
             }
         }
@@ -329,6 +352,7 @@ mod tests {
             found: found.iter().collect(),
             made: made.iter().collect(),
             begun: begun.iter().collect(),
+            under_way: Vec::new(),
             copying: Vec::new(),
             recreate,
         };

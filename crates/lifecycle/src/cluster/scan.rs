@@ -6,7 +6,7 @@ use slipway_config::ids::{CLUSTER_MARK, InfraId, OBJECT_MARK};
 use slipway_config::install_config::vsphere::{FailureDomain, Platform, ZoneKind};
 use slipway_config::install_config::{InstallConfig, Platform as AnyPlatform};
 use slipway_config::inventory::{Branch, InventoryPath};
-use slipway_engine::{Endpoint, Goal, Graph, Id, Resource, Sight, World};
+use slipway_engine::{Cause, Endpoint, Goal, Graph, Id, Resource, Sight, World};
 use slipway_providers::vsphere::kinds::{
     Apart, Folder, Kind, Machine, Place, Policy, Power, Source, State, Template, VSphere, Volumes, Wanted,
     Zone,
@@ -21,7 +21,7 @@ use uuid::Uuid;
 use super::blueprint::Blueprint;
 use super::remembered::{Object as Known, Remembered, Unseen, missing};
 use super::wanted::{compute_cluster, tag};
-use super::{Error, endpoint_of};
+use super::{Error, UNCLEAR, endpoint_of};
 
 const MACHINE: [&str; 3] = ["name", "config.instanceUuid", "config.template"];
 
@@ -143,11 +143,12 @@ fn hold_twins(resources: &mut [Resource<Wanted>], remembered: &BTreeMap<Endpoint
         let homes: Vec<&Endpoint> = places.iter().filter(|endpoint| made(endpoint, uuid)).collect();
         if places.len() > 1 && homes != [&resource.id.endpoint] {
             let places: Vec<&str> = places.iter().map(Endpoint::as_str).collect();
-            resource.hold = Some(format!(
+            let message = format!(
                 "a machine with this id is on {} at the same time. Remove the one that is not the cluster's in vCenter, and \
                  run again",
                 places.join(" and ")
-            ));
+            );
+            resource.hold = Some(Cause::new(UNCLEAR, message));
         }
     }
 }
@@ -167,8 +168,8 @@ fn keep_tags_for_all(resources: &mut [Resource<Wanted>]) {
 pub(super) fn check_seen(world: &World<State>) -> Result<(), Error> {
     let mut blind = BTreeSet::new();
     for (id, sight) in world.iter() {
-        if let Sight::Unknown(reason) = sight {
-            blind.insert(format!("{} ({reason})", id.endpoint));
+        if let Sight::Unknown(cause) = sight {
+            blind.insert(format!("{} ({cause})", id.endpoint));
         }
     }
     if blind.is_empty() { Ok(()) } else { Err(Error::Blind { vcenters: blind.into_iter().collect() }) }
@@ -242,7 +243,7 @@ async fn scan(
         matches!(one.what, Known::Begun) && !machines.iter().any(|machine| *machine.name == *one.id.name)
     };
     if let Some(begun) = haunts.remembered.iter().find(is_begun)
-        && client.is_copying().await?
+        && client.is_copying(&[]).await?
     {
         hidden.push(format!(
             "the {} `{}` was begun, and machines are still being copied: run again when that has ended",
@@ -296,10 +297,13 @@ async fn scan(
                 ));
                 None
             }
-            Origin::Copy => Some(format!(
-                "{path} is a copy of a machine of this cluster, with the cluster's tag. Take the tag off it, or remove \
-                 it in vCenter"
-            )),
+            Origin::Copy => {
+                let message = format!(
+                    "{path} is a copy of a machine of this cluster, with the cluster's tag. Take the tag off it, or remove \
+                     it in vCenter"
+                );
+                Some(Cause::new(UNCLEAR, message))
+            }
         };
         if template {
             let (pool, datastore, compute_cluster) = (String::new(), String::new(), String::new());

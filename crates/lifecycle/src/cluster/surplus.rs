@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use slipway_config::ids::InfraId;
-use slipway_engine::{Endpoint, FileJournal, Graph};
+use slipway_engine::{Endpoint, Graph};
 use slipway_providers::vsphere::kinds::{Kind, VSphere, Wanted};
 use slipway_providers::vsphere::paths::unescape;
 use slipway_providers::vsphere::properties::Wanted as Properties;
@@ -12,6 +12,7 @@ use slipway_providers::vsphere::{Client, Error as CallError, MoRef};
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
+use super::FileJournal;
 use super::remembered::{Object, remembered};
 use super::scan::tagged;
 

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use slipway_api::DataDisk as DiskFile;
 use slipway_api::vsphere_machines::VSphereMachineSpec;
 use slipway_config::ids::InfraId;
-use slipway_engine::{Endpoint, Goal, Id, Resource};
+use slipway_engine::{Cause, Endpoint, Goal, Id, Resource};
 use slipway_providers::vsphere::kinds::{
     Apart, Folder, Image, Kind, Machine, Power, Shape, Source, Tag, Template, Wanted, Zone,
 };
 use slipway_providers::vsphere::machines::{DiskSpec, Provisioning};
 
+use super::UNCLEAR;
 use super::blueprint::{Blueprint, Imported, Planned, Prepared};
 use super::residence::{Abode, Home, Homes};
 
@@ -85,6 +86,7 @@ pub(super) fn resources(
     }
     for machine in others {
         let (endpoint, hold) = home(machine).endpoint(&machine.endpoint);
+        let hold = hold.map(|message| Cause::new(UNCLEAR, message));
         // What is left alone needs nothing.
         let needs = if hold.is_some() { Vec::new() } else { vec![Kind::Tag.id(endpoint, infra_id.as_str())] };
         if hold.is_none() {
@@ -98,7 +100,7 @@ pub(super) fn resources(
 }
 
 /// A machine that is to go.
-pub(super) fn going(machine: &Planned, endpoint: &Endpoint, hold: Option<String>) -> [Resource<Wanted>; 2] {
+pub(super) fn going(machine: &Planned, endpoint: &Endpoint, hold: Option<Cause>) -> [Resource<Wanted>; 2] {
     let there = Resource { hold: hold.clone(), ..settled(machine, endpoint, Goal::Absent) };
     let power = Resource { hold, ..power(machine, endpoint, Goal::Absent, None) };
     [there, power]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use slipway_engine::End;
 use slipway_engine::progress::Nobody;
-use slipway_lifecycle::cluster::{Error, Purpose};
+use slipway_lifecycle::cluster::{Directly, Error, Purpose};
 
 use crate::bench::{Bench, administrator, assert_done, assert_same, process, reasons};
 
@@ -17,7 +17,7 @@ fn a_bootstrap_machine_that_has_done_its_work_is_not_made_again() {
     assert!(!bench.machines(0).contains(&bench.name("bootstrap")));
     assert!(bench.plan(Purpose::Create).unwrap().plan.is_empty(), "there is nothing to do");
     let again = [bench.name("bootstrap")];
-    assert_done(&bench.run_with(Purpose::Create, &again, |_| {}).unwrap());
+    assert_done(&bench.run_with(Purpose::Create, &again, &Directly).unwrap());
     assert!(bench.machines(0).contains(&again[0]), "it was asked for by name");
     let plan = bench.plan(Purpose::Create).unwrap();
     assert!(
@@ -140,7 +140,7 @@ fn two_at_the_same_time_make_one_cluster() {
     made.sort();
     assert_eq!(made, wanted, "each once: {:?}", outcomes.each_ref().map(reasons));
     for outcome in &outcomes {
-        let lost = outcome.ends.values().filter(|end| matches!(end, End::Unfinished | End::Unknown { .. }));
+        let lost = outcome.ends.values().filter(|end| matches!(end, End::Unfinished | End::Unknown(_)));
         assert_eq!(lost.count(), 0, "{:?}", reasons(outcome));
     }
     assert_done(&bench.run(Purpose::Create).unwrap());

@@ -12,11 +12,13 @@ use serde_json::{Value, json};
 use slipway_assets::Pki;
 use slipway_assets::random::Random;
 use slipway_config::ids::InfraId;
-use slipway_engine::apply::{Fate, Moment};
+use slipway_engine::journal::{Entry, Event, Journal, JournalError, Record, Task};
 use slipway_engine::progress::Nobody;
 use slipway_engine::retry::Pauses;
-use slipway_engine::{End, Options, Outcome};
-use slipway_lifecycle::cluster::{Error, Patience, Project, Prospect, Purpose};
+use slipway_engine::{End, Id, Options, Outcome};
+use slipway_lifecycle::cluster::{
+    Directly, Error, FileJournal, Patience, Project, Prospect, Purpose, Through,
+};
 use slipway_lifecycle::create::{Generators, Request, create_ignition_with};
 use slipway_lifecycle::environment::Environment;
 use slipway_lifecycle::preflight;
@@ -83,6 +85,64 @@ pub(crate) struct Bench {
     pub(crate) directory: TempDir,
     pub(crate) infra_id: String,
     pub(crate) patience: Patience,
+}
+
+const DIED: &str = "the process died";
+
+/// A moment of a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Moment {
+    /// The intent is in the journal, the call is not made.
+    Intended,
+    /// The call is made, and its outcome is not in the journal.
+    Performed,
+}
+
+/// A process dies at a moment of a step, counted from nought: its journal fails, and nothing happens after that.
+#[derive(Debug, Clone, Copy)]
+struct Death {
+    at: usize,
+    moment: Moment,
+}
+
+struct Mortal<'j> {
+    journal: &'j mut FileJournal,
+    death: Death,
+    count: usize,
+}
+
+impl Through for Death {
+    fn journal<'j>(&self, own: &'j mut FileJournal) -> impl Journal<State, Error = JournalError> + use<'j> {
+        Mortal { journal: own, death: *self, count: 0 }
+    }
+}
+
+impl Journal<State> for Mortal<'_> {
+    type Error = JournalError;
+
+    async fn append(&mut self, entries: Vec<Entry<State>>) -> Result<(), JournalError> {
+        let Death { at, moment } = self.death;
+        let is_counted = |entry: &&Entry<State>| match entry.event {
+            Event::Intended { .. } => moment == Moment::Intended,
+            Event::Task { .. } => false,
+            Event::Done { .. } | Event::Failed { .. } => moment == Moment::Performed,
+        };
+        let before = self.count;
+        self.count += entries.iter().filter(is_counted).count();
+        let dies = (before..self.count).contains(&at);
+        if !(dies && moment == Moment::Performed) {
+            self.journal.append(entries).await?;
+        }
+        if dies { Err(std::io::Error::other(DIED).into()) } else { Ok(()) }
+    }
+
+    fn record(&self, id: &Id) -> Option<&Record<State>> {
+        self.journal.record(id)
+    }
+
+    fn task(&self, id: &Id) -> Option<&Task> {
+        self.journal.task(id)
+    }
 }
 
 /// Always the same letters, so that ids can be foretold.
@@ -303,35 +363,39 @@ platform:
 
     /// Does it, as a process of its own.
     pub(crate) fn run(&self, purpose: Purpose) -> Result<Outcome<State>, Error> {
-        self.run_with(purpose, &[], |_| {})
+        self.run_with(purpose, &[], &Directly)
     }
 
     pub(crate) fn run_with(
         &self,
         purpose: Purpose,
         recreate: &[String],
-        tune: impl Fn(&mut Options),
+        through: &impl Through,
     ) -> Result<Outcome<State>, Error> {
         process(async {
             let mut project = self.open(purpose)?;
             let prospect = project.survey(purpose, recreate).await?;
-            let mut options = Options { pauses: PAUSES, ..prospect.options(recreate, self.patience) };
-            tune(&mut options);
-            let outcome = project.apply_with(prospect, &options, &Nobody, std::future::pending()).await?;
+            let options = Options { pauses: PAUSES, ..prospect.options(recreate, self.patience) };
+            let end = std::future::pending();
             // A process that dies does not log out.
-            if !outcome.cancelled {
-                project.close().await;
-            }
+            let outcome = project.apply_through(through, prospect, &options, &Nobody, end).await?;
+            project.close().await;
             Ok(outcome)
         })
     }
 
-    /// Dies at a moment of a step; what it has asked for by then is still done.
-    pub(crate) fn die_at(&self, purpose: Purpose, at: (usize, Moment)) -> Outcome<State> {
-        let fate: Arc<Fate> = Arc::new(move |step, moment| (step, moment) == at);
-        let outcome = self.run_with(purpose, &[], |options| options.fate = Some(fate.clone())).unwrap();
+    /// Dies at a moment of a step; what it has asked for by then is still done. Whether it did not get to its end before.
+    pub(crate) fn die_at(&self, purpose: Purpose, at: (usize, Moment)) -> bool {
+        let ended = self.run_with(purpose, &[], &Death { at: at.0, moment: at.1 });
         self.vcenters.iter().for_each(settle);
-        outcome
+        match ended {
+            Ok(outcome) => {
+                assert_done(&outcome);
+                false
+            }
+            Err(Error::Journal(JournalError::Io(error))) if error.to_string() == DIED => true,
+            Err(error) => panic!("{error}"),
+        }
     }
 
     pub(crate) fn create(&self) {
@@ -454,10 +518,10 @@ pub(crate) fn assert_done(outcome: &Outcome<State>) {
 
 /// Why resources did not end well, one line each.
 pub(crate) fn reasons(outcome: &Outcome<State>) -> Vec<String> {
-    let line = |(id, end): (&slipway_engine::Id, &End)| match end {
+    let line = |(id, end): (&Id, &End)| match end {
         End::Done { .. } => None,
         End::Failed { verb, error, .. } => Some(format!("{id}: {verb}: {error}")),
-        End::Stopped { reason } | End::Unknown { reason } => Some(format!("{id}: {reason}")),
+        End::Stopped(cause) | End::Unknown(cause) => Some(format!("{id}: {cause}")),
         End::Blocked { by } => Some(format!("{id}: waits for {by}")),
         End::Unfinished => Some(format!("{id}: unfinished")),
     };

@@ -4,11 +4,10 @@ use std::sync::Arc;
 
 use rstest::rstest;
 use serde_json::{Value, json};
-use slipway_engine::apply::Moment;
 use slipway_engine::progress::Nobody;
-use slipway_lifecycle::cluster::{Error, Prospect, Purpose, Surplus};
+use slipway_lifecycle::cluster::{Directly, Error, Prospect, Purpose, Surplus};
 
-use crate::bench::{Bench, assert_done, assert_same, inventory, process, read_back, reasons, start};
+use crate::bench::{Bench, Moment, assert_done, assert_same, inventory, process, read_back, reasons, start};
 
 const ROLES: [&str; 4] = ["bootstrap", "master-0", "master-1", "master-2"];
 
@@ -111,7 +110,7 @@ fn a_dropped_vcenter_keeps_its_machines() {
     let server = bench.vcenters[1].address();
     let reason = format!("it was made on {server}");
     assert!(
-        prospect.plan.stops.iter().any(|stop| stop.reason.contains(&reason)),
+        prospect.plan.stops.iter().any(|stop| stop.cause.message.contains(&reason)),
         "{:?}",
         prospect.plan.stops
     );
@@ -198,7 +197,8 @@ fn what_may_be_on_a_silent_vcenter_is_not_made_elsewhere() {
     let silent = json!({"on": {}, "fault": {"drop": "before"}});
     bench.vcenters[1].control("POST", "/faults", &silent).unwrap();
     let held = |prospect: &Prospect| -> Vec<String> {
-        let stops = prospect.plan.stops.iter().filter(|stop| stop.reason.contains("nothing is made twice"));
+        let stops =
+            prospect.plan.stops.iter().filter(|stop| stop.cause.message.contains("nothing is made twice"));
         stops.map(|stop| stop.resource.name.to_string()).collect()
     };
     let prospect = bench.plan(Purpose::Create).unwrap();
@@ -308,7 +308,7 @@ fn machines_are_kept_apart_where_they_are() {
     assert_eq!((apart(0), apart(1)), (2, 0));
     // One is made again, beside another one.
     crate::bench::administrator(&bench.vcenters[0], &["destroy", &bench.machine_path("master-0")]);
-    assert_done(&bench.run_with(Purpose::Create, &[bench.name("master-0")], |_| {}).unwrap());
+    assert_done(&bench.run_with(Purpose::Create, &[bench.name("master-0")], &Directly).unwrap());
     assert_eq!(bench.machines(1), ["master-0", "master-1"].map(|role| bench.name(role)));
     assert_eq!(apart(1), 2);
 }
@@ -381,7 +381,7 @@ fn a_tagged_copy_stays_and_is_named() {
     assert!(notes(&prospect).contains("/north/vm/guest on "), "{:?}", prospect.notes);
     let reason = format!("{copy} is a copy of a machine of this cluster");
     assert!(
-        prospect.plan.stops.iter().any(|stop| stop.reason.contains(&reason)),
+        prospect.plan.stops.iter().any(|stop| stop.cause.message.contains(&reason)),
         "{:?}",
         prospect.plan.stops
     );
@@ -415,7 +415,7 @@ fn a_plan_says_what_cannot_be_done() {
     bench.change(&[0], |text| text.replace("networks: [cluster-net]", "networks: [no-net]"));
     let prospect = bench.plan(Purpose::Create).unwrap();
     assert!(
-        prospect.plan.stops.iter().any(|stop| stop.reason.contains("no-net")),
+        prospect.plan.stops.iter().any(|stop| stop.cause.message.contains("no-net")),
         "{:?}",
         prospect.plan.stops
     );

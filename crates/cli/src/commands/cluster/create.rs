@@ -59,7 +59,7 @@ pub(crate) fn run(args: &CreateCluster, printer: &Printer) -> anyhow::Result<Exi
     {
         runtime.block_on(project.close());
         let reasons: BTreeSet<String> =
-            prospect.plan.unknown.iter().map(|stop| stop.reason.clone()).collect();
+            prospect.plan.unknown.iter().map(|stop| stop.cause.message.clone()).collect();
         let endpoints: BTreeSet<&str> =
             prospect.plan.unknown.iter().map(|stop| stop.resource.endpoint.as_str()).collect();
         let endpoints = endpoints.into_iter().collect::<Vec<_>>().join(", ");

@@ -107,7 +107,7 @@ fn of_platform(
         let state = match sight {
             slipway_engine::Sight::Known(state) => serde_json::to_value(state)?,
             slipway_engine::Sight::Unknown(why) => {
-                silent.entry(id.endpoint.clone()).or_insert_with(|| why.clone());
+                silent.entry(id.endpoint.clone()).or_insert_with(|| why.message.clone());
                 serde_json::json!({"unknown": why})
             }
         };

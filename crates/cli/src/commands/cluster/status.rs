@@ -78,15 +78,18 @@ fn rows<'a>(prospect: &'a Prospect, misaddressed: &[Misaddressed]) -> Vec<Row<'a
     for planned in &prospect.plan.steps {
         missing.entry(&planned.step.resource).or_default().push(planned.step.verb.to_string());
     }
+    for wait in &prospect.plan.waits {
+        missing.entry(&wait.resource).or_default().push(format!("wait {}", wait.cause));
+    }
     // What waits for another one has no reason of its own.
     for stop in prospect.plan.stops.iter().filter(|stop| stop.waits_for.is_none()) {
-        missing.entry(&stop.resource).or_default().push(stop.reason.clone());
+        missing.entry(&stop.resource).or_default().push(stop.cause.message.clone());
     }
     let mut rows = Vec::new();
     for (id, sight) in prospect.world.iter() {
         let Id { endpoint, kind, name } = id;
         let unseen = match sight {
-            Sight::Unknown(why) => Some(&**why),
+            Sight::Unknown(cause) => Some(&*cause.message),
             Sight::Known(_) => None,
         };
         // What waits for something that was not seen need not be said beside it.

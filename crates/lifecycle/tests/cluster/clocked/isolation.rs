@@ -102,7 +102,7 @@ fn a_vcenter_that_is_silent_from_the_start_is_waited_for_once() {
     assert_eq!(of_others(&plan), of_others(&usual));
     assert!(plan.unknown.iter().all(|stop| stop.resource.endpoint.as_str() == silent), "{:?}", plan.unknown);
     assert!(
-        plan.unknown.iter().any(|stop| stop.reason.contains("no answer within 1s")),
+        plan.unknown.iter().any(|stop| stop.cause.message.contains("no answer within 1s")),
         "{:?}",
         plan.unknown
     );

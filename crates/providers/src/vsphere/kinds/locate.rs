@@ -47,10 +47,10 @@ impl VSphere {
         searches.join_all().await.into_iter().collect()
     }
 
-    /// Whether a vCenter is still copying machines at this user's request.
-    pub async fn is_copying(&self, endpoint: &Endpoint) -> Result<bool, String> {
+    /// Whether a vCenter is still copying machines at this user's request, in other tasks than those that are `known`.
+    pub async fn is_copying(&self, endpoint: &Endpoint, known: &[&str]) -> Result<bool, String> {
         let vcenter = self.vcenter(endpoint).map_err(|error| error.to_string())?;
-        vcenter.client.is_copying().await.map_err(|error| words(&error))
+        vcenter.client.is_copying(known).await.map_err(|error| words(&error))
     }
 
     /// In which compute clusters machines of a vCenter are, beside the paths that are given with them. They were located
