@@ -305,6 +305,7 @@ impl Project {
             notes.push(format!("{old} is called {new} now: the same vCenter, by its own id"));
             self.journal.rename(Timestamp::now(), &old, &new, |id| Kind::Tag.is(id)).await?;
         }
+        self.end_tasks(&silent).await?;
         let mut unseen = Vec::new();
         let resources = match purpose {
             Purpose::Create => {

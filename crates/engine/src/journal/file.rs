@@ -97,6 +97,17 @@ impl<S: Clone + Serialize + DeserializeOwned + Send> FileJournal<S> {
         self.append_for_good(entries).await
     }
 
+    /// These tasks are over; what they did is seen.
+    pub async fn end_tasks(&mut self, at: Timestamp, over: &BTreeSet<Id>) -> Result<(), JournalError> {
+        let ended = self.memory.tasks().filter(|(id, _)| over.contains(*id)).map(|(id, task)| {
+            let error = format!("{} is over, and what it did is looked at", task.reference);
+            let event = Event::Failed { error, refused: false, under_way: false };
+            Entry { at, resource: id.clone(), verb: task.verb.clone(), event }
+        });
+        let ended = ended.collect();
+        self.append(ended).await
+    }
+
     /// An endpoint has another name now: what was made there is known by the new one. Whatever a power cut leaves of it,
     /// `known_by` is the last that goes by the old name, so that it can be done again.
     pub async fn rename(

@@ -2,7 +2,7 @@
 
 mod tracker;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use tokio::time::{Instant, timeout_at};
@@ -99,6 +99,15 @@ impl Client {
                 && task.text("info.descriptionId").starts_with("VirtualMachine.clone")
         };
         Ok(self.retrieve(&tasks, &info).await?.iter().any(|task| is_copy(task) && is_ours(task)))
+    }
+
+    /// Which of some tasks are still running; one that the vCenter does not know any more is not.
+    pub async fn running(&self, tasks: &[MoRef]) -> Result<BTreeSet<MoRef>, Error> {
+        let info = [PropertySpec { kind: "Task", properties: &["info.state"] }];
+        let found = self.retrieve(tasks, &info).await?;
+        let running =
+            found.into_iter().filter(|task| matches!(task.text("info.state"), "running" | "queued"));
+        Ok(running.map(|task| task.moref).collect())
     }
 
     fn await_task(&self, task: &Task) -> Result<Ticket, Error> {

@@ -93,7 +93,8 @@ impl<P: Platform, J: Journal<P::State>, L: Listener> Run<'_, P, J, L> {
                 let done = Journaled::Done { state: state.clone().map(Written::State) };
                 self.journal.append(vec![self.entry(&id, &verb, done)]).await?;
                 self.answered(&id.endpoint);
-                self.succeeded(&id, verb, sentence, started, state);
+                let by = (!resumed).then_some(sentence);
+                self.succeeded(&id, verb, by, started, state);
                 return Ok(());
             }
             Ended::Over(cause) => {
@@ -136,14 +137,17 @@ impl<P: Platform, J: Journal<P::State>, L: Listener> Run<'_, P, J, L> {
         &mut self,
         id: &Id,
         verb: Box<str>,
-        sentence: String,
+        sentence: Option<String>,
         started: Instant,
         state: Option<P::State>,
     ) {
         let took = started.elapsed();
         self.listener.tell(&Event::Finished { resource: id, verb: &verb, took });
-        let started = started - self.began;
-        self.performed.push(Performed { resource: id.clone(), verb, sentence, started, took });
+        // What an earlier run began is not a step of this one.
+        if let Some(sentence) = sentence {
+            let started = started - self.began;
+            self.performed.push(Performed { resource: id.clone(), verb, sentence, started, took });
+        }
         self.changed.insert(id.clone());
         self.attempts.remove(id);
         self.world.set(id.clone(), Sight::Known(state));
