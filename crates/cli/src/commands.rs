@@ -14,7 +14,7 @@ mod validate;
 mod version;
 
 use kube::Client;
-use slipway_lifecycle::access::{self, AccessError};
+use slipway_providers::cluster::AccessError;
 
 use crate::args::{Access, CloudConfig, Command};
 use crate::exit::Exit;
@@ -44,5 +44,5 @@ pub(crate) fn run(command: Command, printer: &Printer) -> anyhow::Result<Exit> {
 
 /// Access to the cluster that the flags name.
 async fn connect(Access { kubeconfig, context }: &Access) -> Result<Client, AccessError> {
-    access::connect(kubeconfig.as_deref(), context.as_deref()).await
+    slipway_providers::cluster::connect(kubeconfig.as_deref(), context.as_deref()).await
 }

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
 use indicatif::{MultiProgress, ProgressDrawTarget};
-use slipway_lifecycle::text::words;
+use slipway_providers::text::words;
 
 use crate::args::{Color, Output};
 

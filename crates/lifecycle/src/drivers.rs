@@ -26,3 +26,6 @@ pub mod users;
 
 /// Where the operator, its connections and their Secrets are.
 pub use slipway_assets::drivers::operator::NAMESPACE;
+
+/// Owns the fields of what the command applies.
+pub const FIELD_MANAGER: &str = "slipway-cli";

@@ -2,7 +2,6 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`access`] | access to a cluster: connecting, calls with a deadline, applying |
 //! | [`bare_metal`] | hosts that are no machines of the platform |
 //! | [`check`] | whether a running cluster and its vCenters get along |
 //! | [`cluster`] | machines on vCenters: plan, create, destroy |
@@ -15,10 +14,8 @@
 //! | [`credentials`] | how to log in to the platform |
 //! | [`drivers`] | the vSphere drivers of a cluster, by their operator |
 //! | [`environment`] | the variables of the process |
-//! | [`text`] | errors as text |
 //! | [`random`] | randomness from the operating system |
 
-pub mod access;
 pub mod bare_metal;
 pub mod check;
 pub mod cluster;
@@ -32,5 +29,6 @@ pub mod preflight;
 pub mod random;
 mod regular;
 pub mod store;
-pub mod text;
 pub mod wait;
+
+pub(crate) use slipway_providers::text;

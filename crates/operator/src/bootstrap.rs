@@ -34,11 +34,14 @@ pub use drive::{Steps, drive};
 pub use ledger::Ledger;
 pub use slipway_assets::kubernetes::record::{Record, Stage};
 
-use slipway_lifecycle::access::AccessError;
+use slipway_providers::cluster::AccessError;
 
 use crate::host::ProgramError;
 use crate::machine_config::joining::JoinError;
 use crate::onprem::OnpremError;
+
+/// Owns the fields of what the agent applies.
+pub(crate) const MANAGER: &str = "slipway-bootstrap";
 
 /// Why a stage did not succeed. It is tried again.
 #[derive(Debug, thiserror::Error)]

@@ -10,7 +10,7 @@ use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta};
 use kube::api::PostParams;
 use kube::{Api, Client};
-use slipway_lifecycle::text::chain;
+use slipway_providers::text::chain;
 use tokio::time::{Instant, timeout, timeout_at};
 
 /// The longest that giving up a lease may take.

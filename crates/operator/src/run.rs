@@ -17,8 +17,8 @@ use tokio::sync::watch;
 
 use slipway_api::slipway::vdo_config::Images;
 use slipway_assets::kubernetes::Facts;
-use slipway_lifecycle::access::{connect, connect_within};
-use slipway_lifecycle::text::chain;
+use slipway_providers::cluster::{connect, connect_within};
+use slipway_providers::text::chain;
 use tokio_rustls::TlsAcceptor;
 
 use crate::args::{

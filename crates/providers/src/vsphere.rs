@@ -23,7 +23,6 @@
 pub mod authorization;
 pub mod certificate;
 pub mod client;
-pub mod distrust;
 pub mod endpoint;
 pub mod error;
 pub mod import;
@@ -45,6 +44,7 @@ pub mod watch;
 pub use self::client::Client;
 pub use self::endpoint::{Endpoint, Login, Proxy, Trust};
 pub use self::error::Error;
+pub use crate::distrust;
 pub use crate::vim::fault::{Fault, FaultKind};
 pub use crate::vim::moref::{MoRef, Reference};
 pub use crate::vim::{fault, moref, paths, soap};

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use kube::config::{KubeConfigOptions, Kubeconfig};
-use kube::{Client, Config};
+use kube::Client;
+use kube::config::Kubeconfig;
 use slipway_assets::onprem::API_PORT;
-use slipway_lifecycle::access::{AccessError, client_of, problem};
+use slipway_providers::cluster::{client_of, config_of};
 
 use super::StageError;
 use super::kubeadm::ADMIN;
@@ -26,12 +26,7 @@ pub enum Server {
 /// Access as the administrator that kubeadm made.
 pub async fn client(files: &Files, server: Server) -> Result<Client, StageError> {
     let text = files.read(ADMIN)?;
-    let broken = |error| {
-        StageError::Access(AccessError::Kubeconfig { file: ADMIN.to_owned(), problem: problem(&error) })
-    };
-    let kubeconfig = Kubeconfig::from_yaml(&text).map_err(broken)?;
-    let mut config =
-        Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.map_err(broken)?;
+    let mut config = config_of(Kubeconfig::from_yaml(&text), ADMIN).await?;
     if server == Server::Own {
         let url = format!("https://localhost:{API_PORT}/");
         config.cluster_url = url.parse().map_err(|_| StageError::Other(format!("`{url}` is no URL")))?;

@@ -21,8 +21,8 @@ use slipway_assets::kubernetes::{
 };
 use slipway_assets::names::Role;
 use slipway_assets::onprem::{Machine, Part, Settings};
-use slipway_lifecycle::access::call;
-use slipway_lifecycle::text::chain;
+use slipway_providers::cluster::call;
+use slipway_providers::text::chain;
 use tokio::sync::{OnceCell, watch};
 use tokio::task::JoinSet;
 

@@ -1,23 +1,18 @@
 //! Manifests: read from a folder, and applied until all of them are taken.
 
-use std::collections::HashMap;
 use std::io;
 use std::time::Duration;
 
-use kube::api::{ApiResource, DynamicObject, GroupVersionKind, Patch, PatchParams};
-use kube::core::TypeMeta;
-use kube::discovery::{self, Scope};
-use kube::{Api, Client};
+use kube::Client;
 use serde_json::Value;
 use slipway_config::yaml::from_yaml;
-use slipway_lifecycle::access::{AccessError, call};
-use slipway_lifecycle::text::chain;
+use slipway_providers::cluster::Applier;
+use slipway_providers::text::chain;
 use tokio::time::Instant;
 
+use super::MANAGER;
 use crate::host::Files;
 
-/// The name under which fields are ours.
-const MANAGER: &str = "slipway-bootstrap";
 /// How long nothing may get better before it is given up, and begun again.
 const PATIENCE: Duration = Duration::from_mins(5);
 const PAUSE: Duration = Duration::from_secs(1);
@@ -37,9 +32,8 @@ pub enum ApplyError {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Manifest {
     origin: String,
-    kind: GroupVersionKind,
+    kind: String,
     name: String,
-    namespace: Option<String>,
     object: Value,
 }
 
@@ -47,22 +41,19 @@ impl Manifest {
     /// Reads an object; `origin` names it in messages.
     pub fn new(origin: &str, object: Value) -> Result<Self, String> {
         let text = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).map(ToOwned::to_owned);
-        let version = text("/apiVersion").ok_or("it has no apiVersion")?;
+        text("/apiVersion").ok_or("it has no apiVersion")?;
         let kind = text("/kind").ok_or("it has no kind")?;
         let name = text("/metadata/name").ok_or("it has no name")?;
-        let namespace = text("/metadata/namespace");
-        let kind = GroupVersionKind::try_from(&TypeMeta { api_version: version, kind })
-            .map_err(|error| error.to_string())?;
-        Ok(Manifest { origin: origin.to_owned(), kind, name, namespace, object })
+        Ok(Manifest { origin: origin.to_owned(), kind, name, object })
     }
 
     fn title(&self) -> String {
-        format!("{} `{}` ({})", self.kind.kind, self.name, self.origin)
+        format!("{} `{}` ({})", self.kind, self.name, self.origin)
     }
 
     /// What others need comes first.
     fn rank(&self) -> u8 {
-        match self.kind.kind.as_str() {
+        match self.kind.as_str() {
             "Namespace" => 0,
             "CustomResourceDefinition" => 1,
             "ServiceAccount" | "Secret" | "ConfigMap" => 2,
@@ -136,13 +127,13 @@ fn objects(value: Value) -> Vec<Value> {
 pub async fn apply(client: &Client, manifests: Vec<Manifest>, say: impl Fn(&str)) -> Result<(), ApplyError> {
     let all = manifests.len();
     let mut left = manifests;
-    let mut kinds = HashMap::new();
+    let applier = Applier::new(client, MANAGER);
     let mut since = Instant::now();
     while !left.is_empty() {
         let before = left.len();
         let (mut again, mut refused) = (Vec::new(), Vec::new());
         for manifest in left {
-            if let Err(error) = apply_one(client, &manifest, &mut kinds).await {
+            if let Err(error) = applier.apply(&manifest.object).await {
                 refused.push(format!("{}: {}", manifest.title(), chain(&error)));
                 again.push(manifest);
             }
@@ -158,33 +149,6 @@ pub async fn apply(client: &Client, manifests: Vec<Manifest>, say: impl Fn(&str)
         tokio::time::sleep(PAUSE).await;
     }
     Ok(())
-}
-
-/// Applies an object, forcing fields that others have.
-async fn apply_one(
-    client: &Client,
-    manifest: &Manifest,
-    kinds: &mut HashMap<GroupVersionKind, (ApiResource, Scope)>,
-) -> Result<(), AccessError> {
-    let doing = format!("applying {}", manifest.title());
-    let (resource, scope) = if let Some(known) = kinds.get(&manifest.kind) {
-        known.clone()
-    } else {
-        let doing = format!("looking for {}", manifest.kind.kind);
-        let (resource, capabilities) = call(&doing, discovery::pinned_kind(client, &manifest.kind)).await?;
-        kinds.insert(manifest.kind.clone(), (resource.clone(), capabilities.scope.clone()));
-        (resource, capabilities.scope)
-    };
-    let api: Api<DynamicObject> = match scope {
-        Scope::Namespaced => {
-            let namespace = manifest.namespace.as_deref().unwrap_or("default");
-            Api::namespaced_with(client.clone(), namespace, &resource)
-        }
-        Scope::Cluster => Api::all_with(client.clone(), &resource),
-    };
-    let parameters = PatchParams::apply(MANAGER).force();
-    let patch = Patch::Apply(&manifest.object);
-    call(&doing, api.patch(&manifest.name, &parameters, &patch)).await.map(|_| ())
 }
 
 #[cfg(test)]

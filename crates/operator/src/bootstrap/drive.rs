@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use slipway_assets::kubernetes::record::Stage;
-use slipway_lifecycle::text::chain;
+use slipway_providers::text::chain;
 use tokio::sync::watch;
 
 use super::{Ledger, StageError};

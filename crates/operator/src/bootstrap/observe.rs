@@ -10,7 +10,7 @@ use kube::api::{DeleteParams, ListParams, Preconditions};
 use kube::{Api, Client, ResourceExt};
 use slipway_assets::kubernetes::Facts;
 use slipway_assets::kubernetes::rights::SYSTEM;
-use slipway_lifecycle::access::{AccessError, call};
+use slipway_providers::cluster::{AccessError, call};
 
 use super::StageError;
 use super::admission::Candidate;

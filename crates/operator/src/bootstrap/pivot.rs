@@ -10,7 +10,7 @@ use reqwest::Certificate;
 use slipway_assets::kubernetes::Facts;
 use slipway_assets::kubernetes::rights::SYSTEM;
 use slipway_assets::onprem::API_PORT;
-use slipway_lifecycle::access::{AccessError, call};
+use slipway_providers::cluster::{AccessError, call};
 use tokio::time::Instant;
 
 use super::StageError;

@@ -10,19 +10,18 @@ use axum::response::IntoResponse;
 use axum::routing::get;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube::api::{Patch, PatchParams};
 use kube::{Api, Client};
 use serde_json::json;
 use slipway_assets::kubernetes::record::Record;
 use slipway_assets::kubernetes::rights::SYSTEM;
 use slipway_assets::kubernetes::{RECORD_KEY, RECORD_NAME, RECORD_PATH};
-use slipway_lifecycle::access::{AccessError, call};
-use slipway_lifecycle::text::chain;
+use slipway_providers::cluster::{AccessError, Manager, apply};
+use slipway_providers::text::chain;
 use tokio::sync::watch;
 
 use super::access::{Server, client};
 use super::drive::stopped;
-use super::{Ledger, Stage, StageError};
+use super::{Ledger, MANAGER, Stage, StageError};
 use crate::host::Files;
 use crate::machine_config::role::Role;
 use crate::machine_config::source::Source;
@@ -37,10 +36,8 @@ pub async fn put(client: &Client, name: &str, data: serde_json::Value) -> Result
         "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": SYSTEM}, "data": data,
     });
     let api: Api<ConfigMap> = Api::namespaced(client.clone(), SYSTEM);
-    let parameters = PatchParams::apply("slipway-bootstrap").force();
-    call(&format!("writing the ConfigMap `{name}`"), api.patch(name, &parameters, &Patch::Apply(&object)))
-        .await
-        .map(|_| ())
+    let doing = format!("writing the ConfigMap `{name}`");
+    apply(&api, Manager::forcing(MANAGER), name, &doing, &object).await.map(drop)
 }
 
 /// Writes the record into the cluster.

@@ -7,7 +7,6 @@ use std::time::Duration;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::{ConfigMap, Node};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kube::api::{Patch, PatchParams};
 use kube::runtime::events::Recorder;
 use kube::{Api, Client};
 use prometheus_client::metrics::gauge::Gauge;
@@ -15,8 +14,8 @@ use prometheus_client::registry::Registry;
 use serde_json::json;
 use slipway_assets::kubernetes::CERTIFICATES;
 use slipway_assets::kubernetes::rights::SYSTEM;
-use slipway_lifecycle::access::{AccessError, call};
-use slipway_lifecycle::text::chain;
+use slipway_providers::cluster::{AccessError, Manager, apply};
+use slipway_providers::text::chain;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
@@ -389,10 +388,9 @@ impl<P: Programs, N: Neighbours> Keeper<P, N> {
             "data": {&self.node: entry.to_string()},
         });
         let maps: Api<ConfigMap> = Api::namespaced(self.client.clone(), SYSTEM);
-        let parameters = PatchParams::apply(&manager(CERTIFICATES, &self.node)).force();
-        let patch = Patch::Apply(&object);
-        let written = maps.patch(CERTIFICATES, &parameters, &patch);
-        call("saying until when certificates are good", written).await.map(drop)
+        let name = manager(CERTIFICATES, &self.node);
+        let doing = "saying until when certificates are good";
+        apply(&maps, Manager::forcing(&name), CERTIFICATES, doing, &object).await.map(drop)
     }
 
     /// Tells something once.

@@ -7,7 +7,6 @@ use std::time::Duration;
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use k8s_openapi::api::storage::v1::{CSIDriver, StorageClass};
-use kube::api::{Patch, PatchParams};
 use kube::core::{DeserializeGuard, PartialObjectMeta};
 use kube::runtime::events::Recorder;
 use kube::runtime::reflector::{ObjectRef, Store};
@@ -17,14 +16,14 @@ use serde_json::json;
 use slipway_api::openshift::Infrastructure;
 use slipway_api::slipway::vdo_status::ChecksStatus;
 use slipway_api::slipway::{VDO_CONFIG_NAME, VDOConfig, VSphereConnection};
-use slipway_lifecycle::access::{AccessError, call};
 use slipway_lifecycle::check::catalog::Check;
 use slipway_lifecycle::check::cluster::{Driver, read};
 use slipway_lifecycle::check::conditions::verdict;
 use slipway_lifecycle::check::metrics::series;
 use slipway_lifecycle::check::report::Round;
 use slipway_lifecycle::check::{Context, Options, schedule};
-use slipway_lifecycle::text::chain;
+use slipway_providers::cluster::{AccessError, Manager, apply_status, call};
+use slipway_providers::text::chain;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
@@ -370,10 +369,8 @@ impl Checker {
             "metadata": {"name": VDO_CONFIG_NAME},
             "status": status,
         });
-        let parameters = PatchParams::apply(MANAGER).force();
-        let patch = Patch::Apply(&patch);
-        let written = api.patch_status(VDO_CONFIG_NAME, &parameters, &patch);
-        call("writing the result of the checks", written).await.map(drop)
+        let doing = "writing the result of the checks";
+        apply_status(&api, Manager::forcing(MANAGER), VDO_CONFIG_NAME, doing, &patch).await
     }
 }
 

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
-use kube::api::{Patch, PatchParams};
 use kube::core::{DeserializeGuard, PartialObjectMeta};
 use kube::runtime::events::Recorder;
 use kube::runtime::reflector::{ObjectRef, Store};
@@ -15,8 +14,8 @@ use kube::{Api, Client, Resource};
 use serde_json::json;
 use slipway_api::slipway::condition::READY;
 use slipway_api::slipway::{VDO_CONFIG_NAME, VDOConfig, VSphereConnection, VSphereConnectionStatus};
-use slipway_lifecycle::access::{AccessError, call};
-use slipway_lifecycle::text::chain;
+use slipway_providers::cluster::{AccessError, Manager, apply_status};
+use slipway_providers::text::chain;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout};
@@ -248,9 +247,7 @@ impl Validator {
             "metadata": {"name": name},
             "status": status,
         });
-        let patch = Patch::Apply(&patch);
-        let parameters = PatchParams::apply(MANAGER).force();
-        let written = api.patch_status(name, &parameters, &patch);
-        call(&format!("writing the status of the connection `{name}`"), written).await.map(drop)
+        let doing = format!("writing the status of the connection `{name}`");
+        apply_status(&api, Manager::forcing(MANAGER), name, &doing, &patch).await
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use slipway_api::slipway::VSphereConnectionSpec;
 use slipway_api::slipway::connection::{MissingPrivileges, ResourceKind};
 use slipway_assets::drivers::Connection;
-use slipway_lifecycle::text::chain;
+use slipway_providers::text::chain;
 use slipway_providers::vsphere::client::About;
 use slipway_providers::vsphere::paths::unescape;
 use slipway_providers::vsphere::properties::Wanted;

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use slipway_api::slipway::condition;
 use slipway_api::slipway::connection::MissingPrivileges;
 use slipway_assets::drivers::connection::Unbound;
-use slipway_lifecycle::text::chain;
+use slipway_providers::text::chain;
 use slipway_providers::vsphere::distrust::Distrust;
 use slipway_providers::vsphere::error::Cause;
 use slipway_providers::vsphere::{Error, FaultKind};

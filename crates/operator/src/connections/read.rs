@@ -6,7 +6,7 @@ use slipway_api::slipway::VSphereConnectionSpec;
 use slipway_assets::drivers::Connection;
 use slipway_assets::drivers::connection::{SERVER_KEY, bound};
 use slipway_config::secret::Secret;
-use slipway_lifecycle::access::{AccessError, call};
+use slipway_providers::cluster::{AccessError, call};
 
 use super::problem::Problem;
 

@@ -7,14 +7,14 @@ use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::DaemonSet;
 use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 use k8s_openapi::api::core::v1::{ConfigMap, Node};
-use kube::api::{ApiResource, DynamicObject, GroupVersionKind, ListParams, Patch, PatchParams};
+use kube::api::{ApiResource, DynamicObject, GroupVersionKind, ListParams};
 use kube::core::{DeserializeGuard, PartialObjectMeta};
 use kube::{Api, Client, ResourceExt};
 use serde_json::{Value, json};
 use slipway_assets::kubernetes::rights::SYSTEM;
 use slipway_assets::kubernetes::{APPROVER, CONFIRMED_HOSTS, NAMESPACE};
 use slipway_assets::names::{MACHINE_ROLE, MACHINES_NAMESPACE, Role};
-use slipway_lifecycle::access::{AccessError, call, or_absent};
+use slipway_providers::cluster::{AccessError, call, merge_part, or_absent};
 
 use super::cluster::{Bootstrapper, Cluster, Machine};
 use super::host::Host;
@@ -227,10 +227,7 @@ pub async fn approve(
         "status": {"conditions": conditions},
     });
     let api: Api<CertificateSigningRequest> = Api::all(client.clone());
-    let patch = Patch::Merge(&patch);
-    let parameters = PatchParams::default();
-    let approval = api.patch_approval(&name, &parameters, &patch);
-    call(&format!("approving `{name}`"), approval).await.map(|_| ())
+    merge_part(&api, "approval", &name, &format!("approving `{name}`"), &patch).await
 }
 
 #[cfg(test)]

@@ -6,8 +6,8 @@ use std::time::Duration;
 use k8s_openapi::api::rbac::v1::ClusterRoleBinding;
 use kube::api::{DeleteParams, Preconditions};
 use kube::{Api, Client, ResourceExt};
-use slipway_lifecycle::access::{AccessError, call};
-use slipway_lifecycle::text::chain;
+use slipway_providers::cluster::{AccessError, call};
+use slipway_providers::text::chain;
 use tokio::sync::watch;
 
 /// Between two looks.

@@ -7,8 +7,8 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{Api, Client};
 use slipway_assets::kubernetes::COMPLETION_NAME;
 use slipway_assets::kubernetes::rights::SYSTEM;
-use slipway_lifecycle::access::{AccessError, call};
-use slipway_lifecycle::text::chain;
+use slipway_providers::cluster::{AccessError, call};
+use slipway_providers::text::chain;
 use tokio::sync::watch;
 
 use super::roster::Roster;

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 
 use kube::Client;
 use slipway_assets::names::Role;
-use slipway_lifecycle::access::AccessError;
+use slipway_providers::cluster::AccessError;
 
 use super::approve::{Judged, see};
 use super::cluster::{Bootstrapper, Machine};

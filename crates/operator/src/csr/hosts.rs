@@ -7,13 +7,12 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube::api::{Patch, PatchParams};
 use kube::runtime::watcher::{self, watcher};
 use kube::{Api, Client};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use slipway_assets::kubernetes::CONFIRMED_HOSTS;
-use slipway_lifecycle::access::{AccessError, call};
+use slipway_providers::cluster::{AccessError, Manager, apply, call};
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 
@@ -37,10 +36,9 @@ pub async fn remember(client: &Client, namespace: &str, host: &Host) -> Result<(
         "data": {&host.name: json!(confirmed).to_string()},
     });
     let maps: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
-    let parameters = PatchParams::apply(&manager("slipway-node", &host.name)).force();
-    let patch = Patch::Apply(&object);
-    let written = maps.patch(CONFIRMED_HOSTS, &parameters, &patch);
-    call(&format!("writing down the host `{}`", host.name), written).await.map(drop)
+    let (name, doing) =
+        (manager("slipway-node", &host.name), format!("writing down the host `{}`", host.name));
+    apply(&maps, Manager::forcing(&name), CONFIRMED_HOSTS, &doing, &object).await.map(drop)
 }
 
 /// Writes down that a node without a machine was let in, unless more is known about it already.

@@ -4,12 +4,11 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube::api::{Patch, PatchParams};
 use kube::{Api, Client};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use slipway_assets::kubernetes::FIRST_KEYS;
-use slipway_lifecycle::access::{AccessError, call};
+use slipway_providers::cluster::{AccessError, Manager, apply, call, merge};
 
 /// Several approvers write to the same object; each of their changes is a small one.
 const MAX_TRIES: u32 = 10;
@@ -129,9 +128,8 @@ impl Store {
 
     async fn make(&self) -> Result<(), AccessError> {
         let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": FIRST_KEYS}});
-        let (parameters, patch) = (PatchParams::apply(MANAGER), Patch::Apply(&object));
-        let made = self.maps.patch(FIRST_KEYS, &parameters, &patch);
-        call(&format!("making the ConfigMap `{FIRST_KEYS}`"), made).await.map(drop)
+        let doing = format!("making the ConfigMap `{FIRST_KEYS}`");
+        apply(&self.maps, Manager::yielding(MANAGER), FIRST_KEYS, &doing, &object).await.map(drop)
     }
 
     async fn write(
@@ -150,9 +148,7 @@ impl Store {
         if let Some(version) = version {
             patch["metadata"] = json!({"resourceVersion": version});
         }
-        let (parameters, patch) = (PatchParams::default(), Patch::Merge(&patch));
-        let written = self.maps.patch(FIRST_KEYS, &parameters, &patch);
-        call(&format!("writing down the key of `{node}`"), written).await.map(drop)
+        merge(&self.maps, FIRST_KEYS, &format!("writing down the key of `{node}`"), &patch).await
     }
 }
 

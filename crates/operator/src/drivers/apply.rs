@@ -3,16 +3,18 @@
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use kube::api::{ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams, Preconditions};
+use kube::api::{ApiResource, DeleteParams, DynamicObject, ListParams, Preconditions};
 use kube::core::PartialObjectMeta;
-use kube::{Api, Client, ResourceExt};
+use kube::{Client, ResourceExt};
 use slipway_api::slipway::vdo_status::Failure;
 use slipway_assets::drivers::Object;
 use slipway_assets::drivers::object::DRIVER_LABEL;
 use slipway_assets::drivers::operator::names::{covers, places, secrets_among_others};
 use slipway_config::matrix::Driver;
-use slipway_lifecycle::access::{AccessError, call, is_applied_by, or_absent};
-use slipway_lifecycle::text::chain;
+use slipway_providers::cluster::{
+    AccessError, Manager, api_of, apply, call, is_applied_by, or_absent, resource,
+};
+use slipway_providers::text::chain;
 
 use super::MANAGER;
 use super::choose::failure;
@@ -52,24 +54,6 @@ pub struct Live {
     resource: ApiResource,
 }
 
-fn resource(api_version: &str, kind: &str, plural: &str) -> ApiResource {
-    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
-    ApiResource {
-        group: group.to_owned(),
-        version: version.to_owned(),
-        api_version: api_version.to_owned(),
-        kind: kind.to_owned(),
-        plural: plural.to_owned(),
-    }
-}
-
-fn api(client: &Client, resource: &ApiResource, namespace: Option<&str>) -> Api<DynamicObject> {
-    match namespace {
-        Some(namespace) => Api::namespaced_with(client.clone(), namespace, resource),
-        None => Api::all_with(client.clone(), resource),
-    }
-}
-
 /// A generation where there is one: the status of pods changes all the time.
 fn mark(object: &impl ResourceExt) -> String {
     let generation = object.meta().generation.map(|generation| generation.to_string());
@@ -94,7 +78,7 @@ async fn labelled(
     resource: ApiResource,
     place: Option<&str>,
 ) -> Result<Vec<Live>, AccessError> {
-    let api = api(client, &resource, place);
+    let api = api_of(client, &resource, place);
     let among_others =
         place.filter(|_| resource.kind == "Secret").and_then(secrets_among_others).unwrap_or_default();
     let mut items = Vec::new();
@@ -161,11 +145,9 @@ impl Ledger {
                 continue;
             }
             let resource = resource(object.api_version, object.kind, object.plural);
-            let api = api(client, &resource, object.namespace.as_deref());
-            let parameters = PatchParams::apply(MANAGER).force();
+            let api = api_of(client, &resource, object.namespace.as_deref());
             let doing = format!("applying {}", object.describe());
-            let patch = Patch::Apply(&object.value);
-            match call(&doing, api.patch(&object.name, &parameters, &patch)).await {
+            match apply(&api, Manager::forcing(MANAGER), &object.name, &doing, &object.value).await {
                 Ok(applied) => {
                     let left = mark(&applied);
                     if is != Some(left.as_str()) {
@@ -207,7 +189,7 @@ impl Ledger {
         };
         for live in live.iter().rev().filter(is_left) {
             let (kind, namespace, name) = &live.key;
-            let api = api(client, &live.resource, namespace.as_deref());
+            let api = api_of(client, &live.resource, namespace.as_deref());
             let doing = format!("deleting {kind} {name}");
             let exactly = Preconditions { uid: live.uid.clone(), resource_version: None };
             let parameters = DeleteParams::background().preconditions(exactly);

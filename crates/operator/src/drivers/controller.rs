@@ -7,7 +7,6 @@ use std::time::Duration;
 use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::{DaemonSet, Deployment};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
-use kube::api::{Patch, PatchParams};
 use kube::core::{DeserializeGuard, PartialObjectMeta};
 use kube::runtime::events::Recorder;
 use kube::runtime::reflector::ObjectRef;
@@ -22,8 +21,8 @@ use slipway_api::slipway::{VDO_CONFIG_NAME, VDOConfig, VDOConfigStatus, VSphereC
 use slipway_assets::drivers::object::DRIVER_LABEL;
 use slipway_assets::drivers::{Connection, DriverError, NodeMark, cloud, storage};
 use slipway_config::matrix::Driver;
-use slipway_lifecycle::access::{AccessError, call};
-use slipway_lifecycle::text::chain;
+use slipway_providers::cluster::{AccessError, Manager, apply_status};
+use slipway_providers::text::chain;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
@@ -536,10 +535,8 @@ impl Keeper {
             "metadata": {"name": VDO_CONFIG_NAME},
             "status": VDOConfigStatus { checks: None, ..status.clone() },
         });
-        let patch = Patch::Apply(&patch);
-        let parameters = PatchParams::apply(MANAGER).force();
-        let written = api.patch_status(VDO_CONFIG_NAME, &parameters, &patch);
-        call("writing the status of the VDOConfig", written).await.map(drop)
+        let doing = "writing the status of the VDOConfig";
+        apply_status(&api, Manager::forcing(MANAGER), VDO_CONFIG_NAME, doing, &patch).await
     }
 }
 

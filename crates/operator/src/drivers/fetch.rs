@@ -12,7 +12,7 @@ use kube::{Api, Client};
 use slipway_api::slipway::{VDOConfig, VSphereConnection};
 use slipway_assets::drivers::{cloud, storage};
 use slipway_config::matrix::{Driver, Release};
-use slipway_lifecycle::access::{AccessError, call, or_absent};
+use slipway_providers::cluster::{AccessError, call, or_absent};
 use thiserror::Error;
 
 use super::apply::{Live, live};

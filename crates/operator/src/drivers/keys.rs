@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret as KubeSecret;
-use kube::api::{Patch, PatchParams};
 use kube::{Api, Client};
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
@@ -15,7 +14,7 @@ use serde_json::json;
 use slipway_assets::drivers::operator::KEYS_SECRET as NAME;
 use slipway_assets::drivers::{WebhookCertificate, storage};
 use slipway_config::secret::Secret;
-use slipway_lifecycle::access::{AccessError, call};
+use slipway_providers::cluster::{AccessError, Manager, apply, call};
 use thiserror::Error;
 
 use super::MANAGER;
@@ -68,10 +67,7 @@ pub async fn keys(client: &Client, namespace: &str, now: Timestamp) -> Result<Ke
         let data: BTreeMap<&str, ByteString> =
             texts.iter().map(|(name, text)| (*name, ByteString(text.clone().into_bytes()))).collect();
         let patch = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": NAME}, "data": data});
-        let patch = Patch::Apply(&patch);
-        let parameters = PatchParams::apply(MANAGER).force();
-        let written = secrets.patch(NAME, &parameters, &patch);
-        call("keeping the operator's keys", written).await?;
+        apply(&secrets, Manager::forcing(MANAGER), NAME, "keeping the operator's keys", &patch).await?;
     }
     let mut take = |name| texts.remove(name).unwrap_or_default();
     Ok(Keys {

@@ -3,12 +3,11 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use kube::api::{Patch, PatchParams};
 use kube::{Api, Client};
 use serde_json::json;
 use slipway_assets::drivers::{Connection, NodeMark};
-use slipway_lifecycle::access::{AccessError, call};
-use slipway_lifecycle::text::chain;
+use slipway_providers::cluster::{AccessError, merge};
+use slipway_providers::text::chain;
 use slipway_providers::vsphere::properties::Wanted;
 use slipway_providers::vsphere::{self, Endpoint, Error, Login};
 use tokio::time::{Instant, timeout};
@@ -98,13 +97,7 @@ impl Search {
                 continue;
             }
             let patch = json!({"metadata": {"labels": {NodeMark::Slipway.label(): ""}}});
-            let patch = Patch::Merge(&patch);
-            let parameters = PatchParams::default();
-            call(
-                &format!("labelling the node `{}`", node.name),
-                nodes.patch(&node.name, &parameters, &patch),
-            )
-            .await?;
+            merge(&nodes, &node.name, &format!("labelling the node `{}`", node.name), &patch).await?;
             tracing::info!(node = node.name, "its machine is in a vCenter");
         }
         self.last = Some((Instant::now(), left));

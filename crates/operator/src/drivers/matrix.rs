@@ -15,12 +15,12 @@ use slipway_assets::drivers::signature::{PublicKey, verify};
 use slipway_config::findings::Severity;
 use slipway_config::matrix::{EMBEDDED, LIMITS, Matrix, read};
 use slipway_config::private_url::PrivateUrl;
-use slipway_lifecycle::text::chain;
+use slipway_providers::text::chain;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use slipway_lifecycle::access::call;
+use slipway_providers::cluster::call;
 
 /// How long each of two downloads may take, and one connection of them.
 const PATIENCE: Duration = Duration::from_secs(30);

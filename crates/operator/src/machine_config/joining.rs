@@ -15,15 +15,14 @@ use base64::engine::general_purpose::STANDARD;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
-use kube::api::{Patch, PatchParams};
 use kube::{Api, Client, ResourceExt};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::json;
 use slipway_assets::kubernetes::rights::SYSTEM;
 use slipway_assets::kubernetes::{BOOTSTRAPPERS, JOIN_TOKEN_SECRET};
 use slipway_assets::random::Random;
-use slipway_lifecycle::access::{AccessError, call};
 use slipway_lifecycle::random::OsRandom;
+use slipway_providers::cluster::{AccessError, Manager, apply, call};
 use tokio::sync::Mutex;
 
 use crate::fingerprint::manager;
@@ -148,14 +147,13 @@ impl Joining {
             "metadata": {"name": name, "namespace": SYSTEM, "annotations": {DRAWN: drawn.to_string()}},
             "data": data,
         });
-        let mut parameters = PatchParams::apply(&self.manager);
+        let mut manager = Manager::yielding(&self.manager);
         if let Some(version) = found.and_then(ResourceExt::resource_version) {
             object["metadata"]["resourceVersion"] = json!(version);
-            parameters = parameters.force();
+            manager = Manager::forcing(&self.manager);
         }
-        let patch = Patch::Apply(&object);
         let doing = format!("writing the Secret `{name}`");
-        match call(&doing, self.api.patch(name, &parameters, &patch)).await {
+        match apply(&self.api, manager, name, &doing, &object).await {
             Ok(_) => Ok(true),
             Err(error) if error.is_conflict() => Ok(false),
             Err(error) => Err(error.into()),

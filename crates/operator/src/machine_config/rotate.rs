@@ -4,13 +4,12 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Secret;
-use kube::api::{Patch, PatchParams};
 use kube::{Api, Client, ResourceExt};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Value, json};
 use slipway_assets::kubernetes::{MACHINE_CONFIG_NAMESPACE, MACHINE_CONFIG_SECRET, TOKENS_KEY};
 use slipway_assets::names::MACHINES_NAMESPACE;
-use slipway_lifecycle::access::{AccessError, call};
+use slipway_providers::cluster::{AccessError, call, merge};
 
 use super::role::Role;
 use super::token::{TokenError, TokenHash, Tokens, generate};
@@ -127,14 +126,8 @@ async fn edit(
             return Ok(true);
         }
         let patch = json!({"metadata": {"resourceVersion": version}, "data": {key: STANDARD.encode(new)}});
-        let patch = Patch::Merge(&patch);
-        match call(
-            &format!("writing the Secret `{name}`"),
-            secrets.patch(name, &PatchParams::default(), &patch),
-        )
-        .await
-        {
-            Ok(_) => return Ok(true),
+        match merge(&secrets, name, &format!("writing the Secret `{name}`"), &patch).await {
+            Ok(()) => return Ok(true),
             Err(error) if error.is_conflict() => {}
             Err(error) => return Err(error.into()),
         }

@@ -9,7 +9,7 @@ use axum::http::{HeaderMap, HeaderValue, Response, StatusCode, header};
 use axum::response::IntoResponse;
 use axum::routing::get;
 use jiff::Timestamp;
-use slipway_lifecycle::text::chain;
+use slipway_providers::text::chain;
 
 use super::accept::{MEDIA_TYPE, Wanted, wanted};
 use super::answer::{Answer, Refusal};

@@ -14,10 +14,10 @@ use kube::{Client, Resource};
 use serde::de::DeserializeOwned;
 use slipway_assets::kubernetes::CERTIFICATES;
 use slipway_assets::kubernetes::rights::SYSTEM;
+use slipway_providers::cluster::{AccessError, call, or_absent};
 use thiserror::Error;
 
 use super::{Cluster, ControlPlaneCertificate, DRIVER, Driver, NodeKind, Pod};
-use crate::access::{AccessError, call, or_absent};
 use crate::check::subject::Subject;
 
 /// Objects per page. A node has about twenty kilobytes.

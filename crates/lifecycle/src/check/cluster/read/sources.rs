@@ -13,10 +13,10 @@ use slipway_assets::Login;
 use slipway_assets::drivers::connection::{SERVER_KEY, bound};
 use slipway_config::driver_config::{cloud, csi};
 use slipway_config::install_config::vsphere::RegionKind;
+use slipway_providers::cluster::{call, or_absent};
 use slipway_providers::vsphere::Trust;
 
 use super::{Error, list};
-use crate::access::{call, or_absent};
 use crate::check::subject::{Declared, Domain, NoLogin, Source, Subject, VCenter, Zone, absolute};
 
 /// Where OpenShift keeps the cloud provider's configuration, unless Infrastructure says otherwise.

@@ -4,9 +4,9 @@ use std::error::Error;
 
 use kube::core::Status;
 use slipway_config::private_url::mask_urls;
-use slipway_providers::transport;
 
-use crate::access::Unanswered;
+use crate::cluster::connect::Unanswered;
+use crate::transport;
 
 /// An error with its sources, in one line.
 pub fn chain(error: &(dyn Error + 'static)) -> String {
