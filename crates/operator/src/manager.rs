@@ -6,11 +6,11 @@ use kube::Client;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use crate::csr;
-use crate::lease::{self, Lock};
-use crate::metrics::Metrics;
-use crate::nodes::Nodes;
-use crate::{checks, connections, drivers};
+use crate::controllers::csr;
+use crate::controllers::{checks, connections, drivers};
+use crate::runtime::lease::{self, Lock};
+use crate::runtime::metrics::Metrics;
+use crate::runtime::nodes::Nodes;
 
 /// How long controllers may take to end, unless another copy may start before that.
 const FAREWELL: Duration = Duration::from_secs(10);

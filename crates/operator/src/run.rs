@@ -21,23 +21,26 @@ use slipway_providers::cluster::{connect, connect_within};
 use slipway_providers::text::chain;
 use tokio_rustls::TlsAcceptor;
 
+use crate::agents::bootstrap::told::with_record;
+use crate::agents::bootstrap::{self, Agent, Ledger, drive};
+use crate::agents::node as node_agent;
 use crate::args::{
     Args, Bootstrap, Certificates, Command, Controller, CsrApprover, MachineConfigServer, MachineConfigToken,
     Node, Run,
 };
-use crate::bootstrap::told::with_record;
-use crate::bootstrap::{self, Agent, Ledger, drive};
-use crate::csr::{self, Bootstrapper, Roster, controller};
-use crate::host::{Files, Processes};
-use crate::machine_config::cluster::ClusterSource;
-use crate::machine_config::directory::Directory;
-use crate::machine_config::metrics::Metrics;
-use crate::machine_config::rotate::{MASTER_TOKEN_LIFE, Rotated, rotate};
-use crate::machine_config::routes::{Demand, router};
-use crate::machine_config::source::Source;
-use crate::net::health::{health_router, with_readiness};
-use crate::net::{self, Limits, Transport, tls};
-use crate::{certificates, checks, connections, drivers, lease, log, manager, onprem};
+use crate::controllers::csr::{self, Bootstrapper, Roster, controller};
+use crate::controllers::{certificates, checks, connections, drivers};
+use crate::manager;
+use crate::runtime::host::{Files, Processes};
+use crate::runtime::net::health::{health_router, with_readiness};
+use crate::runtime::net::{self, Limits, Transport, tls};
+use crate::runtime::{lease, log};
+use crate::server::machine_config::cluster::ClusterSource;
+use crate::server::machine_config::directory::Directory;
+use crate::server::machine_config::metrics::Metrics;
+use crate::server::machine_config::rotate::{MASTER_TOKEN_LIFE, Rotated, rotate};
+use crate::server::machine_config::routes::{Demand, router};
+use crate::server::machine_config::source::Source;
 
 /// How long the API server may take before the operator does not call itself ready.
 const READY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -205,7 +208,7 @@ async fn node(args: Node) -> anyhow::Result<()> {
     let stop = on_signal()?;
     let client = connect_within(kubeconfig.as_deref(), None, controller::SILENCE_TIMEOUT).await?;
     tracing::info!(node = name, "the machines of the cluster are followed");
-    onprem::follow(client, facts, &name, Files::below("/"), Processes, stop).await;
+    node_agent::follow(client, facts, &name, Files::below("/"), Processes, stop).await;
     Ok(())
 }
 
@@ -323,7 +326,7 @@ async fn operator(args: Run) -> anyhow::Result<()> {
         health_listen,
     } = args;
     let mut registry = Registry::default();
-    let metrics = crate::metrics::Metrics::register(&mut registry);
+    let metrics = crate::runtime::metrics::Metrics::register(&mut registry);
     let has = |controller| controllers.contains(&controller);
     let csr = has(Controller::Csr).then(|| {
         let bootstrappers = bootstrappers(&bootstrapper)?;

@@ -17,11 +17,13 @@ use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair, SanType};
 use rstest::rstest;
 use serde_json::{Value, json};
 use slipway_assets::kubernetes::{FIRST_KEYS, NAMESPACE, UNSEEN_APPROVAL};
-use slipway_operator::csr::approve::survey;
-use slipway_operator::csr::controller::{Settings, run};
-use slipway_operator::csr::host::Host;
-use slipway_operator::csr::metrics::Metrics;
-use slipway_operator::csr::{Bootstrapper, Refusal, Roster, Verdict, bindings, completion, hosts};
+use slipway_operator::controllers::csr::approve::survey;
+use slipway_operator::controllers::csr::controller::{Settings, run};
+use slipway_operator::controllers::csr::host::Host;
+use slipway_operator::controllers::csr::metrics::Metrics;
+use slipway_operator::controllers::csr::{
+    Bootstrapper, Refusal, Roster, Verdict, bindings, completion, hosts,
+};
 use slipway_providers::cluster::connect;
 use slipway_testkit::control_plane::{Beside, ControlPlane, Options};
 use slipway_testkit::process::eventually;

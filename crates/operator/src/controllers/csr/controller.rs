@@ -1,0 +1,268 @@
+//! The loop: watches requests, machines and nodes, and judges all pending requests whenever one of them changes.
+//!
+//! There is one pass at a time over everything that is pending, so that a thousand machines that join at once cost a
+//! thousand verdicts and not a million; and a machine whose addresses arrive late is judged again when they do.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt::Debug;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use jiff::Timestamp;
+use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
+use kube::runtime::events::Recorder;
+use kube::runtime::reflector::{Lookup, Store, reflector, store};
+use kube::runtime::{WatchStreamExt, watcher};
+use kube::{Api, Client, Resource, ResourceExt};
+use slipway_assets::names::MACHINES_NAMESPACE;
+use slipway_providers::cluster::{AccessError, call};
+use slipway_providers::text::chain;
+use tokio::sync::{Notify, watch};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use super::approve::{GuardedMachine, NodeName, approve, machine, published_vips};
+use super::cluster::{Bootstrapper, Cluster};
+use super::judge::{Ground, Verdict, judge};
+use super::keys::{self, Claim};
+use super::metrics::Metrics;
+use super::refusal::Refusal;
+use super::request::Csr;
+use super::roster::Roster;
+use crate::runtime::events::tell;
+
+/// Changes within this time are judged together.
+const GATHER: Duration = Duration::from_millis(200);
+/// What failed is tried again after this time, and windows that pass are noticed.
+const AGAIN: Duration = Duration::from_secs(15);
+/// How long to wait for machines; a cluster may have none.
+const START: Duration = Duration::from_secs(30);
+/// How many refusals are told one by one while there is a flood.
+const TOLD_IN_FLOOD: usize = 100;
+
+/// What the rules need to be told.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    pub bootstrappers: Vec<Bootstrapper>,
+    /// Where the keys of machines are written down.
+    pub namespace: String,
+    /// Beside those that the cluster publishes.
+    pub vips: Vec<IpAddr>,
+    /// What is known about machines beside what they say themselves; it may change at any time.
+    pub roster: watch::Receiver<Roster>,
+    /// Why first certificates are refused, by node, for those who wait for the machines.
+    pub refused: watch::Sender<BTreeMap<String, String>>,
+}
+
+/// How long the API server keeps a watch open.
+pub(crate) const WATCH_SECONDS: u32 = 30;
+/// A watch that is silent for longer is at a server that is gone: a virtual address moves without a word.
+pub const SILENCE_TIMEOUT: Duration = Duration::from_secs(40);
+
+/// Runs until it is told to end.
+pub async fn run(client: Client, settings: Settings, metrics: Metrics, mut stop: watch::Receiver<bool>) {
+    let changed = Arc::new(Notify::new());
+    let mut watches = JoinSet::new();
+    let config = watcher::Config::default().timeout(WATCH_SECONDS);
+    let requests: Api<CertificateSigningRequest> = Api::all(client.clone());
+    let requests = keep(&mut watches, &changed, watcher(requests, config.clone()));
+    let machines: Api<GuardedMachine> = Api::namespaced(client.clone(), MACHINES_NAMESPACE);
+    let machines = keep(&mut watches, &changed, watcher(machines, config.clone()));
+    let nodes: Api<NodeName> = Api::all(client.clone());
+    let nodes = keep(&mut watches, &changed, watcher(nodes, config));
+    let mut roster = settings.roster.clone();
+    let told = Arc::clone(&changed);
+    watches.spawn(async move {
+        while roster.changed().await.is_ok() {
+            told.notify_one();
+        }
+    });
+    let recorder = Recorder::new(client.clone(), "slipway-csr-approver".into());
+    let keys = keys::Store::new(client.clone(), &settings.namespace);
+    let mut approver =
+        Approver { client, settings, keys, metrics, recorder, read: HashMap::new(), told: HashMap::new() };
+    let work = async {
+        let known = async { tokio::join!(requests.wait_until_ready(), nodes.wait_until_ready()) };
+        // The writers live as long as the watches do.
+        let _ = known.await;
+        if timeout(START, machines.wait_until_ready()).await.is_err() {
+            tracing::warn!("no machines can be seen; nothing is approved that needs one");
+        }
+        loop {
+            approver.pass(&requests, &machines, &nodes).await;
+            let _ = timeout(AGAIN, changed.notified()).await;
+            tokio::time::sleep(GATHER).await;
+        }
+    };
+    tokio::select! {
+        () = work => {}
+        _ = async { stop.wait_for(|stop| *stop).await.is_ok() } => {}
+    }
+}
+
+/// Keeps a copy of all objects of a kind, and says when one changes.
+pub(crate) fn keep<K>(
+    watches: &mut JoinSet<()>,
+    changed: &Arc<Notify>,
+    stream: impl futures_util::Stream<Item = watcher::Result<watcher::Event<K>>> + Send + 'static,
+) -> Store<K>
+where
+    K: Lookup + Resource + Clone + Debug + Send + Sync + 'static,
+    <K as Lookup>::DynamicType: Clone + Default + Eq + std::hash::Hash + Debug + Send + Sync + Unpin,
+{
+    let (reader, writer) = store::<K>();
+    let changed = Arc::clone(changed);
+    watches.spawn(async move {
+        let mut events = std::pin::pin!(reflector(writer, stream.default_backoff()));
+        while let Some(event) = events.next().await {
+            match event {
+                Ok(_) => changed.notify_one(),
+                Err(error) => tracing::warn!(%error, "a watch was interrupted"),
+            }
+        }
+    });
+    reader
+}
+
+struct Approver {
+    client: Client,
+    settings: Settings,
+    keys: keys::Store,
+    metrics: Metrics,
+    recorder: Recorder,
+    /// Requests never change, so each is read once.
+    read: HashMap<String, Arc<Csr>>,
+    /// The last reason that was told about a request.
+    told: HashMap<String, &'static str>,
+}
+
+impl Approver {
+    async fn pass(
+        &mut self,
+        requests: &Store<CertificateSigningRequest>,
+        machines: &Store<GuardedMachine>,
+        nodes: &Store<NodeName>,
+    ) {
+        let pending = self.pending(requests);
+        self.metrics.pending.set(i64::try_from(pending.len()).unwrap_or(i64::MAX));
+        if pending.is_empty() {
+            self.settings.refused.send_replace(BTreeMap::new());
+            return;
+        }
+        // Without the virtual addresses a request for one could pass, and without the keys that of another machine.
+        let known = tokio::try_join!(published_vips(&self.client), self.keys.read());
+        let (vips, keys) = match known {
+            Ok(known) => known,
+            Err(error) => {
+                tracing::warn!(error = %chain(&error), "nothing is approved as long as this is unknown");
+                return;
+            }
+        };
+        let Settings { bootstrappers, vips: own, roster, .. } = &self.settings;
+        let roster = roster.borrow().clone();
+        let nodes: BTreeSet<String> = nodes.state().iter().map(|node| node.name_any()).collect();
+        let machines = machines.state();
+        let machines = roster.complete(machines.iter().filter_map(|object| machine(object)), &nodes);
+        let cluster = Cluster::new(bootstrappers.clone(), own.iter().copied().chain(vips))
+            .with_machines(machines)
+            .with_nodes(nodes)
+            .with_keys(keys)
+            .with_requests(pending.iter().map(|(_, csr)| &**csr), Timestamp::now());
+        let mut refused = BTreeMap::new();
+        for (object, csr) in pending {
+            let verdict = match judge(&csr, &cluster) {
+                Verdict::Approve(ground) => self.admit(&csr, ground, &cluster).await,
+                refused @ Verdict::Refuse(_) => Ok(refused),
+            };
+            match verdict {
+                Ok(Verdict::Approve(ground)) => self.approve(&object, &csr, ground).await,
+                Ok(Verdict::Refuse(refusal)) => {
+                    if let (Some(node), true) = (csr.node(), refusal.keeps_out()) {
+                        refused.insert(node.to_owned(), refusal.to_string());
+                    }
+                    self.refuse(&object, &csr, refusal, cluster.is_flooded_by(&csr.username)).await;
+                }
+                Err(error) => {
+                    tracing::warn!(request = csr.name, error = %chain(&error), "not approved yet");
+                }
+            }
+        }
+        self.settings.refused.send_replace(refused);
+    }
+
+    /// Before a machine's first certificate: there is no node of its name now, whatever the watch has seen, and the key
+    /// is written down as the machine's. What was approved a moment ago counts as well.
+    async fn admit(&self, csr: &Csr, ground: Ground, cluster: &Cluster) -> Result<Verdict, AccessError> {
+        let Ground::FirstCertificate { machine, node } = &ground else { return Ok(Verdict::Approve(ground)) };
+        let nodes: Api<NodeName> = Api::all(self.client.clone());
+        if call(&format!("looking for the node `{node}`"), nodes.get_opt(node)).await?.is_some() {
+            return Ok(Verdict::Refuse(Refusal::NodeExists { node: node.clone() }));
+        }
+        let key = csr.content.as_ref().map(|content| content.fingerprint.clone()).unwrap_or_default();
+        let uid = cluster.machine_for(node).and_then(|machine| machine.uid.as_deref());
+        let is_gone = |node: &str, uid: &str| cluster.is_gone(node, uid);
+        Ok(match self.keys.claim(node, uid, &key, is_gone).await? {
+            Claim::Granted => Verdict::Approve(ground),
+            Claim::Taken(first) => {
+                Verdict::Refuse(Refusal::AnotherKey { machine: machine.clone(), key, first })
+            }
+        })
+    }
+
+    async fn approve(&self, object: &CertificateSigningRequest, csr: &Csr, ground: Ground) {
+        let message = ground.to_string();
+        match approve(&self.client, object, &message, Timestamp::now()).await {
+            Ok(()) => {
+                tracing::info!(request = csr.name, signer = %csr.signer, reason = ground.reason(), message, "approved");
+                self.metrics.count(csr.signer, &Verdict::Approve(ground));
+            }
+            Err(error) => {
+                tracing::warn!(request = csr.name, error = %chain(&error), "not approved yet");
+            }
+        }
+    }
+
+    /// What nobody has decided about, the oldest first.
+    fn pending(
+        &mut self,
+        requests: &Store<CertificateSigningRequest>,
+    ) -> Vec<(Arc<CertificateSigningRequest>, Arc<Csr>)> {
+        let mut read = std::mem::take(&mut self.read);
+        let mut pending = Vec::new();
+        for object in requests.state().into_iter().filter(|object| Csr::is_undecided(object)) {
+            let Some(uid) = object.metadata.uid.clone() else { continue };
+            let known = read.remove(&uid).or_else(|| Csr::read(&object).map(Arc::new));
+            if let Some(csr) = known {
+                self.read.insert(uid, Arc::clone(&csr));
+                pending.push((object, csr));
+            }
+        }
+        self.told.retain(|uid, _| self.read.contains_key(uid));
+        pending.sort_by(|(_, one), (_, other)| (one.created, &one.name).cmp(&(other.created, &other.name)));
+        pending
+    }
+
+    /// Counts, logs and tells a refusal, once for each reason.
+    async fn refuse(
+        &mut self,
+        object: &CertificateSigningRequest,
+        csr: &Csr,
+        refusal: Refusal,
+        flooded: bool,
+    ) {
+        let (reason, note) = (refusal.reason(), refusal.to_string());
+        if self.told.get(&csr.uid) == Some(&reason) {
+            return;
+        }
+        self.metrics.count(csr.signer, &Verdict::Refuse(refusal));
+        let quiet = flooded && self.told.len() >= TOLD_IN_FLOOD;
+        self.told.insert(csr.uid.clone(), reason);
+        if quiet {
+            return;
+        }
+        tracing::warn!(request = csr.name, signer = %csr.signer, requestor = csr.username, reason, note, "refused");
+        tell(&self.recorder, object, false, reason, &note, "Approve").await;
+    }
+}
