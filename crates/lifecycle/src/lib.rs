@@ -6,6 +6,7 @@
 //! | [`check`] | whether a running cluster and its vCenters get along |
 //! | [`cluster`] | machines on vCenters: plan, create, destroy |
 //! | [`create`] | `create manifests` and `create ignition-configs` |
+//! | [`csr`] | which certificates nodes may have |
 //! | [`gather`] | everything that helps to find out what went wrong |
 //! | [`install_config`] | `create install-config` from answers |
 //! | [`preflight`] | whether the vCenters have what a cluster needs |
@@ -21,6 +22,7 @@ pub mod check;
 pub mod cluster;
 pub mod create;
 pub mod credentials;
+pub mod csr;
 pub mod drivers;
 pub mod environment;
 pub mod gather;

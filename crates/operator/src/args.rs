@@ -219,7 +219,7 @@ pub struct CsrApprover {
 
     /// Who asks for machines' first certificates, such as `worker=system:bootstrap:abcdef`; without a role for all machines.
     /// Can be repeated
-    #[arg(long, value_name = "[ROLE=]USER", default_value = crate::controllers::csr::OPENSHIFT_BOOTSTRAPPER)]
+    #[arg(long, value_name = "[ROLE=]USER", default_value = slipway_lifecycle::csr::OPENSHIFT_BOOTSTRAPPER)]
     pub bootstrapper: Vec<String>,
 
     /// Where confirmed hosts and the keys of machines are written down
@@ -304,7 +304,7 @@ pub struct Run {
 
     /// Who asks for machines' first certificates, such as `worker=system:bootstrap:abcdef`; without a role for all machines.
     /// Can be repeated
-    #[arg(long, value_name = "[ROLE=]USER", default_value = crate::controllers::csr::OPENSHIFT_BOOTSTRAPPER)]
+    #[arg(long, value_name = "[ROLE=]USER", default_value = slipway_lifecycle::csr::OPENSHIFT_BOOTSTRAPPER)]
     pub bootstrapper: Vec<String>,
 
     /// A virtual address, which no certificate may have; can be repeated

@@ -17,6 +17,7 @@ use tokio::sync::watch;
 
 use slipway_api::slipway::vdo_config::Images;
 use slipway_assets::kubernetes::Facts;
+use slipway_lifecycle::csr::{Bootstrapper, Roster};
 use slipway_providers::cluster::{connect, connect_within};
 use slipway_providers::text::chain;
 use tokio_rustls::TlsAcceptor;
@@ -28,7 +29,7 @@ use crate::args::{
     Args, Bootstrap, Certificates, Command, Controller, CsrApprover, MachineConfigServer, MachineConfigToken,
     Node, Run,
 };
-use crate::controllers::csr::{self, Bootstrapper, Roster, controller};
+use crate::controllers::csr::{self, controller};
 use crate::controllers::{certificates, checks, connections, drivers};
 use crate::manager;
 use crate::runtime::host::{Files, Processes};

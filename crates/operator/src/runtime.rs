@@ -13,7 +13,6 @@
 
 pub mod conditions;
 pub(crate) mod events;
-pub(crate) mod fingerprint;
 pub mod host;
 pub mod lease;
 pub mod log;

@@ -8,9 +8,9 @@ mod show;
 use jiff::Timestamp;
 use kube::Client;
 use slipway_assets::drivers::operator::NAMESPACE;
-use slipway_operator::controllers::csr::Bootstrapper;
-use slipway_operator::controllers::csr::approve::{self as csr_approve, Judged};
-use slipway_operator::controllers::csr::host::Host;
+use slipway_lifecycle::csr::Bootstrapper;
+use slipway_lifecycle::csr::approve::{self as csr_approve, Judged};
+use slipway_lifecycle::csr::host::Host;
 
 use crate::args::{Known, Node};
 use crate::exit::{Exit, Usage};

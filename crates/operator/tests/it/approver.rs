@@ -17,13 +17,12 @@ use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair, SanType};
 use rstest::rstest;
 use serde_json::{Value, json};
 use slipway_assets::kubernetes::{FIRST_KEYS, NAMESPACE, UNSEEN_APPROVAL};
-use slipway_operator::controllers::csr::approve::survey;
+use slipway_lifecycle::csr::approve::survey;
+use slipway_lifecycle::csr::host::Host;
+use slipway_lifecycle::csr::{Bootstrapper, Refusal, Roster, Verdict};
 use slipway_operator::controllers::csr::controller::{Settings, run};
-use slipway_operator::controllers::csr::host::Host;
 use slipway_operator::controllers::csr::metrics::Metrics;
-use slipway_operator::controllers::csr::{
-    Bootstrapper, Refusal, Roster, Verdict, bindings, completion, hosts,
-};
+use slipway_operator::controllers::csr::{bindings, completion, hosts};
 use slipway_providers::cluster::connect;
 use slipway_testkit::control_plane::{Beside, ControlPlane, Options};
 use slipway_testkit::process::eventually;

@@ -2,6 +2,7 @@
 
 use std::fmt::Debug;
 
+use aws_lc_rs::digest;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry;
 use kube::api::{Patch, PatchParams};
 use kube::{Api, Client, ResourceExt};
@@ -11,6 +12,9 @@ use serde_json::Value;
 use super::call::call;
 use super::error::AccessError;
 use super::kinds::Kinds;
+
+/// Names of managers of fields have 128 characters at most; prefixes have fewer than 28.
+const MAX_MANAGER_NAME: usize = 100;
 
 /// The name under which fields are owned.
 #[derive(Debug, Clone, Copy)]
@@ -34,6 +38,16 @@ impl<'n> Manager<'n> {
         let parameters = PatchParams::apply(self.name);
         if self.force { parameters.force() } else { parameters }
     }
+}
+
+/// A manager for each name, so that none takes another's entry away.
+pub fn manager_name(prefix: &str, name: &str) -> String {
+    if name.len() <= MAX_MANAGER_NAME {
+        return format!("{prefix}-{name}");
+    }
+    let hash = digest::digest(&digest::SHA256, name.as_bytes());
+    let hash: String = hash.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("{prefix}-{hash}")
 }
 
 /// Applies an object of a kind that is known.
@@ -125,5 +139,19 @@ impl Applier {
         let api = self.kinds.api(&self.client, api_version, kind, namespace).await?;
         apply(&api, Manager::forcing(self.manager), name, &format!("applying {called}"), object).await?;
         Ok(called)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::manager_name;
+
+    #[test]
+    fn long_names_have_managers_of_their_own() {
+        assert_eq!(manager_name("slipway-node", "a"), "slipway-node-a");
+        let [one, other] =
+            ["1", "2"].map(|end| manager_name("slipway-certificates", &format!("{}{end}", "a".repeat(200))));
+        assert_ne!(one, other);
+        assert!(one.len() <= 128);
     }
 }

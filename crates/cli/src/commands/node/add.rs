@@ -6,9 +6,9 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use slipway_lifecycle::bare_metal;
-use slipway_operator::controllers::csr::approve::bootstrappers_of;
-use slipway_operator::controllers::csr::host::{Host, survey};
-use slipway_operator::controllers::csr::{Bootstrapper, Signer, Verdict};
+use slipway_lifecycle::csr::approve::bootstrappers_of;
+use slipway_lifecycle::csr::host::{Host, survey};
+use slipway_lifecycle::csr::{Bootstrapper, Signer, Verdict};
 
 use super::confirm::not_approved;
 use super::show::Request;

@@ -1,7 +1,7 @@
 //! `slipway node approve`.
 
-use slipway_operator::controllers::csr::approve::{Judged, bootstrappers_of, survey};
-use slipway_operator::controllers::csr::{Bootstrapper, Roster, Verdict};
+use slipway_lifecycle::csr::approve::{Judged, bootstrappers_of, survey};
+use slipway_lifecycle::csr::{Bootstrapper, Roster, Verdict};
 
 use super::confirm::not_approved;
 use super::show::Request;

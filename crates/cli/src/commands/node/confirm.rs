@@ -1,7 +1,7 @@
 //! Asking whether requests are to be approved.
 
-use slipway_operator::controllers::csr::Verdict;
-use slipway_operator::controllers::csr::approve::Judged;
+use slipway_lifecycle::csr::Verdict;
+use slipway_lifecycle::csr::approve::Judged;
 
 use crate::confirm::{Question, refused};
 use crate::exit::Exit;

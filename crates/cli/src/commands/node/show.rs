@@ -1,8 +1,8 @@
 //! A request as people and programs see it.
 
 use serde::Serialize;
-use slipway_operator::controllers::csr::Verdict;
-use slipway_operator::controllers::csr::approve::Judged;
+use slipway_lifecycle::csr::Verdict;
+use slipway_lifecycle::csr::approve::Judged;
 
 use crate::output::{FAINT, GOOD, NAME, WARNING};
 

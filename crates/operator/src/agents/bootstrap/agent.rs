@@ -21,6 +21,7 @@ use slipway_assets::kubernetes::{
 };
 use slipway_assets::names::Role;
 use slipway_assets::onprem::{Machine, Part, Settings};
+use slipway_lifecycle::csr::{Bootstrapper, Machine, Roster};
 use slipway_providers::cluster::call;
 use slipway_providers::text::chain;
 use tokio::sync::{OnceCell, watch};
@@ -33,7 +34,7 @@ use super::observe::{Wishes, observe};
 use super::{Ledger, StageError, Steps, admission, kubeadm, pivot, told};
 use crate::agents::node::here::used_towards;
 use crate::agents::node::{Here, Place, follow};
-use crate::controllers::csr::{self, Bootstrapper, Roster, controller};
+use crate::controllers::csr::{self, controller};
 use crate::runtime::host::{Files, Programs};
 use crate::server::machine_config;
 use crate::server::machine_config::joining::{Joining, Renewal};
@@ -248,22 +249,19 @@ impl<P: Programs> Agent<P> {
 
     /// The machines that were made with the cluster, and who of them has to wait.
     fn roster(&self, candidates: &[admission::Candidate], now: Timestamp) -> Roster {
-        let machine = |name: String, addresses: BTreeSet<IpAddr>| csr::Machine {
+        let machine = |name: String, addresses: BTreeSet<IpAddr>| Machine {
             names: [name.clone()].into(),
             name,
             // They are let in however late they come: their names are known, and their turn is decided here.
             made: None,
             role: Some(Role::Master),
             addresses,
-            ..csr::Machine::default()
+            ..Machine::default()
         };
         let names = self.facts.control_plane_names().unwrap_or_default();
-        let mut expected: Vec<csr::Machine> = names
+        let mut expected: Vec<Machine> = names
             .into_iter()
-            .map(|name| csr::Machine {
-                internal_names: [name.clone()].into(),
-                ..machine(name, BTreeSet::new())
-            })
+            .map(|name| Machine { internal_names: [name.clone()].into(), ..machine(name, BTreeSet::new()) })
             .collect();
         let vips = self.vips();
         let targets = [IpAddr::from([192, 0, 2, 1]), IpAddr::from([0x2001, 0xdb8, 0, 0, 0, 0, 0, 1])];

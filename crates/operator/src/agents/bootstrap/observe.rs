@@ -10,13 +10,13 @@ use kube::api::{DeleteParams, ListParams, Preconditions};
 use kube::{Api, Client, ResourceExt};
 use slipway_assets::kubernetes::Facts;
 use slipway_assets::kubernetes::rights::SYSTEM;
+use slipway_lifecycle::csr::{Csr, Signer};
 use slipway_providers::cluster::{AccessError, call};
 
 use super::StageError;
 use super::admission::Candidate;
 use super::etcd::Member;
 use crate::agents::node::nodes::CONTROL_PLANE_LABEL;
-use crate::controllers::csr::{Csr, Signer};
 
 /// A kubelet says every ten seconds that it lives.
 const SILENT: SignedDuration = SignedDuration::from_mins(1);

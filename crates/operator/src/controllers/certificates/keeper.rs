@@ -14,7 +14,7 @@ use prometheus_client::registry::Registry;
 use serde_json::json;
 use slipway_assets::kubernetes::CERTIFICATES;
 use slipway_assets::kubernetes::rights::SYSTEM;
-use slipway_providers::cluster::{AccessError, Manager, apply};
+use slipway_providers::cluster::{AccessError, Manager, apply, manager_name};
 use slipway_providers::text::chain;
 use tokio::sync::watch;
 use tokio::time::timeout;
@@ -23,7 +23,6 @@ use super::look::{Earliest, LookError, earliest};
 use super::neighbours::{ControlPlane, Neighbours, Whose};
 use super::{pods, renewal};
 use crate::runtime::events::tell;
-use crate::runtime::fingerprint::manager;
 use crate::runtime::host::{Files, ProgramError, Programs};
 use crate::runtime::lease::{Lock, Pace};
 
@@ -388,7 +387,7 @@ impl<P: Programs, N: Neighbours> Keeper<P, N> {
             "data": {&self.node: entry.to_string()},
         });
         let maps: Api<ConfigMap> = Api::namespaced(self.client.clone(), SYSTEM);
-        let name = manager(CERTIFICATES, &self.node);
+        let name = manager_name(CERTIFICATES, &self.node);
         let doing = "saying until when certificates are good";
         apply(&maps, Manager::forcing(&name), CERTIFICATES, doing, &object).await.map(drop)
     }

@@ -7,11 +7,10 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{Api, Client};
 use slipway_assets::kubernetes::COMPLETION_NAME;
 use slipway_assets::kubernetes::rights::SYSTEM;
+use slipway_lifecycle::csr::Roster;
 use slipway_providers::cluster::{AccessError, call};
 use slipway_providers::text::chain;
 use tokio::sync::watch;
-
-use super::roster::Roster;
 
 const LOOK_INTERVAL: Duration = Duration::from_secs(5);
 /// What machines that have to wait are told.

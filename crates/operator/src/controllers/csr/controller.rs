@@ -17,20 +17,16 @@ use kube::runtime::reflector::{Lookup, Store, reflector, store};
 use kube::runtime::{WatchStreamExt, watcher};
 use kube::{Api, Client, Resource, ResourceExt};
 use slipway_assets::names::MACHINES_NAMESPACE;
+use slipway_lifecycle::csr::approve::{GuardedMachine, NodeName, approve, machine, published_vips};
+use slipway_lifecycle::csr::keys::{self, Claim};
+use slipway_lifecycle::csr::{Bootstrapper, Cluster, Csr, Ground, Refusal, Roster, Verdict, judge};
 use slipway_providers::cluster::{AccessError, call};
 use slipway_providers::text::chain;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use super::approve::{GuardedMachine, NodeName, approve, machine, published_vips};
-use super::cluster::{Bootstrapper, Cluster};
-use super::judge::{Ground, Verdict, judge};
-use super::keys::{self, Claim};
 use super::metrics::Metrics;
-use super::refusal::Refusal;
-use super::request::Csr;
-use super::roster::Roster;
 use crate::runtime::events::tell;
 
 /// Changes within this time are judged together.

@@ -5,9 +5,7 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
-
-use super::judge::Verdict;
-use super::request::Signer;
+use slipway_lifecycle::csr::{Signer, Verdict};
 
 /// Counters of the approver.
 #[derive(Debug, Clone, Default)]

@@ -22,10 +22,8 @@ use slipway_assets::kubernetes::rights::SYSTEM;
 use slipway_assets::kubernetes::{BOOTSTRAPPERS, JOIN_TOKEN_SECRET};
 use slipway_assets::random::Random;
 use slipway_lifecycle::random::OsRandom;
-use slipway_providers::cluster::{AccessError, Manager, apply, call};
+use slipway_providers::cluster::{AccessError, Manager, apply, call, manager_name};
 use tokio::sync::Mutex;
-
-use crate::runtime::fingerprint::manager;
 
 /// How long a token is good for from the moment a machine gets it.
 const LIFE: SignedDuration = SignedDuration::from_hours(2);
@@ -81,7 +79,7 @@ pub struct Joining {
 
 impl Joining {
     pub fn new(client: Client, identity: &str, renewal: Renewal) -> Self {
-        let manager = manager("slipway-joining", identity);
+        let manager = manager_name("slipway-joining", identity);
         Joining { api: Api::namespaced(client, SYSTEM), manager, renewal, known: Arc::default() }
     }
 

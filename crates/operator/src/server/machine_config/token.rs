@@ -9,8 +9,6 @@ use aws_lc_rs::{constant_time, digest, rand};
 use jiff::{SignedDuration, Timestamp};
 use secrecy::{ExposeSecret, SecretString};
 
-use crate::runtime::fingerprint::hex;
-
 /// Bytes of randomness in a token.
 const STRENGTH: usize = 32;
 const PREFIX: &str = "sha256:";
@@ -20,6 +18,10 @@ pub fn generate() -> Result<SecretString, TokenError> {
     let mut bytes = [0_u8; STRENGTH];
     rand::fill(&mut bytes).map_err(|_| TokenError::NoRandomness)?;
     Ok(SecretString::from(hex(&bytes)))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// What is kept of a token.

@@ -15,8 +15,8 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use serde_json::json;
 use slipway_assets::names::Role;
 
-use crate::controllers::csr::keys::Keys;
-use crate::controllers::csr::{Bootstrapper, Cluster, Csr, Machine, OPENSHIFT_BOOTSTRAPPER};
+use crate::csr::keys::Keys;
+use crate::csr::{Bootstrapper, Cluster, Csr, Machine, OPENSHIFT_BOOTSTRAPPER};
 
 pub(super) const BOOTSTRAPPER: &str = OPENSHIFT_BOOTSTRAPPER;
 const CREATED: &str = "2026-11-16T12:00:00Z";

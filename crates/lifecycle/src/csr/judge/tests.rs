@@ -6,7 +6,7 @@ use rstest::rstest;
 
 use self::requests::{Ask, BOOTSTRAPPER, cluster, cluster_with_tokens, machine, time};
 use super::{Ground, Verdict, judge};
-use crate::controllers::csr::{Cluster, Refusal};
+use crate::csr::{Cluster, Refusal};
 
 /// The name of the verdict.
 fn reason(ask: &Ask, cluster: &Cluster) -> &'static str {

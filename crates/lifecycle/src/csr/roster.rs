@@ -82,7 +82,7 @@ mod tests {
     use slipway_assets::names::Role;
 
     use super::{Host, Roster};
-    use crate::controllers::csr::Machine;
+    use crate::csr::Machine;
 
     fn machine(name: &str, created: &str, addresses: &[&str]) -> Machine {
         Machine {

@@ -8,6 +8,7 @@ use std::net::IpAddr;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use sha2::{Digest, Sha256};
 use x509_parser::asn1_rs::Header;
 use x509_parser::certification_request::X509CertificationRequest;
 use x509_parser::cri_attributes::{ParsedCriAttribute, X509CriAttribute};
@@ -19,8 +20,6 @@ use x509_parser::oid_registry::{
 use x509_parser::prelude::FromDer;
 use x509_parser::public_key::PublicKey;
 use x509_parser::x509::{SubjectPublicKeyInfo, X509Name};
-
-use crate::runtime::fingerprint::sha256;
 
 const BEGIN: &str = "-----BEGIN CERTIFICATE REQUEST-----";
 const END: &str = "-----END CERTIFICATE REQUEST-----";
@@ -102,7 +101,7 @@ pub fn parse(pem: &[u8]) -> Result<Content, Flaw> {
 }
 
 fn fingerprint(key: &[u8]) -> String {
-    format!("sha256:{}", sha256(key))
+    format!("sha256:{:x}", Sha256::digest(key))
 }
 
 /// The bytes between the lines of PEM, without headers and without anything around it.

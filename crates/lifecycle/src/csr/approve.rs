@@ -28,8 +28,8 @@ use super::roster::Roster;
 /// The reason of the condition in an approved request.
 const REASON: &str = "SlipwayApproved";
 
-pub(super) type GuardedMachine = DeserializeGuard<slipway_api::openshift::Machine>;
-pub(super) type NodeName = PartialObjectMeta<Node>;
+pub type GuardedMachine = DeserializeGuard<slipway_api::openshift::Machine>;
+pub type NodeName = PartialObjectMeta<Node>;
 
 /// Who asks for the first certificates of machines here: whom the cluster's own approver knows, where it is Slipway's.
 pub async fn bootstrappers_of(client: &Client) -> Result<Vec<Bootstrapper>, AccessError> {
@@ -153,7 +153,7 @@ pub(super) async fn see(client: &Client, roster: &Roster) -> Result<Seen, Access
 }
 
 /// What a Machine says about itself; nothing if it is malformed.
-pub(super) fn machine(object: &GuardedMachine) -> Option<Machine> {
+pub fn machine(object: &GuardedMachine) -> Option<Machine> {
     let object = object.0.as_ref().ok()?;
     let status = object.status.clone().unwrap_or_default();
     let of = |kinds: &[&str]| {
