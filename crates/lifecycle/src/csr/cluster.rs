@@ -198,19 +198,19 @@ impl Cluster {
     }
 
     /// The machine that a node is, or would be, if there is exactly one.
-    pub(super) fn machine_for(&self, node: &str) -> Option<&Machine> {
+    pub fn machine_for(&self, node: &str) -> Option<&Machine> {
         let found =
             [self.by_node(node), self.by_internal_name(node)].into_iter().find(|found| !found.is_empty())?;
         if let [machine] = found[..] { Some(machine) } else { None }
     }
 
     /// Whether there is neither a node of this name nor a Machine of this id.
-    pub(super) fn is_gone(&self, node: &str, uid: &str) -> bool {
+    pub fn is_gone(&self, node: &str, uid: &str) -> bool {
         !self.nodes.contains(node) && !self.machines.iter().any(|machine| machine.uid.as_deref() == Some(uid))
     }
 
     /// Whether somebody asks more often than there is a reason for.
-    pub(super) fn is_flooded_by(&self, username: &str) -> bool {
+    pub fn is_flooded_by(&self, username: &str) -> bool {
         let (pending, limit) = self.flood(username);
         pending > limit
     }

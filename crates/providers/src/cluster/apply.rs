@@ -1,6 +1,6 @@
 //! Changing objects: server-side apply with one field manager per writer, and merge patches where a field is shared.
 
-use std::fmt::Debug;
+use std::fmt::{self, Debug};
 
 use aws_lc_rs::digest;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ManagedFieldsEntry;
@@ -110,11 +110,16 @@ pub fn is_applied_by(object: &impl ResourceExt, manager: &str) -> bool {
 }
 
 /// Applies objects of any kind, forcing fields that others own.
-#[derive(Debug)]
 pub struct Applier {
     client: Client,
     manager: &'static str,
     kinds: Kinds,
+}
+
+impl Debug for Applier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Applier").field("manager", &self.manager).finish_non_exhaustive()
+    }
 }
 
 impl Applier {

@@ -180,7 +180,6 @@ mod tests {
     use std::time::Duration;
 
     use kube::core::Status;
-    use kube::core::response::StatusDetails;
     use kube::error::DiscoveryError;
     use rstest::rstest;
     use rustls::CertificateError;
@@ -233,9 +232,8 @@ mod tests {
 
     #[test]
     fn a_server_says_how_long_to_wait() {
-        let details = StatusDetails { retry_after_seconds: 7, ..StatusDetails::default() };
-        let mut status = Status::failure("slow down", "TooManyRequests").with_code(429);
-        status.details = Some(details);
+        let status = r#"{"code": 429, "reason": "TooManyRequests", "details": {"retryAfterSeconds": 7}}"#;
+        let status: Status = serde_json::from_str(status).unwrap();
         let cause = Cause::of(&kube::Error::Api(Box::new(status)));
         assert_eq!(cause.retry(), Retry::Later(Some(Duration::from_secs(7))));
     }

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-use kube::api::{ApiResource, DynamicObject, GroupVersion};
+use kube::api::{ApiResource, DynamicObject};
+use kube::core::GroupVersion;
 use kube::discovery::{self, Scope};
 use kube::{Api, Client};
 
