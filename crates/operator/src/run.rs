@@ -35,6 +35,8 @@ use crate::manager;
 use crate::runtime::host::{Files, Processes};
 use crate::runtime::net::health::{health_router, with_readiness};
 use crate::runtime::net::{self, Limits, Transport, tls};
+use crate::runtime::stop::stopped;
+use crate::runtime::watches::{SHORT_WATCH_TIMEOUT, Watches};
 use crate::runtime::{lease, log};
 use crate::server::machine_config::cluster::ClusterSource;
 use crate::server::machine_config::directory::Directory;
@@ -151,7 +153,7 @@ impl Serving {
         let health = serve_health(health_listen, routes, &stop).await?;
         let acceptor = tokio::select! {
             acceptor = acceptor(source.clone()) => acceptor?,
-            _ = stop.wait_for(|stop| *stop) => return Ok(()),
+            () = stopped(&mut stop) => return Ok(()),
         };
         let listener = bind(listen).await?;
         tracing::info!(address = %listener.local_addr()?, "machines are served");
@@ -207,7 +209,7 @@ async fn node(args: Node) -> anyhow::Result<()> {
     let Node { name, facts, kubeconfig } = args;
     let facts = read_facts(&facts)?;
     let stop = on_signal()?;
-    let client = connect_within(kubeconfig.as_deref(), None, controller::SILENCE_TIMEOUT).await?;
+    let client = connect_within(kubeconfig.as_deref(), None, SHORT_WATCH_TIMEOUT).await?;
     tracing::info!(node = name, "the machines of the cluster are followed");
     node_agent::follow(client, facts, &name, Files::below("/"), Processes, stop).await;
     Ok(())
@@ -257,7 +259,7 @@ async fn csr_approver(args: CsrApprover) -> anyhow::Result<()> {
     let metrics = csr::metrics::Metrics::register(&mut registry);
     let stop = on_signal()?;
     let health = serve_health(health_listen, health_router(registry), &stop).await?;
-    let silence = controller::SILENCE_TIMEOUT;
+    let silence = SHORT_WATCH_TIMEOUT;
     let client = connect_within(kubeconfig.as_deref(), context.as_deref(), silence).await?;
     let held_masters = after_bootstrap.then(|| csr::completion::WAITING.to_owned());
     let (sender, roster) = watch::channel(Roster { named_alike, held_masters, ..Roster::default() });
@@ -265,15 +267,16 @@ async fn csr_approver(args: CsrApprover) -> anyhow::Result<()> {
     let settings =
         controller::Settings { bootstrappers, namespace: namespace.clone(), vips: vip, roster, refused };
     tracing::info!("requests of kubelets are judged");
+    let watches = Watches::new(client.clone());
     tokio::join!(
         csr::bindings::keep_away(client.clone(), remove_binding, stop.clone()),
-        csr::hosts::follow(client.clone(), namespace, sender.clone(), stop.clone()),
+        csr::hosts::follow(watches.clone(), namespace, sender.clone(), stop.clone()),
         async {
             if after_bootstrap {
                 csr::completion::follow(client.clone(), sender, stop.clone()).await;
             }
         },
-        controller::run(client.clone(), settings, metrics, stop.clone()),
+        controller::run(watches, settings, metrics, stop.clone()),
     );
     health.await.context("serving health")?;
     tracing::info!("the end");

@@ -2,6 +2,9 @@
 //!
 //! | module | what it holds |
 //! |---|---|
+//! | [`watches`] | copies of objects, each kind watched once for all controllers |
+//! | [`trigger`] | the loop of every controller |
+//! | [`stop`] | ending in time |
 //! | [`nodes`] | the nodes of a cluster in short, for all controllers |
 //! | `events` | Events, for people who look at an object |
 //! | [`conditions`] | what is written to objects, and what of it is new |
@@ -19,3 +22,6 @@ pub mod log;
 pub mod metrics;
 pub mod net;
 pub mod nodes;
+pub mod stop;
+pub mod trigger;
+pub mod watches;

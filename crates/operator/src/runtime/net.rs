@@ -26,6 +26,7 @@ use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
 use self::gate::{Gate, Pass};
+use super::stop::stopped;
 
 /// Who is at the other end; in the extensions of every request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -122,7 +123,7 @@ pub async fn serve(
     loop {
         let next = next(&listener, &places);
         let (stream, peer, place) = tokio::select! {
-            () = told(&mut stop) => break,
+            () = stopped(&mut stop) => break,
             next = next => next,
             Some(_) = connections.join_next() => continue,
         };
@@ -138,11 +139,6 @@ pub async fn serve(
     drop(listener);
     let finish = async { while connections.join_next().await.is_some() {} };
     let _ = timeout(farewell, finish).await;
-}
-
-/// Waits until it is time to end.
-async fn told(stop: &mut watch::Receiver<bool>) {
-    let _ = stop.wait_for(|stop| *stop).await.is_ok();
 }
 
 /// The next connection, once there is a place for it.
@@ -235,7 +231,7 @@ impl<W: Watch> Hall<W> {
         let mut stop = self.stop.clone();
         let result = tokio::select! {
             result = connection.as_mut() => result,
-            () = told(&mut stop) => {
+            () = stopped(&mut stop) => {
                 connection.as_mut().graceful_shutdown();
                 connection.await
             }

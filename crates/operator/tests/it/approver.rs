@@ -23,6 +23,7 @@ use slipway_lifecycle::csr::{Bootstrapper, Refusal, Roster, Verdict};
 use slipway_operator::controllers::csr::controller::{Settings, run};
 use slipway_operator::controllers::csr::metrics::Metrics;
 use slipway_operator::controllers::csr::{bindings, completion, hosts};
+use slipway_operator::runtime::watches::Watches;
 use slipway_providers::cluster::connect;
 use slipway_testkit::control_plane::{Beside, ControlPlane, Options};
 use slipway_testkit::process::eventually;
@@ -142,7 +143,8 @@ async fn approver(
     let bootstrappers =
         [format!("master={MASTERS}"), format!("worker={WORKERS}")].map(|one| Bootstrapper::of(&one).unwrap());
     let (sender, roster) = watch::channel(known);
-    tokio::spawn(hosts::follow(client.clone(), NAMESPACE.to_owned(), sender.clone(), stop.clone()));
+    let watches = Watches::new(client.clone());
+    tokio::spawn(hosts::follow(watches.clone(), NAMESPACE.to_owned(), sender.clone(), stop.clone()));
     if who == Who::Approver {
         tokio::spawn(completion::follow(client.clone(), sender, stop.clone()));
         let unwanted = UNSEEN_APPROVAL.map(str::to_owned).into();
@@ -155,7 +157,7 @@ async fn approver(
         roster,
         refused: watch::Sender::default(),
     };
-    tokio::spawn(run(client, settings, metrics, stop))
+    tokio::spawn(run(watches, settings, metrics, stop))
 }
 
 #[rstest]

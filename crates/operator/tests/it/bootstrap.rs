@@ -15,6 +15,7 @@ use slipway_operator::agents::bootstrap::{Agent, Ledger, Steps, told};
 use slipway_operator::controllers::csr::controller::{Settings, run};
 use slipway_operator::controllers::csr::metrics;
 use slipway_operator::runtime::host::{Files, ProgramError, Programs};
+use slipway_operator::runtime::watches::Watches;
 use slipway_operator::server::machine_config::cluster::ClusterSource;
 use slipway_operator::server::machine_config::role::Role;
 use slipway_operator::server::machine_config::rotate::{Rotated, rotate};
@@ -272,7 +273,7 @@ async fn one_by_one(plane: &ControlPlane, client: kube::Client) {
         roster: roster.subscribe(),
         refused: watch::Sender::default(),
     };
-    let task = tokio::spawn(run(client, settings, metrics::Metrics::default(), stopped));
+    let task = tokio::spawn(run(Watches::new(client), settings, metrics::Metrics::default(), stopped));
     let approved = |name: &str| {
         eventually("a certificate", PATIENCE, || {
             Ok(request(plane, name)["status"]["certificate"].as_str().map(|_| ()))

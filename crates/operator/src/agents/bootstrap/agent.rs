@@ -21,7 +21,7 @@ use slipway_assets::kubernetes::{
 };
 use slipway_assets::names::Role;
 use slipway_assets::onprem::{Machine, Part, Settings};
-use slipway_lifecycle::csr::{Bootstrapper, Machine, Roster};
+use slipway_lifecycle::csr::{self as rules, Bootstrapper, Roster};
 use slipway_providers::cluster::call;
 use slipway_providers::text::chain;
 use tokio::sync::{OnceCell, watch};
@@ -36,6 +36,7 @@ use crate::agents::node::here::used_towards;
 use crate::agents::node::{Here, Place, follow};
 use crate::controllers::csr::{self, controller};
 use crate::runtime::host::{Files, Programs};
+use crate::runtime::watches::Watches;
 use crate::server::machine_config;
 use crate::server::machine_config::joining::{Joining, Renewal};
 use crate::server::machine_config::rotate;
@@ -249,19 +250,22 @@ impl<P: Programs> Agent<P> {
 
     /// The machines that were made with the cluster, and who of them has to wait.
     fn roster(&self, candidates: &[admission::Candidate], now: Timestamp) -> Roster {
-        let machine = |name: String, addresses: BTreeSet<IpAddr>| Machine {
+        let machine = |name: String, addresses: BTreeSet<IpAddr>| rules::Machine {
             names: [name.clone()].into(),
             name,
             // They are let in however late they come: their names are known, and their turn is decided here.
             made: None,
             role: Some(Role::Master),
             addresses,
-            ..Machine::default()
+            ..rules::Machine::default()
         };
         let names = self.facts.control_plane_names().unwrap_or_default();
-        let mut expected: Vec<Machine> = names
+        let mut expected: Vec<rules::Machine> = names
             .into_iter()
-            .map(|name| Machine { internal_names: [name.clone()].into(), ..machine(name, BTreeSet::new()) })
+            .map(|name| rules::Machine {
+                internal_names: [name.clone()].into(),
+                ..machine(name, BTreeSet::new())
+            })
             .collect();
         let vips = self.vips();
         let targets = [IpAddr::from([192, 0, 2, 1]), IpAddr::from([0x2001, 0xdb8, 0, 0, 0, 0, 0, 1])];
@@ -295,7 +299,8 @@ impl<P: Programs> Agent<P> {
             roster: self.roster.subscribe(),
             refused: self.refused.clone(),
         };
-        beside.spawn(controller::run(client.clone(), settings, self.metrics.clone(), self.stop.subscribe()));
+        let watches = Watches::new(client.clone());
+        beside.spawn(controller::run(watches, settings, self.metrics.clone(), self.stop.subscribe()));
         if self.facts.onprem.is_some() {
             let (client, facts, files) = (client.clone(), self.facts.clone(), self.files.clone());
             let (programs, stop) = (Arc::clone(&self.programs), self.stop.subscribe());

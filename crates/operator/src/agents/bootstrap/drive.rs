@@ -8,6 +8,7 @@ use slipway_providers::text::chain;
 use tokio::sync::watch;
 
 use super::{Ledger, StageError};
+use crate::runtime::stop::ordered;
 
 /// Pauses after failures: the first one, and the longest.
 const PAUSES: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(30));
@@ -28,7 +29,7 @@ pub async fn drive(
         ledger.begin(stage, Timestamp::now())?;
         let performed = tokio::select! {
             performed = steps.perform(stage) => performed,
-            () = stopped(&mut stop) => return Ok(false),
+            () = ordered(&mut stop) => return Ok(false),
         };
         match performed {
             Ok(()) => {
@@ -41,20 +42,13 @@ pub async fn drive(
                 ledger.end(stage, Err(&reason), Timestamp::now())?;
                 tokio::select! {
                     () = tokio::time::sleep(pause) => {}
-                    () = stopped(&mut stop) => return Ok(false),
+                    () = ordered(&mut stop) => return Ok(false),
                 }
                 pause = (pause * 2).min(longest);
             }
         }
     }
     Ok(true)
-}
-
-/// Waits until somebody ends it.
-pub(crate) async fn stopped(stop: &mut watch::Receiver<bool>) {
-    if stop.wait_for(|stop| *stop).await.is_err() {
-        std::future::pending::<()>().await;
-    }
 }
 
 #[cfg(test)]

@@ -20,9 +20,9 @@ use slipway_providers::text::chain;
 use tokio::sync::watch;
 
 use super::access::{Server, client};
-use super::drive::stopped;
 use super::{Ledger, MANAGER, Stage, StageError};
 use crate::runtime::host::Files;
+use crate::runtime::stop::ordered;
 use crate::server::machine_config::role::Role;
 use crate::server::machine_config::source::Source;
 use crate::server::machine_config::token::Admission;
@@ -78,7 +78,7 @@ pub async fn keep_published(ledger: Arc<Ledger>, files: Files, mut stop: watch::
     loop {
         tokio::select! {
             changed = record.changed() => if changed.is_err() { break },
-            () = stopped(&mut stop) => break,
+            () = ordered(&mut stop) => break,
         }
         let now = record.borrow_and_update().clone();
         if let Err(error) = try_publish(&files, &now).await {

@@ -1,25 +1,24 @@
 //! The loop on a machine of the cluster: follows the nodes there are.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::StreamExt;
 use k8s_openapi::api::core::v1::Node;
-use kube::runtime::reflector::{reflector, store};
-use kube::runtime::{WatchStreamExt, watcher};
+use kube::runtime::reflector::Store;
 use kube::{Api, Client, ResourceExt};
 use slipway_assets::kubernetes::Facts;
 use slipway_assets::onprem::{BALANCER_HEALTH_PORT, CONFIG_FOLDER, Machine, Part, Settings, redirect_rules};
-use tokio::sync::{Notify, watch};
-use tokio::time::timeout;
+use tokio::sync::watch;
+use tokio::time::{Instant, timeout};
 
 use super::nodes::{addresses, machines, part};
 use super::{Here, OnpremError, Place};
-use crate::controllers::csr::controller::WATCH_SECONDS;
 use crate::runtime::host::{Files, Programs};
+use crate::runtime::stop::stopped;
+use crate::runtime::trigger::{Controller, Trigger};
+use crate::runtime::watches::{Watches, short};
 
 /// How often to look at the balancer.
-const LOOK: Duration = Duration::from_secs(5);
+const LOOK_INTERVAL: Duration = Duration::from_secs(5);
 /// For a program.
 const PATIENCE: Duration = Duration::from_secs(30);
 const RULES: &str = "api.nft";
@@ -35,51 +34,48 @@ pub async fn follow<P: Programs>(
 ) {
     let Some(onprem) = facts.onprem.clone() else {
         tracing::info!("load balancers and DNS are the user's; there is nothing to keep up to date");
-        let _ = stop.wait_for(|stop| *stop).await;
+        stopped(&mut stop).await;
         return;
     };
-    let changed = Arc::new(Notify::new());
-    let (reader, writer) = store::<Node>();
-    let told = Arc::clone(&changed);
-    let config = watcher::Config::default().timeout(WATCH_SECONDS);
-    let watcher = watcher(Api::<Node>::all(client), config);
-    let watch = async move {
-        let mut events = std::pin::pin!(reflector(writer, watcher.default_backoff()));
-        while let Some(event) = events.next().await {
-            match event {
-                Ok(_) => told.notify_one(),
-                Err(error) => tracing::warn!(%error, "the watch of the nodes was interrupted"),
-            }
-        }
-    };
+    let trigger = Trigger::new(Duration::ZERO);
+    let watches = Watches::new(client.clone());
+    let nodes = watches.keep_some(Api::all(client), short(), &trigger);
     let place = Place::new(files.clone());
-    let mut door = Door { files: files.clone(), programs, loaded: None };
-    let work = async {
-        if reader.wait_until_ready().await.is_err() {
-            return;
-        }
-        loop {
-            let nodes = reader.state();
-            match make(&facts, &onprem, name, nodes.iter().map(AsRef::as_ref), &files) {
-                Ok(Some((settings, part))) => {
-                    match place.put(&settings, part) {
-                        Ok(programs) => programs.into_iter().for_each(|program| place.tell(program)),
-                        Err(error) => tracing::error!(%error, "the files of this machine cannot be written"),
-                    }
-                    if part == Part::ControlPlane {
-                        door.keep(&settings).await;
-                    }
+    let door = Door { files: files.clone(), programs, loaded: None };
+    let mut keeper = Keeper { facts, onprem, name: name.to_owned(), nodes, files, place, door };
+    trigger.run(stop, &mut keeper).await;
+}
+
+/// Keeps the files of a machine.
+struct Keeper<P> {
+    facts: Facts,
+    onprem: slipway_assets::onprem::Facts,
+    name: String,
+    nodes: Store<Node>,
+    files: Files,
+    place: Place,
+    door: Door<P>,
+}
+
+impl<P: Programs> Controller for Keeper<P> {
+    async fn pass(&mut self) -> Instant {
+        // The writer lives as long as the watch does.
+        let _ = self.nodes.wait_until_ready().await;
+        let nodes = self.nodes.state();
+        match make(&self.facts, &self.onprem, &self.name, nodes.iter().map(AsRef::as_ref), &self.files) {
+            Ok(Some((settings, part))) => {
+                match self.place.put(&settings, part) {
+                    Ok(programs) => programs.into_iter().for_each(|program| self.place.tell(program)),
+                    Err(error) => tracing::error!(%error, "the files of this machine cannot be written"),
                 }
-                Ok(None) => tracing::debug!("this machine has no node yet"),
-                Err(error) => tracing::error!(%error, "the files of this machine cannot be made"),
+                if part == Part::ControlPlane {
+                    self.door.keep(&settings).await;
+                }
             }
-            let _ = timeout(LOOK, changed.notified()).await;
+            Ok(None) => tracing::debug!("this machine has no node yet"),
+            Err(error) => tracing::error!(%error, "the files of this machine cannot be made"),
         }
-    };
-    tokio::select! {
-        () = work => {}
-        () = watch => {}
-        _ = async { stop.wait_for(|stop| *stop).await.is_ok() } => {}
+        Instant::now() + LOOK_INTERVAL
     }
 }
 

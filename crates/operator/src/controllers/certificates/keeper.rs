@@ -25,6 +25,7 @@ use super::{pods, renewal};
 use crate::runtime::events::tell;
 use crate::runtime::host::{Files, ProgramError, Programs};
 use crate::runtime::lease::{Lock, Pace};
+use crate::runtime::stop::ordered;
 
 /// A month before anybody is warned, which is 60 days before the end.
 const RENEW_BEFORE: SignedDuration = SignedDuration::from_hours(90 * 24);
@@ -194,7 +195,7 @@ impl<P: Programs, N: Neighbours> Keeper<P, N> {
         loop {
             let turn = tokio::select! {
                 turn = self.turn() => turn,
-                () = ended(&mut stop) => return,
+                () = ordered(&mut stop) => return,
             };
             let result = match turn {
                 Ok(Some(turn)) => self.take(turn, &mut stop).await,
@@ -214,7 +215,7 @@ impl<P: Programs, N: Neighbours> Keeper<P, N> {
             }
             tokio::select! {
                 () = tokio::time::sleep(LOOK_INTERVAL) => {}
-                () = ended(&mut stop) => return,
+                () = ordered(&mut stop) => return,
             }
         }
     }
@@ -326,7 +327,7 @@ impl<P: Programs, N: Neighbours> Keeper<P, N> {
         };
         tokio::select! {
             back = self.come_back(&wanted, &before) => back?,
-            () = ended(stop) => return Ok(false),
+            () = ordered(stop) => return Ok(false),
         }
         renewal::end(&self.files)?;
         Ok(true)
@@ -411,13 +412,6 @@ impl<P: Programs, N: Neighbours> Keeper<P, N> {
 
 fn is_due(found: &Earliest) -> bool {
     Urgency::of(found, Timestamp::now()) != Urgency::None
-}
-
-async fn ended(stop: &mut watch::Receiver<bool>) {
-    // The sender is gone without a word: that is not a stop.
-    if stop.wait_for(|stop| *stop).await.is_err() {
-        std::future::pending::<()>().await;
-    }
 }
 
 #[cfg(test)]

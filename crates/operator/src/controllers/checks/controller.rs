@@ -1,16 +1,15 @@
 //! The loop: one round at a time, over one connection per vCenter.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use k8s_openapi::api::storage::v1::{CSIDriver, StorageClass};
-use kube::core::{DeserializeGuard, PartialObjectMeta};
+use kube::core::PartialObjectMeta;
 use kube::runtime::events::Recorder;
-use kube::runtime::reflector::{ObjectRef, Store};
-use kube::runtime::watcher::{self, watcher};
+use kube::runtime::reflector::Store;
+use kube::runtime::watcher::Config;
 use kube::{Api, Client, Resource};
 use serde_json::json;
 use slipway_api::openshift::Infrastructure;
@@ -24,19 +23,20 @@ use slipway_lifecycle::check::report::Round;
 use slipway_lifecycle::check::{Context, Options, schedule};
 use slipway_providers::cluster::{AccessError, Manager, apply_status, call};
 use slipway_providers::text::chain;
-use tokio::sync::{Notify, watch};
-use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep_until};
+use tokio::sync::watch;
+use tokio::time::Instant;
 
 use super::MANAGER;
 use super::input::{ConfigInput, ConnectionInput, Input, adopts, heed, nodes};
 use super::status::{Times, news, of_round, unread};
 use crate::controllers::connections::Insecure;
-use crate::controllers::connections::controller::version;
-use crate::controllers::csr::controller::keep;
+use crate::controllers::objects::{Objects, Versions};
 use crate::runtime::events::tell;
 use crate::runtime::metrics::Metrics;
 use crate::runtime::nodes::{All, Nodes};
+use crate::runtime::stop::stopped;
+use crate::runtime::trigger::{Controller, Trigger};
+use crate::runtime::watches::{Watches, versions};
 
 /// Where OpenShift keeps logins and the cloud provider's configuration.
 const OPENSHIFT: [(&str, &str); 2] =
@@ -72,13 +72,12 @@ pub struct Settings {
 
 type Meta<K> = PartialObjectMeta<K>;
 
+/// Without anything to check nothing is due.
+const IDLE_INTERVAL: Duration = Duration::from_hours(1);
+
 /// Copies of everything that a round depends on.
 struct Watched {
-    namespace: String,
-    vdo: Store<DeserializeGuard<VDOConfig>>,
-    connections: Store<DeserializeGuard<VSphereConnection>>,
-    secrets: Store<Meta<Secret>>,
-    maps: Store<Meta<ConfigMap>>,
+    objects: Objects,
     classes: Store<Meta<StorageClass>>,
     drivers: Store<Meta<CSIDriver>>,
     openshift: Option<OpenShift>,
@@ -91,103 +90,51 @@ struct OpenShift {
 }
 
 impl Watched {
-    async fn start(
-        client: &Client,
-        namespace: &str,
-        watches: &mut JoinSet<()>,
-        changed: &Arc<Notify>,
-    ) -> Self {
-        let config = watcher::Config::default();
-        let named = |name: &str| watcher::Config::default().fields(&format!("metadata.name={name}"));
-        let openshift = is_openshift(client).await.then(|| {
+    async fn start(watches: &Watches, namespace: &str, trigger: &Trigger) -> Self {
+        let client = || watches.client().clone();
+        let named = |name: &str| Config::default().fields(&format!("metadata.name={name}"));
+        let openshift = is_openshift(watches.client()).await.then(|| {
             let [(kube_system, logins), (openshift_config, cloud)] = OPENSHIFT;
             OpenShift {
-                infrastructure: keep(watches, changed, watcher(Api::all(client.clone()), config.clone())),
-                logins: keep(
-                    watches,
-                    changed,
-                    watcher(Api::namespaced(client.clone(), kube_system), named(logins)),
-                ),
-                cloud: keep(
-                    watches,
-                    changed,
-                    watcher(Api::namespaced(client.clone(), openshift_config), named(cloud)),
-                ),
+                infrastructure: watches.keep(Api::all(client()), trigger),
+                logins: watches.keep_some(Api::namespaced(client(), kube_system), named(logins), trigger),
+                cloud: watches.keep_some(Api::namespaced(client(), openshift_config), named(cloud), trigger),
             }
         });
-        let own = || Api::namespaced(client.clone(), namespace);
         Watched {
-            namespace: namespace.to_owned(),
-            vdo: keep(watches, changed, watcher(Api::all(client.clone()), config.clone())),
-            connections: keep(
-                watches,
-                changed,
-                watcher(Api::namespaced(client.clone(), namespace), config.clone()),
-            ),
-            secrets: keep(watches, changed, watcher(own(), config.clone())),
-            maps: keep(watches, changed, watcher(Api::namespaced(client.clone(), namespace), config.clone())),
-            classes: keep(watches, changed, watcher(Api::all(client.clone()), config.clone())),
-            drivers: keep(watches, changed, watcher(Api::all(client.clone()), config)),
+            objects: Objects::watch(watches, namespace, trigger),
+            classes: watches.keep(Api::all(client()), trigger),
+            drivers: watches.keep(Api::all(client()), trigger),
             openshift,
         }
     }
 
     /// The writers live as long as the watches do.
-    async fn wait(&self) {
-        let _ = tokio::join!(
-            self.vdo.wait_until_ready(),
-            self.connections.wait_until_ready(),
-            self.secrets.wait_until_ready(),
-            self.maps.wait_until_ready(),
-            self.classes.wait_until_ready(),
-            self.drivers.wait_until_ready(),
-        );
-    }
-
-    fn config(&self) -> Option<VDOConfig> {
-        self.vdo.get(&ObjectRef::new(VDO_CONFIG_NAME)).and_then(|config| config.0.clone().ok())
-    }
-
-    fn connections(&self) -> Vec<VSphereConnection> {
-        let mut all: Vec<VSphereConnection> =
-            self.connections.state().iter().filter_map(|object| object.0.as_ref().ok().cloned()).collect();
-        all.sort_by(|one, other| one.metadata.name.cmp(&other.metadata.name));
-        all
+    async fn ready(&self) {
+        let others = async { tokio::join!(self.classes.wait_until_ready(), self.drivers.wait_until_ready()) };
+        let _ = tokio::join!(self.objects.ready(), others);
     }
 
     fn input(&self, config: &VDOConfig, connections: &[VSphereConnection], all: &All) -> Input {
-        let mut versions = Vec::new();
+        let mut all_versions = Vec::new();
         for connection in connections {
-            let spec = &connection.spec;
-            versions.push(version(&self.secrets, &self.namespace, &spec.credentials_secret.name));
-            let bundle = spec.tls.as_ref().and_then(|tls| tls.ca_bundle.as_ref());
-            versions.push(bundle.and_then(|bundle| version(&self.maps, &self.namespace, &bundle.name)));
+            let Versions { secret, authorities } = self.objects.versions(&connection.spec);
+            all_versions.extend([secret, authorities]);
         }
-        versions.extend(all_versions(&self.classes));
-        versions.extend(all_versions(&self.drivers));
+        all_versions.extend(versions(&self.classes));
+        all_versions.extend(versions(&self.drivers));
         if let Some(openshift) = &self.openshift {
-            versions.extend(all_versions(&openshift.infrastructure));
-            versions.extend(all_versions(&openshift.logins));
-            versions.extend(all_versions(&openshift.cloud));
+            all_versions.extend(versions(&openshift.infrastructure));
+            all_versions.extend(versions(&openshift.logins));
+            all_versions.extend(versions(&openshift.cloud));
         }
         Input {
             config: ConfigInput::of(config),
             connections: connections.iter().map(ConnectionInput::of).collect(),
-            versions,
+            versions: all_versions,
             nodes: nodes(all),
         }
     }
-}
-
-fn all_versions<K>(store: &Store<Meta<K>>) -> Vec<Option<String>>
-where
-    K: Resource<DynamicType = ()> + Clone + 'static,
-    Meta<K>: Resource<DynamicType = ()>,
-{
-    let mut all: Vec<Option<String>> =
-        store.state().iter().map(|object| object.metadata.resource_version.clone()).collect();
-    all.sort();
-    all
 }
 
 /// A watch on a kind that is not there would complain for ever.
@@ -198,20 +145,27 @@ async fn is_openshift(client: &Client) -> bool {
 }
 
 /// Runs until it is told to end.
-pub async fn run(
-    client: Client,
-    settings: Settings,
-    mut nodes: Nodes,
-    metrics: Metrics,
-    mut stop: watch::Receiver<bool>,
-) {
+pub async fn run(watches: Watches, settings: Settings, metrics: Metrics, mut stop: watch::Receiver<bool>) {
     let Settings { namespace, options, pace, insecure } = settings;
-    let changed = Arc::new(Notify::new());
-    let mut watches = JoinSet::new();
+    let trigger = Trigger::new(pace.gather);
+    let watched = tokio::select! {
+        watched = Watched::start(&watches, &namespace, &trigger) => watched,
+        () = stopped(&mut stop) => return,
+    };
+    let nodes = watches.nodes();
+    let (mut followed, woken) = (nodes.clone(), trigger.clone());
+    watches.spawn(async move {
+        loop {
+            followed.changed().await;
+            woken.wake();
+        }
+    });
+    let client = watches.client().clone();
     let recorder = Recorder::new(client.clone(), "slipway-operator".into());
-    let mut checker = Checker {
-        client: client.clone(),
-        namespace: namespace.clone(),
+    let now = Instant::now();
+    let checker = Checker {
+        client,
+        namespace,
         options: options.clone(),
         insecure,
         metrics,
@@ -220,55 +174,53 @@ pub async fn run(
         last: None,
         bad: 0,
     };
-    let work = async {
-        let watched = Watched::start(&client, &namespace, &mut watches, &changed).await;
-        watched.wait().await;
-        nodes.wait_until_ready().await;
-        let mut seen: Option<Input> = None;
-        let (mut due, mut earliest) = (Instant::now(), Instant::now());
-        loop {
-            let config = watched.config();
-            let wanted =
-                config.as_ref().filter(|config| config.spec.checks.clone().unwrap_or_default().enabled);
-            let next = match (wanted, config.as_ref()) {
-                (Some(config), _) => {
-                    let connections = watched.connections();
-                    let input = watched.input(config, &connections, &nodes.now());
-                    let same = seen.as_ref() == Some(&input);
-                    let at = if same { due } else { earliest };
-                    if Instant::now() < at {
-                        at
-                    } else {
-                        if !same {
-                            // Somebody is at work: pauses begin anew, so that the next repair is seen soon.
-                            checker.bad = 0;
-                        }
-                        let pause = checker.look(config, &connections).await;
-                        seen = Some(input);
-                        earliest = Instant::now() + pace.least;
-                        due = Instant::now() + pause / pace.haste.max(1);
-                        due
-                    }
-                }
-                (None, config) => {
-                    seen = None;
-                    checker.rest(config).await;
-                    Instant::now() + Duration::from_hours(1)
-                }
-            };
-            tokio::select! {
-                () = changed.notified() => tokio::time::sleep(pace.gather).await,
-                () = nodes.changed() => tokio::time::sleep(pace.gather).await,
-                () = sleep_until(next) => {}
-            }
-        }
-    };
-    tokio::select! {
-        () = work => {}
-        _ = async { stop.wait_for(|stop| *stop).await.is_ok() } => {}
-    }
+    let mut rounds = Rounds { watched, nodes, pace, checker, seen: None, due: now, earliest: now };
+    trigger.run(stop, &mut rounds).await;
     // A round that is cut off leaves its sessions to the vCenters, which end them.
-    checker.context.close().await;
+    rounds.checker.context.close().await;
+}
+
+/// When to check.
+struct Rounds {
+    watched: Watched,
+    nodes: Nodes,
+    pace: Pace,
+    checker: Checker,
+    /// What the last round depended on.
+    seen: Option<Input>,
+    /// Of the next round while nothing changes, and whatever changes.
+    due: Instant,
+    earliest: Instant,
+}
+
+impl Controller for Rounds {
+    async fn pass(&mut self) -> Instant {
+        self.watched.ready().await;
+        self.nodes.wait_until_ready().await;
+        let config = self.watched.objects.config();
+        let is_wanted = |config: &&VDOConfig| config.spec.checks.clone().unwrap_or_default().enabled;
+        let Some(config) = config.as_ref().filter(is_wanted) else {
+            self.seen = None;
+            self.checker.rest(config.as_ref()).await;
+            return Instant::now() + IDLE_INTERVAL;
+        };
+        let connections = self.watched.objects.connections();
+        let input = self.watched.input(config, &connections, &self.nodes.now());
+        let same = self.seen.as_ref() == Some(&input);
+        let at = if same { self.due } else { self.earliest };
+        if Instant::now() < at {
+            return at;
+        }
+        if !same {
+            // Somebody is at work: pauses begin anew, so that the next repair is seen soon.
+            self.checker.bad = 0;
+        }
+        let pause = self.checker.look(config, &connections).await;
+        self.seen = Some(input);
+        self.earliest = Instant::now() + self.pace.least;
+        self.due = Instant::now() + pause / self.pace.haste.max(1);
+        self.due
+    }
 }
 
 struct Checker {

@@ -1,24 +1,19 @@
 //! The loop: every connection is validated in a task of its own, so that none waits for another.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use k8s_openapi::api::core::v1::{ConfigMap, Secret};
-use kube::core::{DeserializeGuard, PartialObjectMeta};
 use kube::runtime::events::Recorder;
-use kube::runtime::reflector::{ObjectRef, Store};
-use kube::runtime::watcher::{self, watcher};
 use kube::{Api, Client, Resource};
 use serde_json::json;
 use slipway_api::slipway::condition::READY;
-use slipway_api::slipway::{VDO_CONFIG_NAME, VDOConfig, VSphereConnection, VSphereConnectionStatus};
+use slipway_api::slipway::{VSphereConnection, VSphereConnectionStatus};
 use slipway_providers::cluster::{AccessError, Manager, apply_status};
 use slipway_providers::text::chain;
-use tokio::sync::{Notify, watch};
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, timeout};
 
 use super::demands::Demands;
 use super::judge::judge;
@@ -26,29 +21,30 @@ use super::look::{Seen, look};
 use super::pace::Pace;
 use super::problem::Problem;
 use super::read::{Insecure, Read, read};
-use crate::controllers::csr::controller::keep;
+use crate::controllers::objects::{Objects, Versions};
 use crate::runtime::conditions::news;
 use crate::runtime::events::tell;
 use crate::runtime::metrics::Metrics;
+use crate::runtime::trigger::{Controller, Trigger};
+use crate::runtime::watches::Watches;
 
 /// Who writes the status.
 const MANAGER: &str = "slipway-connections";
 /// Changes within this time are looked at together.
-const GATHER: Duration = Duration::from_millis(100);
+const DEBOUNCE: Duration = Duration::from_millis(100);
 /// How long looks may take to end once the operator is told to.
-const FAREWELL: Duration = Duration::from_secs(5);
+const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 /// After the API server did not take a status.
-const AGAIN: Duration = Duration::from_secs(10);
-
-type Guarded = DeserializeGuard<VSphereConnection>;
+const RETRY_INTERVAL: Duration = Duration::from_secs(10);
+/// Without connections nothing is due.
+const IDLE_INTERVAL: Duration = Duration::from_hours(1);
 
 /// Everything a validation depends on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Input {
     uid: Option<String>,
     generation: Option<i64>,
-    secret: Option<String>,
-    authorities: Option<String>,
+    versions: Versions,
     demands: Demands,
 }
 
@@ -61,117 +57,119 @@ struct Entry {
     next: Instant,
 }
 
+/// A look that has ended.
+struct Done {
+    name: String,
+    problems: Vec<Problem>,
+    /// Whether the status was written.
+    written: bool,
+}
+
 /// Runs until it is told to end.
 pub async fn run(
-    client: Client,
+    watches: Watches,
     namespace: String,
     pace: Pace,
     insecure: Insecure,
     metrics: Metrics,
-    mut stop: watch::Receiver<bool>,
+    stop: watch::Receiver<bool>,
 ) {
-    let changed = Arc::new(Notify::new());
-    let mut watches = JoinSet::new();
-    let config = watcher::Config::default();
-    let connections: Api<Guarded> = Api::namespaced(client.clone(), &namespace);
-    let connections = keep(&mut watches, &changed, watcher(connections, config.clone()));
-    let vdo: Api<DeserializeGuard<VDOConfig>> = Api::all(client.clone());
-    let vdo = keep(&mut watches, &changed, watcher(vdo, config.clone()));
-    let secrets: Api<PartialObjectMeta<Secret>> = Api::namespaced(client.clone(), &namespace);
-    let secrets = keep(&mut watches, &changed, watcher(secrets, config.clone()));
-    let maps: Api<PartialObjectMeta<ConfigMap>> = Api::namespaced(client.clone(), &namespace);
-    let maps = keep(&mut watches, &changed, watcher(maps, config));
+    let trigger = Trigger::new(DEBOUNCE);
+    let objects = Objects::watch(&watches, &namespace, &trigger);
+    let client = watches.client().clone();
     let recorder = Recorder::new(client.clone(), "slipway-operator".into());
-    let validator = Validator { client, namespace, insecure, recorder };
-    let mut looks: JoinSet<(String, Vec<Problem>, bool)> = JoinSet::new();
-    let work = async {
-        // The writers live as long as the watches do.
-        let _ = tokio::join!(
-            connections.wait_until_ready(),
-            vdo.wait_until_ready(),
-            secrets.wait_until_ready(),
-            maps.wait_until_ready()
-        );
-        let mut entries: BTreeMap<String, Entry> = BTreeMap::new();
-        loop {
-            let config = vdo.get(&ObjectRef::new(VDO_CONFIG_NAME)).and_then(|config| config.0.clone().ok());
-            let objects: BTreeMap<String, VSphereConnection> = connections
-                .state()
-                .iter()
-                .filter_map(|object| object.0.as_ref().ok())
-                .filter_map(|object| Some((object.metadata.name.clone()?, object.clone())))
-                .collect();
-            for (gone, _) in
-                entries.extract_if(.., |name, entry| !entry.running && !objects.contains_key(name))
-            {
-                metrics.forget_connection(&gone);
-            }
-            for (name, object) in objects {
-                let input = Input {
-                    uid: object.metadata.uid.clone(),
-                    generation: object.metadata.generation,
-                    secret: version(&secrets, &validator.namespace, &object.spec.credentials_secret.name),
-                    authorities: object
-                        .spec
-                        .tls
-                        .as_ref()
-                        .and_then(|tls| tls.ca_bundle.as_ref())
-                        .and_then(|bundle| version(&maps, &validator.namespace, &bundle.name)),
-                    demands: Demands::of(&name, config.as_ref().map(|config| &config.spec)),
-                };
-                let now = Instant::now();
-                let entry = entries.entry(name.clone()).or_insert_with(|| Entry {
-                    input: input.clone(),
-                    running: false,
-                    failures: 0,
-                    next: now,
-                });
-                if entry.running || (entry.input == input && now < entry.next) {
-                    continue;
-                }
-                if entry.input != input {
-                    entry.failures = 0;
-                }
-                let demands = input.demands.clone();
-                entry.input = input;
-                entry.running = true;
-                let (validator, failures) = (validator.clone(), entry.failures);
-                looks.spawn(async move { validator.validate(object, &demands, pace, failures).await });
-            }
-            let next = entries.values().filter(|entry| !entry.running).map(|entry| entry.next).min();
-            let next = next.unwrap_or_else(|| Instant::now() + Duration::from_hours(1));
-            tokio::select! {
-                () = changed.notified() => tokio::time::sleep(GATHER).await,
-                Some(done) = looks.join_next() => {
-                    let Ok((name, problems, written)) = done else { continue };
-                    metrics.connection(&name, problems.is_empty());
-                    if let Some(entry) = entries.get_mut(&name) {
-                        entry.running = false;
-                        entry.failures = if problems.is_empty() { 0 } else { entry.failures + 1 };
-                        let wait = if written { pace.wait(&problems, entry.failures) } else { AGAIN };
-                        entry.next = Instant::now() + wait;
-                    }
-                }
-                () = sleep_until(next) => {}
-            }
-        }
+    let (ended, results) = mpsc::unbounded_channel();
+    let mut validations = Validations {
+        objects,
+        validator: Validator { client, namespace, insecure, recorder },
+        pace,
+        metrics,
+        entries: BTreeMap::new(),
+        looks: JoinSet::new(),
+        ended,
+        results,
+        trigger: trigger.clone(),
     };
-    tokio::select! {
-        () = work => {}
-        _ = async { stop.wait_for(|stop| *stop).await.is_ok() } => {}
-    }
+    trigger.run(stop, &mut validations).await;
     // A look that is cut off leaves a session in the vCenter.
-    let _ = timeout(FAREWELL, async { while looks.join_next().await.is_some() {} }).await;
+    let mut looks = validations.looks;
+    let _ = timeout(STOP_TIMEOUT, async { while looks.join_next().await.is_some() {} }).await;
 }
 
-/// The version of an object, if it exists.
-pub(crate) fn version<K>(store: &Store<PartialObjectMeta<K>>, namespace: &str, name: &str) -> Option<String>
-where
-    K: Resource<DynamicType = ()> + Clone + 'static,
-    PartialObjectMeta<K>: Resource<DynamicType = ()>,
-{
-    let found = store.get(&ObjectRef::new(name).within(namespace))?;
-    found.metadata.resource_version.clone()
+struct Validations {
+    objects: Objects,
+    validator: Validator,
+    pace: Pace,
+    metrics: Metrics,
+    entries: BTreeMap<String, Entry>,
+    looks: JoinSet<()>,
+    ended: mpsc::UnboundedSender<Done>,
+    results: mpsc::UnboundedReceiver<Done>,
+    trigger: Trigger,
+}
+
+impl Controller for Validations {
+    async fn pass(&mut self) -> Instant {
+        self.objects.ready().await;
+        self.take_results();
+        let config = self.objects.config();
+        let connections = self.objects.connections();
+        let named = |name: &str| connections.iter().any(|one| one.metadata.name.as_deref() == Some(name));
+        for (gone, _) in self.entries.extract_if(.., |name, entry| !entry.running && !named(name)) {
+            self.metrics.forget_connection(&gone);
+        }
+        for object in connections {
+            let name = object.metadata.name.clone().unwrap_or_default();
+            let input = Input {
+                uid: object.metadata.uid.clone(),
+                generation: object.metadata.generation,
+                versions: self.objects.versions(&object.spec),
+                demands: Demands::of(&name, config.as_ref().map(|config| &config.spec)),
+            };
+            self.look(name, object, input);
+        }
+        let due = self.entries.values().filter(|entry| !entry.running).map(|entry| entry.next).min();
+        due.unwrap_or_else(|| Instant::now() + IDLE_INTERVAL)
+    }
+}
+
+impl Validations {
+    /// Notes how looks have ended since the last pass.
+    fn take_results(&mut self) {
+        while self.looks.try_join_next().is_some() {}
+        while let Ok(Done { name, problems, written }) = self.results.try_recv() {
+            self.metrics.connection(&name, problems.is_empty());
+            if let Some(entry) = self.entries.get_mut(&name) {
+                entry.running = false;
+                entry.failures = if problems.is_empty() { 0 } else { entry.failures + 1 };
+                let wait = if written { self.pace.wait(&problems, entry.failures) } else { RETRY_INTERVAL };
+                entry.next = Instant::now() + wait;
+            }
+        }
+    }
+
+    /// Begins a look, if one is due and none is under way.
+    fn look(&mut self, name: String, object: VSphereConnection, input: Input) {
+        let now = Instant::now();
+        let fresh = || Entry { input: input.clone(), running: false, failures: 0, next: now };
+        let entry = self.entries.entry(name).or_insert_with(fresh);
+        if entry.running || (entry.input == input && now < entry.next) {
+            return;
+        }
+        if entry.input != input {
+            entry.failures = 0;
+        }
+        let demands = input.demands.clone();
+        entry.input = input;
+        entry.running = true;
+        let (validator, pace, failures) = (self.validator.clone(), self.pace, entry.failures);
+        let (ended, trigger) = (self.ended.clone(), self.trigger.clone());
+        self.looks.spawn(async move {
+            // Nothing receives it once the controller has ended.
+            let _ = ended.send(validator.validate(object, &demands, pace, failures).await);
+            trigger.wake();
+        });
+    }
 }
 
 #[derive(Clone)]
@@ -183,14 +181,14 @@ struct Validator {
 }
 
 impl Validator {
-    /// Looks, and writes down what was seen. Whether that worked is the last of the results.
+    /// Looks, and writes down what was seen.
     async fn validate(
         &self,
         object: VSphereConnection,
         demands: &Demands,
         pace: Pace,
         failures: u32,
-    ) -> (String, Vec<Problem>, bool) {
+    ) -> Done {
         let name = object.metadata.name.clone().unwrap_or_default();
         let seen = match read(&self.client, &self.namespace, &name, &object.spec, self.insecure).await {
             Ok(Ok(Read { connection, login, version })) => {
@@ -200,7 +198,7 @@ impl Validator {
             Ok(Err(problem)) => Seen { problems: vec![problem], ..Seen::default() },
             Err(error) => {
                 tracing::warn!(connection = name, error = chain(&error), "not validated");
-                return (name, Vec::new(), false);
+                return Done { name, problems: Vec::new(), written: false };
             }
         };
         let failures = if seen.problems.is_empty() { 0 } else { failures + 1 };
@@ -236,7 +234,7 @@ impl Validator {
                 tracing::warn!(connection = name, error = chain(error), "the status was not written");
             }
         }
-        (name, seen.problems, written.is_ok())
+        Done { name, problems: seen.problems, written: written.is_ok() }
     }
 
     async fn write(&self, name: &str, status: &VSphereConnectionStatus) -> Result<(), AccessError> {

@@ -10,6 +10,8 @@ use slipway_providers::cluster::{AccessError, call};
 use slipway_providers::text::chain;
 use tokio::sync::watch;
 
+use crate::runtime::stop::until_stopped;
+
 /// Between two looks.
 const LOOK_INTERVAL: Duration = Duration::from_mins(1);
 
@@ -34,7 +36,7 @@ pub async fn remove(client: &Client, names: &[impl AsRef<str>]) -> Result<(), Ac
 }
 
 /// Keeps them away, until it is told to end.
-pub async fn keep_away(client: Client, names: Vec<String>, mut stop: watch::Receiver<bool>) {
+pub async fn keep_away(client: Client, names: Vec<String>, stop: watch::Receiver<bool>) {
     let work = async {
         loop {
             if let Err(error) = remove(&client, &names).await {
@@ -43,8 +45,5 @@ pub async fn keep_away(client: Client, names: Vec<String>, mut stop: watch::Rece
             tokio::time::sleep(LOOK_INTERVAL).await;
         }
     };
-    tokio::select! {
-        () = work => {}
-        _ = async { stop.wait_for(|stop| *stop).await.is_ok() } => {}
-    }
+    until_stopped(stop, work).await;
 }

@@ -12,13 +12,15 @@ use slipway_providers::cluster::{AccessError, call};
 use slipway_providers::text::chain;
 use tokio::sync::watch;
 
+use crate::runtime::stop::until_stopped;
+
 const LOOK_INTERVAL: Duration = Duration::from_secs(5);
 /// What machines that have to wait are told.
 pub const WAITING: &str = "the bootstrap machine lets in control-plane machines one by one, until the ConfigMap \
                            kube-system/bootstrap says that it is complete";
 
 /// Holds back control-plane machines until the bootstrap machine has done its part.
-pub async fn follow(client: Client, roster: watch::Sender<Roster>, mut stop: watch::Receiver<bool>) {
+pub async fn follow(client: Client, roster: watch::Sender<Roster>, stop: watch::Receiver<bool>) {
     let work = async {
         loop {
             match is_complete(&client).await {
@@ -30,10 +32,7 @@ pub async fn follow(client: Client, roster: watch::Sender<Roster>, mut stop: wat
         }
         roster.send_modify(|roster| roster.held_masters = None);
     };
-    tokio::select! {
-        () = work => {}
-        _ = async { stop.wait_for(|stop| *stop).await.is_ok() } => {}
-    }
+    until_stopped(stop, work).await;
 }
 
 async fn is_complete(client: &Client) -> Result<bool, AccessError> {

@@ -4,37 +4,35 @@
 //! thousand verdicts and not a million; and a machine whose addresses arrive late is judged again when they do.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::fmt::Debug;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::StreamExt;
 use jiff::Timestamp;
 use k8s_openapi::api::certificates::v1::CertificateSigningRequest;
 use kube::runtime::events::Recorder;
-use kube::runtime::reflector::{Lookup, Store, reflector, store};
-use kube::runtime::{WatchStreamExt, watcher};
-use kube::{Api, Client, Resource, ResourceExt};
+use kube::runtime::reflector::Store;
+use kube::{Api, Client, ResourceExt};
 use slipway_assets::names::MACHINES_NAMESPACE;
 use slipway_lifecycle::csr::approve::{GuardedMachine, NodeName, approve, machine, published_vips};
 use slipway_lifecycle::csr::keys::{self, Claim};
 use slipway_lifecycle::csr::{Bootstrapper, Cluster, Csr, Ground, Refusal, Roster, Verdict, judge};
 use slipway_providers::cluster::{AccessError, call};
 use slipway_providers::text::chain;
-use tokio::sync::{Notify, watch};
-use tokio::task::JoinSet;
-use tokio::time::timeout;
+use tokio::sync::watch;
+use tokio::time::{Instant, timeout};
 
 use super::metrics::Metrics;
 use crate::runtime::events::tell;
+use crate::runtime::trigger::{Controller, Trigger};
+use crate::runtime::watches::{Watches, short};
 
 /// Changes within this time are judged together.
-const GATHER: Duration = Duration::from_millis(200);
+const DEBOUNCE: Duration = Duration::from_millis(200);
 /// What failed is tried again after this time, and windows that pass are noticed.
-const AGAIN: Duration = Duration::from_secs(15);
+const RESYNC_INTERVAL: Duration = Duration::from_secs(15);
 /// How long to wait for machines; a cluster may have none.
-const START: Duration = Duration::from_secs(30);
+const MACHINES_TIMEOUT: Duration = Duration::from_secs(30);
 /// How many refusals are told one by one while there is a flood.
 const TOLD_IN_FLOOD: usize = 100;
 
@@ -52,79 +50,45 @@ pub struct Settings {
     pub refused: watch::Sender<BTreeMap<String, String>>,
 }
 
-/// How long the API server keeps a watch open.
-pub(crate) const WATCH_SECONDS: u32 = 30;
-/// A watch that is silent for longer is at a server that is gone: a virtual address moves without a word.
-pub const SILENCE_TIMEOUT: Duration = Duration::from_secs(40);
-
 /// Runs until it is told to end.
-pub async fn run(client: Client, settings: Settings, metrics: Metrics, mut stop: watch::Receiver<bool>) {
-    let changed = Arc::new(Notify::new());
-    let mut watches = JoinSet::new();
-    let config = watcher::Config::default().timeout(WATCH_SECONDS);
-    let requests: Api<CertificateSigningRequest> = Api::all(client.clone());
-    let requests = keep(&mut watches, &changed, watcher(requests, config.clone()));
-    let machines: Api<GuardedMachine> = Api::namespaced(client.clone(), MACHINES_NAMESPACE);
-    let machines = keep(&mut watches, &changed, watcher(machines, config.clone()));
-    let nodes: Api<NodeName> = Api::all(client.clone());
-    let nodes = keep(&mut watches, &changed, watcher(nodes, config));
-    let mut roster = settings.roster.clone();
-    let told = Arc::clone(&changed);
+pub async fn run(watches: Watches, settings: Settings, metrics: Metrics, stop: watch::Receiver<bool>) {
+    let trigger = Trigger::new(DEBOUNCE);
+    let client = watches.client().clone();
+    let requests = watches.keep_some(Api::all(client.clone()), short(), &trigger);
+    let machines = watches.keep_some(Api::namespaced(client.clone(), MACHINES_NAMESPACE), short(), &trigger);
+    let nodes = watches.keep_some(Api::all(client.clone()), short(), &trigger);
+    let (mut roster, woken) = (settings.roster.clone(), trigger.clone());
     watches.spawn(async move {
         while roster.changed().await.is_ok() {
-            told.notify_one();
+            woken.wake();
         }
     });
     let recorder = Recorder::new(client.clone(), "slipway-csr-approver".into());
     let keys = keys::Store::new(client.clone(), &settings.namespace);
-    let mut approver =
-        Approver { client, settings, keys, metrics, recorder, read: HashMap::new(), told: HashMap::new() };
-    let work = async {
-        let known = async { tokio::join!(requests.wait_until_ready(), nodes.wait_until_ready()) };
-        // The writers live as long as the watches do.
-        let _ = known.await;
-        if timeout(START, machines.wait_until_ready()).await.is_err() {
-            tracing::warn!("no machines can be seen; nothing is approved that needs one");
-        }
-        loop {
-            approver.pass(&requests, &machines, &nodes).await;
-            let _ = timeout(AGAIN, changed.notified()).await;
-            tokio::time::sleep(GATHER).await;
-        }
+    let mut approver = Approver {
+        client,
+        settings,
+        requests,
+        machines,
+        nodes,
+        is_first: true,
+        keys,
+        metrics,
+        recorder,
+        read: HashMap::new(),
+        told: HashMap::new(),
     };
-    tokio::select! {
-        () = work => {}
-        _ = async { stop.wait_for(|stop| *stop).await.is_ok() } => {}
-    }
-}
-
-/// Keeps a copy of all objects of a kind, and says when one changes.
-pub(crate) fn keep<K>(
-    watches: &mut JoinSet<()>,
-    changed: &Arc<Notify>,
-    stream: impl futures_util::Stream<Item = watcher::Result<watcher::Event<K>>> + Send + 'static,
-) -> Store<K>
-where
-    K: Lookup + Resource + Clone + Debug + Send + Sync + 'static,
-    <K as Lookup>::DynamicType: Clone + Default + Eq + std::hash::Hash + Debug + Send + Sync + Unpin,
-{
-    let (reader, writer) = store::<K>();
-    let changed = Arc::clone(changed);
-    watches.spawn(async move {
-        let mut events = std::pin::pin!(reflector(writer, stream.default_backoff()));
-        while let Some(event) = events.next().await {
-            match event {
-                Ok(_) => changed.notify_one(),
-                Err(error) => tracing::warn!(%error, "a watch was interrupted"),
-            }
-        }
-    });
-    reader
+    trigger.run(stop, &mut approver).await;
 }
 
 struct Approver {
     client: Client,
     settings: Settings,
+    requests: Store<CertificateSigningRequest>,
+    machines: Store<GuardedMachine>,
+    nodes: Store<NodeName>,
+    /// There was no pass yet.
+    is_first: bool,
     keys: keys::Store,
     metrics: Metrics,
     recorder: Recorder,
@@ -134,14 +98,24 @@ struct Approver {
     told: HashMap<String, &'static str>,
 }
 
+impl Controller for Approver {
+    async fn pass(&mut self) -> Instant {
+        if self.is_first {
+            // The writers live as long as the watches do.
+            let _ = tokio::join!(self.requests.wait_until_ready(), self.nodes.wait_until_ready());
+            if timeout(MACHINES_TIMEOUT, self.machines.wait_until_ready()).await.is_err() {
+                tracing::warn!("no machines can be seen; nothing is approved that needs one");
+            }
+            self.is_first = false;
+        }
+        self.judge_pending().await;
+        Instant::now() + RESYNC_INTERVAL
+    }
+}
+
 impl Approver {
-    async fn pass(
-        &mut self,
-        requests: &Store<CertificateSigningRequest>,
-        machines: &Store<GuardedMachine>,
-        nodes: &Store<NodeName>,
-    ) {
-        let pending = self.pending(requests);
+    async fn judge_pending(&mut self) {
+        let pending = self.pending();
         self.metrics.pending.set(i64::try_from(pending.len()).unwrap_or(i64::MAX));
         if pending.is_empty() {
             self.settings.refused.send_replace(BTreeMap::new());
@@ -158,8 +132,8 @@ impl Approver {
         };
         let Settings { bootstrappers, vips: own, roster, .. } = &self.settings;
         let roster = roster.borrow().clone();
-        let nodes: BTreeSet<String> = nodes.state().iter().map(|node| node.name_any()).collect();
-        let machines = machines.state();
+        let nodes: BTreeSet<String> = self.nodes.state().iter().map(|node| node.name_any()).collect();
+        let machines = self.machines.state();
         let machines = roster.complete(machines.iter().filter_map(|object| machine(object)), &nodes);
         let cluster = Cluster::new(bootstrappers.clone(), own.iter().copied().chain(vips))
             .with_machines(machines)
@@ -221,13 +195,10 @@ impl Approver {
     }
 
     /// What nobody has decided about, the oldest first.
-    fn pending(
-        &mut self,
-        requests: &Store<CertificateSigningRequest>,
-    ) -> Vec<(Arc<CertificateSigningRequest>, Arc<Csr>)> {
+    fn pending(&mut self) -> Vec<(Arc<CertificateSigningRequest>, Arc<Csr>)> {
         let mut read = std::mem::take(&mut self.read);
         let mut pending = Vec::new();
-        for object in requests.state().into_iter().filter(|object| Csr::is_undecided(object)) {
+        for object in self.requests.state().into_iter().filter(|object| Csr::is_undecided(object)) {
             let Some(uid) = object.metadata.uid.clone() else { continue };
             let known = read.remove(&uid).or_else(|| Csr::read(&object).map(Arc::new));
             if let Some(csr) = known {

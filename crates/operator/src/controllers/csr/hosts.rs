@@ -1,45 +1,52 @@
 //! Hosts without a machine that their administrator confirmed, followed for the renewals of their certificates.
 
-use std::sync::Arc;
+use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ConfigMap;
-use kube::runtime::watcher::{self, watcher};
-use kube::{Api, Client};
+use kube::Api;
+use kube::runtime::reflector::Store;
 use slipway_assets::kubernetes::CONFIRMED_HOSTS;
 use slipway_lifecycle::csr::Roster;
 use slipway_lifecycle::csr::host::Host;
 use slipway_lifecycle::csr::hosts::read;
-use tokio::sync::{Notify, watch};
-use tokio::task::JoinSet;
+use tokio::sync::watch;
+use tokio::time::Instant;
 
-use super::controller::{WATCH_SECONDS, keep};
+use crate::runtime::trigger::{Controller, Trigger};
+use crate::runtime::watches::{Watches, short};
+
+/// The watch tells of every change.
+const RESYNC_INTERVAL: Duration = Duration::from_hours(1);
 
 /// Keeps a roster up to date with the hosts, until it is told to end.
 pub async fn follow(
-    client: Client,
+    watches: Watches,
     namespace: String,
     roster: watch::Sender<Roster>,
-    mut stop: watch::Receiver<bool>,
+    stop: watch::Receiver<bool>,
 ) {
-    let changed = Arc::new(Notify::new());
-    let mut watches = JoinSet::new();
-    let only =
-        watcher::Config::default().timeout(WATCH_SECONDS).fields(&format!("metadata.name={CONFIRMED_HOSTS}"));
-    let maps: Api<ConfigMap> = Api::namespaced(client, &namespace);
-    let maps = keep(&mut watches, &changed, watcher(maps, only));
-    let work = async {
-        loop {
-            changed.notified().await;
-            let hosts: Vec<Host> = maps.state().iter().flat_map(|map| read(map)).collect();
-            roster.send_if_modified(|roster| {
-                let new = roster.hosts != hosts;
-                roster.hosts = hosts;
-                new
-            });
-        }
-    };
-    tokio::select! {
-        () = work => {}
-        _ = async { stop.wait_for(|stop| *stop).await.is_ok() } => {}
+    let trigger = Trigger::new(Duration::ZERO);
+    let only = short().fields(&format!("metadata.name={CONFIRMED_HOSTS}"));
+    let maps: Api<ConfigMap> = Api::namespaced(watches.client().clone(), &namespace);
+    let maps = watches.keep_some(maps, only, &trigger);
+    trigger.run(stop, &mut Hosts { maps, roster }).await;
+}
+
+struct Hosts {
+    maps: Store<ConfigMap>,
+    roster: watch::Sender<Roster>,
+}
+
+impl Controller for Hosts {
+    async fn pass(&mut self) -> Instant {
+        // The writer lives as long as the watch does.
+        let _ = self.maps.wait_until_ready().await;
+        let hosts: Vec<Host> = self.maps.state().iter().flat_map(|map| read(map)).collect();
+        self.roster.send_if_modified(|roster| {
+            let new = roster.hosts != hosts;
+            roster.hosts = hosts;
+            new
+        });
+        Instant::now() + RESYNC_INTERVAL
     }
 }

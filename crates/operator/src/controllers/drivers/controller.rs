@@ -1,31 +1,28 @@
 //! The loop, and the pass.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
 use k8s_openapi::api::apps::v1::{DaemonSet, Deployment};
 use k8s_openapi::api::core::v1::{ConfigMap, Secret};
-use kube::core::{DeserializeGuard, PartialObjectMeta};
+use kube::core::PartialObjectMeta;
 use kube::runtime::events::Recorder;
-use kube::runtime::reflector::ObjectRef;
-use kube::runtime::watcher::{self, watcher};
+use kube::runtime::watcher::Config;
 use kube::{Api, Client, Resource};
 use semver::Version;
 use serde_json::json;
 use slipway_api::slipway::condition::DEGRADED;
 use slipway_api::slipway::vdo_config::Images;
 use slipway_api::slipway::vdo_status::{DriverStatus, Failure};
-use slipway_api::slipway::{VDO_CONFIG_NAME, VDOConfig, VDOConfigStatus, VSphereConnection};
+use slipway_api::slipway::{VDO_CONFIG_NAME, VDOConfig, VDOConfigStatus};
 use slipway_assets::drivers::object::DRIVER_LABEL;
 use slipway_assets::drivers::{Connection, DriverError, NodeMark, cloud, storage};
 use slipway_config::matrix::Driver;
 use slipway_providers::cluster::{AccessError, Manager, apply_status};
 use slipway_providers::text::chain;
-use tokio::sync::{Notify, watch};
-use tokio::task::JoinSet;
-use tokio::time::{Instant, timeout};
+use tokio::sync::watch;
+use tokio::time::Instant;
 
 use super::apply::{Ledger, label};
 use super::build::{Site, build, mark_redeployed, upto};
@@ -39,18 +36,20 @@ use super::matrix::{Library, Source};
 use super::upgrade::{self, Next, Plan};
 use super::{ADOPT, MANAGER, status};
 use crate::controllers::connections::Insecure;
-use crate::controllers::csr::controller::keep;
+use crate::controllers::objects::Objects;
 use crate::runtime::conditions::{find, news};
 use crate::runtime::events::tell;
 use crate::runtime::metrics::Metrics;
 use crate::runtime::nodes::Nodes;
+use crate::runtime::trigger::{Controller, Trigger};
+use crate::runtime::watches::Watches;
 
 /// Changes within this time are looked at together.
-const GATHER: Duration = Duration::from_millis(300);
+const DEBOUNCE: Duration = Duration::from_millis(300);
 /// After a pass that could not be finished.
-const AGAIN: Duration = Duration::from_secs(3);
+const RETRY_INTERVAL: Duration = Duration::from_secs(3);
 /// All objects are applied this often, whatever was seen.
-const WHOLE: Duration = Duration::from_mins(10);
+const RESYNC_INTERVAL: Duration = Duration::from_mins(10);
 
 /// How long things may take.
 #[derive(Debug, Clone, Copy)]
@@ -90,44 +89,25 @@ pub struct Settings {
 
 /// Runs until it is told to end.
 pub async fn run(
-    client: Client,
+    watches: Watches,
     settings: Settings,
-    mut nodes: Nodes,
     metrics: Metrics,
-    mut stop: watch::Receiver<bool>,
+    stop: watch::Receiver<bool>,
 ) -> Result<(), String> {
     let Settings { namespace, matrix, images, pace, insecure, checked } = settings;
-    let changed = Arc::new(Notify::new());
-    let mut watches = JoinSet::new();
-    let config = watcher::Config::default();
-    let vdo: Api<DeserializeGuard<VDOConfig>> = Api::all(client.clone());
-    let vdo = keep(&mut watches, &changed, watcher(vdo, config.clone()));
-    let connections: Api<DeserializeGuard<VSphereConnection>> = Api::namespaced(client.clone(), &namespace);
-    let connections = keep(&mut watches, &changed, watcher(connections, config.clone()));
-    let labelled = config.clone().labels(DRIVER_LABEL);
-    for (place, config) in
-        [(&*namespace, &config), (cloud::SECRET_NAMESPACE, &labelled), (storage::NAMESPACE, &labelled)]
-    {
-        let secrets: Api<PartialObjectMeta<Secret>> = Api::namespaced(client.clone(), place);
-        keep(&mut watches, &changed, watcher(secrets, config.clone()));
-    }
-    for (place, config) in
-        [(&*namespace, &config), (cloud::NAMESPACE, &labelled), (storage::NAMESPACE, &labelled)]
-    {
-        let maps: Api<PartialObjectMeta<ConfigMap>> = Api::namespaced(client.clone(), place);
-        keep(&mut watches, &changed, watcher(maps, config.clone()));
-    }
-    for place in [cloud::NAMESPACE, storage::NAMESPACE] {
-        let sets: Api<PartialObjectMeta<DaemonSet>> = Api::namespaced(client.clone(), place);
-        keep(&mut watches, &changed, watcher(sets, labelled.clone()));
-        let deployments: Api<PartialObjectMeta<Deployment>> = Api::namespaced(client.clone(), place);
-        keep(&mut watches, &changed, watcher(deployments, labelled.clone()));
-    }
+    let trigger = Trigger::new(DEBOUNCE);
+    let objects = Objects::watch(&watches, &namespace, &trigger);
+    follow_objects(&watches, &trigger);
+    let nodes = watches.nodes();
+    watches.spawn(follow_nodes(nodes.clone(), trigger.clone()));
+    let client = watches.client().clone();
     let recorder = Recorder::new(client.clone(), "slipway-operator".into());
-    let library = Library::new(matrix, changed.clone())?;
+    let library = Library::new(matrix, trigger.clone())?;
     let mut keeper = Keeper {
         client,
         namespace,
+        objects,
+        nodes,
         images,
         pace,
         insecure,
@@ -139,56 +119,49 @@ pub async fn run(
         search: Search::default(),
         whole: Instant::now(),
     };
-    let work = async {
-        // The writers live as long as the watches do.
-        let _ =
-            tokio::join!(vdo.wait_until_ready(), connections.wait_until_ready(), nodes.wait_until_ready());
-        loop {
-            let config = vdo.get(&ObjectRef::new(VDO_CONFIG_NAME)).and_then(|config| config.0.clone().ok());
-            let cloud = config.as_ref().is_some_and(|config| config.spec.cloud_provider.is_some());
-            let census = Census::of(&nodes.now(), cloud);
-            let mut rest = keeper.pace.rest;
-            if let Some(config) = config {
-                let connections = connections.state();
-                let connections = connections.iter().filter_map(|object| object.0.clone().ok()).collect();
-                match keeper.pass(config, connections, &census, &nodes).await {
-                    Ok(()) => keeper.metrics.pass("done"),
-                    Err(error) => {
-                        keeper.metrics.pass("failed");
-                        tracing::warn!(error = chain(&error), "a pass could not be finished");
-                        rest = AGAIN;
-                    }
-                }
-            }
-            let _ = timeout(rest, wait(&changed, &mut nodes, cloud, &census)).await;
-        }
-    };
-    tokio::select! {
-        () = work => {}
-        _ = async { stop.wait_for(|stop| *stop).await.is_ok() } => {}
-    }
+    trigger.run(stop, &mut keeper).await;
     Ok(())
 }
 
-/// Waits for something to do. Nodes change all the time; most of it is of no interest.
-async fn wait(changed: &Notify, nodes: &mut Nodes, cloud: bool, census: &Census) {
+/// What the drivers consist of changes when somebody else writes to it, or it becomes ready.
+fn follow_objects(watches: &Watches, trigger: &Trigger) {
+    let client = || watches.client().clone();
+    let labelled = || Config::default().labels(DRIVER_LABEL);
+    for place in [cloud::SECRET_NAMESPACE, storage::NAMESPACE] {
+        let secrets: Api<PartialObjectMeta<Secret>> = Api::namespaced(client(), place);
+        watches.keep_some(secrets, labelled(), trigger);
+    }
+    for place in [cloud::NAMESPACE, storage::NAMESPACE] {
+        let maps: Api<PartialObjectMeta<ConfigMap>> = Api::namespaced(client(), place);
+        watches.keep_some(maps, labelled(), trigger);
+        let sets: Api<PartialObjectMeta<DaemonSet>> = Api::namespaced(client(), place);
+        watches.keep_some(sets, labelled(), trigger);
+        let deployments: Api<PartialObjectMeta<Deployment>> = Api::namespaced(client(), place);
+        watches.keep_some(deployments, labelled(), trigger);
+    }
+}
+
+/// Nodes change all the time; most of it is of no interest.
+async fn follow_nodes(mut nodes: Nodes, trigger: Trigger) {
+    let census = |nodes: &Nodes| [true, false].map(|cloud| Census::of(&nodes.now(), cloud));
+    nodes.wait_until_ready().await;
+    let mut known = census(&nodes);
     loop {
-        tokio::select! {
-            () = changed.notified() => break,
-            () = nodes.changed() => {
-                tokio::time::sleep(GATHER).await;
-                if Census::of(&nodes.now(), cloud) != *census {
-                    break;
-                }
-            }
+        nodes.changed().await;
+        tokio::time::sleep(DEBOUNCE).await;
+        let now = census(&nodes);
+        if now != known {
+            known = now;
+            trigger.wake();
         }
     }
-    tokio::time::sleep(GATHER).await;
 }
 
 struct Keeper {
     client: Client,
     namespace: String,
+    objects: Objects,
+    nodes: Nodes,
     images: Images,
     pace: Pace,
     insecure: Insecure,
@@ -201,16 +174,31 @@ struct Keeper {
     whole: Instant,
 }
 
+impl Controller for Keeper {
+    async fn pass(&mut self) -> Instant {
+        self.objects.ready().await;
+        self.nodes.wait_until_ready().await;
+        let mut pause = self.pace.rest;
+        if let Some(config) = self.objects.config() {
+            match self.reconcile(config).await {
+                Ok(()) => self.metrics.pass("done"),
+                Err(error) => {
+                    self.metrics.pass("failed");
+                    tracing::warn!(error = chain(&error), "a pass could not be finished");
+                    pause = RETRY_INTERVAL;
+                }
+            }
+        }
+        Instant::now() + pause
+    }
+}
+
 impl Keeper {
-    async fn pass(
-        &mut self,
-        mut config: VDOConfig,
-        connections: Vec<VSphereConnection>,
-        census: &Census,
-        nodes: &Nodes,
-    ) -> Result<(), Trouble> {
+    async fn reconcile(&mut self, mut config: VDOConfig) -> Result<(), Trouble> {
+        let connections = self.objects.connections();
+        let census = &Census::of(&self.nodes.now(), config.spec.cloud_provider.is_some());
         fill(config.spec.images.get_or_insert_default(), &self.images);
-        if self.whole.elapsed() > WHOLE {
+        if self.whole.elapsed() > RESYNC_INTERVAL {
             self.ledger.clear();
             self.whole = Instant::now();
         }
@@ -231,7 +219,7 @@ impl Keeper {
         if config.spec.storage_provider.is_some() && mark(&config, &facts, census) == NodeMark::Slipway {
             let connections: Vec<Connection> =
                 facts.connections.iter().filter_map(|known| known.read.as_ref().ok().cloned()).collect();
-            let unmarked = unmarked(&nodes.now());
+            let unmarked = unmarked(&self.nodes.now());
             if let Err(error) = self.search.mark(&self.client, unmarked, &connections).await {
                 tracing::warn!(error = chain(&error), "nodes were not labelled");
             }

@@ -4,7 +4,6 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::str::FromStr;
-use std::sync::Arc;
 use std::time::Duration;
 
 use aws_lc_rs::digest::{SHA256, digest};
@@ -15,12 +14,12 @@ use slipway_assets::drivers::signature::{PublicKey, verify};
 use slipway_config::findings::Severity;
 use slipway_config::matrix::{EMBEDDED, LIMITS, Matrix, read};
 use slipway_config::private_url::PrivateUrl;
+use slipway_providers::cluster::call;
 use slipway_providers::text::chain;
-use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use slipway_providers::cluster::call;
+use crate::runtime::trigger::Trigger;
 
 /// How long each of two downloads may take, and one connection of them.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -119,7 +118,7 @@ pub struct Library {
     asked: Option<Instant>,
     download: Option<JoinHandle<Downloaded>>,
     /// Told when a download has ended.
-    news: Arc<Notify>,
+    news: Trigger,
     current: Matrix,
     status: MatrixStatus,
     /// The matrix in use is the one that was asked for.
@@ -130,7 +129,7 @@ pub struct Library {
 
 impl Library {
     /// Starts with the one that is built in.
-    pub fn new(source: Source, news: Arc<Notify>) -> Result<Self, String> {
+    pub fn new(source: Source, news: Trigger) -> Result<Self, String> {
         let reading = read(EMBEDDED);
         let current = reading.matrix.ok_or("the built-in matrix cannot be read")?;
         let status = MatrixStatus {
@@ -214,7 +213,7 @@ impl Library {
             let (source, url, news) = (self.source.clone(), url.to_owned(), self.news.clone());
             self.download = Some(tokio::spawn(async move {
                 let downloaded = download(&client, &namespace, &source, &url, etag.as_deref()).await;
-                news.notify_one();
+                news.wake();
                 downloaded
             }));
         }
@@ -362,15 +361,15 @@ fn hash(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
+    use std::time::Duration;
 
     use rstest::rstest;
     use slipway_api::slipway::vdo_status::MatrixStatus;
     use slipway_assets::drivers::signature::{draw, sign};
     use slipway_config::matrix::EMBEDDED;
-    use tokio::sync::Notify;
 
     use super::{Found, Library, Place, Source};
+    use crate::runtime::trigger::Trigger;
 
     #[rstest]
     #[case::plain("https://matrix.example.com/m@trix.yaml", true)]
@@ -406,7 +405,7 @@ mod tests {
             let signature = Some(sign(&text, &key).unwrap().0);
             Found { text, signature }
         };
-        let mut library = Library::new(source(), Arc::new(Notify::new())).unwrap();
+        let mut library = Library::new(source(), Trigger::new(Duration::ZERO)).unwrap();
         library.accept(&found("2027-02-01")).unwrap();
         let refused = library.accept(&found("2027-01-31")).unwrap_err();
         assert!(refused.contains("before the one that was in use, of 2027-02-01"), "{refused}");
@@ -416,7 +415,7 @@ mod tests {
         // The operator was started again; a matrix of another source says nothing about this one.
         for (from, good) in [("configmap:matrix", false), ("embedded", true)] {
             let before = MatrixStatus { source: from.to_owned(), ..library.status().clone() };
-            let mut again = Library::new(source(), Arc::new(Notify::new())).unwrap();
+            let mut again = Library::new(source(), Trigger::new(Duration::ZERO)).unwrap();
             again.recall(Some(&before));
             assert_eq!(again.accept(&found("2027-02-01")).is_ok(), good, "{from}");
         }
