@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use slipway_assets::kubernetes::{FIRST_KEYS, NAMESPACE, UNSEEN_APPROVAL};
 use slipway_lifecycle::csr::approve::survey;
 use slipway_lifecycle::csr::host::Host;
-use slipway_lifecycle::csr::{Bootstrapper, Refusal, Roster, Verdict};
+use slipway_lifecycle::csr::{Bootstrapper, Refusal, Roster, Verdict, hosts as confirmed};
 use slipway_operator::controllers::csr::controller::{Settings, run};
 use slipway_operator::controllers::csr::metrics::Metrics;
 use slipway_operator::controllers::csr::{bindings, completion, hosts};
@@ -205,8 +205,8 @@ async fn good_requests_become_certificates_and_bad_ones_stay(#[case] who: Who) {
         "data": std::collections::BTreeMap::from(before),
     });
     tokio::task::block_in_place(|| plane.kubectl().apply_value(&keys).unwrap());
-    hosts::remember(&admin, NAMESPACE, &metal).await.unwrap();
-    hosts::remember_name(&admin, NAMESPACE, "metal-2").await.unwrap();
+    confirmed::remember(&admin, NAMESPACE, &metal).await.unwrap();
+    confirmed::remember_name(&admin, NAMESPACE, "metal-2").await.unwrap();
     let (stop, stopped) = watch::channel(false);
     let mut registry = Registry::default();
     let task = approver(who, &plane, Metrics::register(&mut registry), stopped).await;

@@ -8,8 +8,12 @@ use super::error::AccessError;
 pub const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A call with the usual deadline.
-pub async fn call<T>(doing: &str, call: impl Future<Output = kube::Result<T>>) -> Result<T, AccessError> {
-    call_within(CALL_TIMEOUT, doing, call).await
+// Not async itself: a future within a future has its size twice.
+pub fn call<T>(
+    doing: &str,
+    call: impl Future<Output = kube::Result<T>>,
+) -> impl Future<Output = Result<T, AccessError>> {
+    call_within(CALL_TIMEOUT, doing, call)
 }
 
 /// A call with a deadline of its own.

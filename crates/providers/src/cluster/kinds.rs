@@ -71,7 +71,10 @@ impl Kinds {
             || AccessError::UnknownKind { api_version: api_version.to_owned(), kind: kind.to_owned() };
         let version: GroupVersion = api_version.parse().map_err(|_| unknown())?;
         let doing = format!("looking for the kind {kind} in {api_version}");
-        let group = call(&doing, discovery::pinned_group(client, &version)).await?;
+        let group = match call(&doing, discovery::pinned_group(client, &version)).await {
+            Err(error) if error.is_absent() => return Err(unknown()),
+            group => group?,
+        };
         let resources = group.versioned_resources(&version.version).into_iter();
         let resources = resources.map(|(resource, capabilities)| (resource, capabilities.scope)).collect();
         self.known.lock().unwrap_or_else(PoisonError::into_inner).insert(api_version.to_owned(), resources);
