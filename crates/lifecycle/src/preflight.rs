@@ -408,13 +408,13 @@ impl Terms {
         if let Some(vcenter) = subject.vcenters().get(position)
             && estate.depth >= Depth::Inventory
         {
-            (config, names) = lookup::resolve(&subject.text, &vcenter.server.to_string(), estate);
+            (config, names) = lookup::resolve(&subject.text, &vcenter.server.to_string(), &estate.inventory);
         }
         let named = match config {
             Some(config) => Named { config, identity: subject.named.identity.clone() },
             None => subject.named.clone(),
         };
-        let is_there = |path: &str| estate.at(path).is_some();
+        let is_there = |path: &str| estate.inventory.at(path).is_some();
         let derived = subject.blueprint_of(&named).map_err(|error| error.details().join("; "));
         let derived = derived.and_then(|blueprint| {
             let Some(wanted) = Wanted::of(&named, &blueprint, position) else { return Ok(None) };

@@ -10,20 +10,18 @@
 //! | tags | one call for all objects, one per region and zone, up to three per category |
 //! | storage policies, volumes, latencies | three, one, one |
 
-mod parse;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use slipway_providers::vsphere::inventory::Paths;
+use slipway_providers::vsphere::inventory::{self, Facet, Inventory, Item, Scope};
 use slipway_providers::vsphere::performance::counter;
-use slipway_providers::vsphere::properties::{Object, Wanted as Kind};
+use slipway_providers::vsphere::properties::Wanted as Kind;
 use slipway_providers::vsphere::{Client, Error, MoRef, Reference};
 use tokio::time::timeout;
 
 use super::cluster::{Cluster, DRIVER, Node};
-use super::estate::{Estate, Inventory, Item, Machine, Part};
+use super::estate::{Estate, Machine, Part};
 use super::judge::{permissions, tags};
 use super::matching::Ids;
 use super::subject::{Subject, VCenter, Zone};
@@ -34,18 +32,15 @@ const LATENCY: &str = "disk.maxTotalLatency.latest";
 /// The newest measurements: with one every 20 seconds, those of 100 minutes.
 pub(super) const SAMPLES: u32 = 300;
 
-const PLACED: [&str; 2] = ["name", "parent"];
-
-const MACHINE: [&str; 9] = [
-    "name",
-    "parent",
-    "config.uuid",
-    "config.template",
-    "config.version",
-    "config.flags.diskUuidEnabled",
-    "config.changeTrackingEnabled",
-    "runtime.host",
-    "resourcePool",
+const EVERYTHING: [Facet; 8] = [
+    Facet::Datacenters,
+    Facet::Folders,
+    Facet::Clusters,
+    Facet::ClusterNetworks,
+    Facet::ResourcePools,
+    Facet::Datastores,
+    Facet::Networks,
+    Facet::Hosts,
 ];
 
 /// What a round asks of all vCenters.
@@ -113,7 +108,7 @@ pub(super) async fn observe(
         connection.counter = managers.counter;
     }
     let clocks = clocks(&client, clock).await?;
-    let (inventory, machines) = inventory(&client, vcenter, question).await?;
+    let (inventory, machines) = everything(&client, vcenter, question).await?;
     let mut estate = Estate {
         server: vcenter.server.clone(),
         user: managers.user,
@@ -244,53 +239,25 @@ async fn managers(client: &Client, counters: bool) -> Result<Managers, Error> {
 }
 
 /// Everything that has a place, and the machines that are nodes.
-async fn inventory(
+async fn everything(
     client: &Client,
     vcenter: &VCenter,
     question: &Question,
 ) -> Result<(Inventory, Vec<Machine>), Error> {
-    let root = client.manager("rootFolder").await?;
-    let grouped = question
-        .subject
-        .domains_on(&vcenter.server)
-        .any(|domain| matches!(domain.zone_kind, Zone::HostGroup { .. }));
-    // Groups and rules come with all settings of a cluster: only who needs them asks for so much.
-    let cluster: &[&str] = if grouped {
-        &["name", "parent", "network", "configurationEx"]
-    } else {
-        &["name", "parent", "network"]
-    };
-    let mut kinds = vec![
-        Kind { kind: "Datacenter", properties: &PLACED },
-        Kind { kind: "Folder", properties: &PLACED },
-        Kind { kind: "ComputeResource", properties: cluster },
-        Kind { kind: "ResourcePool", properties: &PLACED },
-        Kind { kind: "Datastore", properties: &["name", "parent", "summary"] },
-        Kind { kind: "Network", properties: &PLACED },
-        Kind { kind: "HostSystem", properties: &["name", "parent", "summary.config.product"] },
-    ];
-    if !question.nodes.is_empty() {
-        kinds.push(Kind { kind: "VirtualMachine", properties: &MACHINE });
-    }
-    let objects = client.retrieve_below(&root, &kinds).await?;
-    let (machines, objects): (Vec<Object>, Vec<Object>) =
-        objects.into_iter().partition(|object| &*object.moref.reference.kind == "VirtualMachine");
-    let mut paths = Paths::new(&root.reference);
-    paths.add(&objects);
-    let mut inventory = Inventory::default();
-    inventory.add(Item {
-        id: root.reference.clone(),
-        parent: None,
-        path: "/".to_owned(),
-        kind: super::estate::Kind::Place,
-    });
-    for object in &objects {
-        let id = object.moref.reference.clone();
-        let Some(path) = paths.get(&id).map(str::to_owned) else { continue };
-        let parent = object.reference("parent").map(|parent| parent.reference);
-        inventory.add(Item { id, parent, path, kind: parse::kind(object) });
-    }
-    let machines = machines.iter().filter_map(|object| parse::machine(object, &paths));
-    let machines = machines.filter(|machine| !question.ids.nodes(machine.uuid).is_empty());
-    Ok((inventory, machines.collect()))
+    let mut domains = question.subject.domains_on(&vcenter.server);
+    let grouped = domains.any(|domain| matches!(domain.zone_kind, Zone::HostGroup { .. }));
+    let scope = Scope::of(EVERYTHING)
+        .with(Facet::ClusterSettings, grouped)
+        .with(Facet::NodeMachines, !question.nodes.is_empty());
+    let mut inventory = inventory::read(client, &scope).await?;
+    let machines = inventory.machines().filter_map(|(item, facts)| node(item, facts, &question.ids));
+    let machines = machines.collect();
+    inventory.retain(|item| item.machine().is_none());
+    Ok((inventory, machines))
+}
+
+/// None for templates, and for machines that are no nodes or whose id is not known yet.
+fn node(item: &Item, facts: &inventory::Machine, ids: &Ids) -> Option<Machine> {
+    let uuid = facts.uuid.filter(|uuid| !facts.template && !ids.nodes(*uuid).is_empty())?;
+    Some(Machine { id: item.id.clone(), path: item.path.clone(), uuid, facts: facts.clone() })
 }

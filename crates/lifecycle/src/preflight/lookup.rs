@@ -6,24 +6,24 @@ use secrecy::{ExposeSecret, SecretString};
 use slipway_config::install_config::vsphere::{ByRule, PathLookup};
 use slipway_config::install_config::{InstallConfig, load_with};
 use slipway_config::inventory::{Branch, InventoryPath};
+use slipway_providers::vsphere::inventory::Inventory;
 
-use super::estate::Estate;
 use super::report::{Check, Finding};
 
 /// The configuration with the paths that names stand for on this vCenter, and what is to be said about them.
 pub(super) fn resolve(
     text: &SecretString,
     server: &str,
-    estate: &Estate,
+    inventory: &Inventory,
 ) -> (Option<InstallConfig>, Vec<Finding>) {
-    let lookup = Live { server, estate, findings: RefCell::default() };
+    let lookup = Live { server, inventory, findings: RefCell::default() };
     let config = load_with(text.expose_secret(), &lookup).config;
     (config, lookup.findings.into_inner())
 }
 
 struct Live<'a> {
     server: &'a str,
-    estate: &'a Estate,
+    inventory: &'a Inventory,
     findings: RefCell<Vec<Finding>>,
 }
 
@@ -37,10 +37,10 @@ impl PathLookup for Live<'_> {
     ) -> Result<InventoryPath, String> {
         let by_rule = ByRule.path(server, datacenter, branch, name)?;
         // What is where the rule says is meant, whatever else has that name.
-        if server != self.server || self.estate.at(by_rule.as_str()).is_some() {
+        if server != self.server || self.inventory.at(by_rule.as_str()).is_some() {
             return Ok(by_rule);
         }
-        let places = places(self.estate, datacenter, branch, name);
+        let places = places(self.inventory, datacenter, branch, name);
         let kind = kind(branch);
         let finding = match &places[..] {
             // Folders are made where they are missing; for the rest see the checks of each.
@@ -76,13 +76,13 @@ fn kind(branch: Branch) -> &'static str {
 }
 
 /// The paths of everything of that name in a branch of a datacenter.
-fn places(estate: &Estate, datacenter: &str, branch: Branch, name: &str) -> Vec<InventoryPath> {
+fn places(inventory: &Inventory, datacenter: &str, branch: Branch, name: &str) -> Vec<InventoryPath> {
     let top = format!("/{}/{}/", datacenter.trim_matches('/'), branch.as_str());
-    let items = estate.items.iter().filter(|item| item.path.starts_with(&top) && item.is_called(name));
+    let items = inventory.items().iter().filter(|item| item.path.starts_with(&top) && item.is_called(name));
     let fitting = items.filter(|item| match branch {
         Branch::Host => item.is_cluster(),
-        Branch::Datastore => &*item.id.kind == "Datastore",
-        Branch::Vm => &*item.id.kind == "Folder",
+        Branch::Datastore => item.is("Datastore"),
+        Branch::Vm => item.is("Folder"),
     });
     let mut paths: Vec<_> = fitting.filter_map(|item| InventoryPath::parse(&item.path, branch)).collect();
     paths.sort();

@@ -11,50 +11,36 @@
 //! | tags: one call for all objects, one per region and zone, up to three per category | |
 
 mod machines;
-mod parse;
 mod tags;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use slipway_providers::vsphere::inventory::Paths;
-use slipway_providers::vsphere::properties::{Object, Wanted as Kind};
+use slipway_providers::vsphere::inventory::{self, Facet, Inventory, Item, Scope, ancestry};
+use slipway_providers::vsphere::properties::Wanted as Kind;
 use slipway_providers::vsphere::soap::Body;
-use slipway_providers::vsphere::{Client, Error, MoRef, Reference};
+use slipway_providers::vsphere::{Client, Error, Reference};
 use tokio::time::timeout;
 
 use super::Clock;
-use super::estate::{Clocks, Depth, Estate, Facts, Item, Tags, ancestry};
+use super::estate::{Clocks, Depth, Estate, Tags};
 use super::wanted::{Site, Wanted};
 
-const PLACED: [&str; 2] = ["name", "parent"];
-
-const EVERYTHING: [Kind<'static>; 6] = [
-    Kind { kind: "Datacenter", properties: &PLACED },
-    Kind { kind: "Folder", properties: &PLACED },
-    Kind { kind: "ComputeResource", properties: &["name", "parent", "host", "datastore", "network"] },
-    Kind { kind: "ResourcePool", properties: &PLACED },
-    Kind { kind: "Datastore", properties: &["name", "parent", "summary"] },
-    Kind { kind: "Network", properties: &PLACED },
+const EVERYTHING: [Facet; 9] = [
+    Facet::Datacenters,
+    Facet::Folders,
+    Facet::Clusters,
+    Facet::ClusterHosts,
+    Facet::ClusterDatastores,
+    Facet::ClusterNetworks,
+    Facet::ResourcePools,
+    Facet::Datastores,
+    Facet::Networks,
 ];
 
-const DETAILS: [Kind<'static>; 3] = [
-    Kind { kind: "ComputeResource", properties: &["configurationEx"] },
-    Kind {
-        kind: "HostSystem",
-        properties: &[
-            "name",
-            "parent",
-            "runtime.connectionState",
-            "runtime.inMaintenanceMode",
-            "summary.config.product",
-            "summary.hardware",
-            "summary.quickStats",
-        ],
-    },
-    Kind { kind: "Folder", properties: &["childEntity"] },
-];
+const DETAILS: [Facet; 4] =
+    [Facet::ClusterSettings, Facet::Hosts, Facet::HostCapacity, Facet::FolderContents];
 
 const MANAGERS: [Kind<'static>; 2] = [
     Kind { kind: "SessionManager", properties: &["currentSession"] },
@@ -79,30 +65,21 @@ pub(super) async fn observe<'a>(
         version: about.version,
         build: about.build,
         clock: None,
-        items: Vec::new(),
+        inventory: Inventory::default(),
         tags: Ok(Tags::default()),
         known_privileges,
         privileges: Ok(BTreeMap::new()),
     });
     estate.clock = clocks(client, clock).await?;
     estate.depth = Depth::Clock;
-    let root = client.manager("rootFolder").await?;
-    let mut kinds = EVERYTHING.to_vec();
-    if machines::are_anywhere(wanted) {
-        kinds.extend(machines::NAMES);
-    }
-    let objects = client.retrieve_below(&root, &kinds).await?;
-    let (machines, objects): (Vec<Object>, Vec<Object>) =
-        objects.into_iter().partition(|object| &*object.moref.reference.kind == "VirtualMachine");
-    let mut inventory = Inventory::new(&root.reference, &mut estate.items);
-    inventory.add(&objects);
+    let scope = Scope::of(EVERYTHING).with(Facet::Machines, machines::are_anywhere(wanted));
+    let inventory = &mut estate.inventory;
+    *inventory = inventory::read(client, &scope).await?;
     estate.depth = Depth::Inventory;
 
-    let details = client.retrieve(&inventory.worth_a_look(wanted, client), &DETAILS).await?;
-    let children = inventory.learn(&details);
+    inventory.learn(client, worth_a_look(wanted, inventory), &Scope::of(DETAILS)).await?;
     estate.depth = Depth::Hosts;
-    let machines = machines::read(client, &inventory, wanted, machines, children).await?;
-    inventory.add_items(machines);
+    machines::read(client, wanted, inventory).await?;
     estate.depth = Depth::Machines;
     // Tags are another service of the vCenter; when it is down the rest is known all the same.
     estate.tags = match timeout(tagging, tags::read(client, wanted, estate)).await {
@@ -149,77 +126,18 @@ async fn session(client: &Client) -> Result<(String, BTreeSet<String>), Error> {
     Ok((user, privileges))
 }
 
-/// What is known so far, and where.
-pub(super) struct Inventory<'a> {
-    items: &'a mut Vec<Item>,
-    paths: Paths,
-}
-
-impl<'a> Inventory<'a> {
-    fn new(root: &Reference, items: &'a mut Vec<Item>) -> Self {
-        items.push(Item { id: root.clone(), path: "/".to_owned(), facts: Facts::Nothing });
-        Inventory { items, paths: Paths::new(root) }
-    }
-
-    /// Objects in any order. One whose way to the root cannot be seen has no path and is left out.
-    fn add(&mut self, objects: &[Object]) {
-        self.paths.add(objects);
-        self.items.extend(objects.iter().filter_map(|object| {
-            let id = object.moref.reference.clone();
-            let path = self.paths.get(&id)?.to_owned();
-            Some(Item { id, path, facts: parse::facts(object) })
-        }));
-    }
-
-    fn add_items(&mut self, items: Vec<Item>) {
-        self.items.extend(items);
-    }
-
-    /// Where an object is, if it is known where its parent is.
-    pub(super) fn path(&self, object: &Object) -> Option<String> {
-        self.paths.of(object)
-    }
-
-    fn at(&self, path: &str) -> Option<&Item> {
-        self.items.iter().find(|item| item.path == path)
-    }
-
-    /// The objects of failure domains, as far as they are there: clusters, their hosts, and folders of machines.
-    fn worth_a_look(&self, wanted: &Wanted, client: &Client) -> Vec<MoRef> {
-        let mut ids = BTreeSet::new();
-        for site in &wanted.sites {
-            for cluster in self.items.iter().filter(|item| is_cluster_of(site, item)) {
-                ids.insert(&cluster.id);
-                ids.extend(cluster.cluster().map(|facts| &facts.hosts).into_iter().flatten());
-            }
-            let folders = machines::folders(site);
-            ids.extend(folders.iter().filter_map(|path| self.at(path)).map(|item| &item.id));
+/// The objects of failure domains, as far as they are there: clusters, their hosts, and folders of machines.
+fn worth_a_look(wanted: &Wanted, inventory: &Inventory) -> BTreeSet<Reference> {
+    let mut ids = BTreeSet::new();
+    for site in &wanted.sites {
+        for cluster in inventory.items().iter().filter(|item| is_cluster_of(site, item)) {
+            ids.insert(cluster.id.clone());
+            ids.extend(cluster.cluster().map(|facts| &facts.hosts).into_iter().flatten().cloned());
         }
-        ids.into_iter().map(|id| client.moref(id.clone())).collect()
+        let folders = machines::folders(site);
+        ids.extend(folders.iter().filter_map(|path| inventory.at(path)).map(|item| item.id.clone()));
     }
-
-    /// Takes in what was read of single objects; returns what is in the folders.
-    fn learn(&mut self, details: &[Object]) -> Vec<MoRef> {
-        let mut children = Vec::new();
-        let mut hosts = Vec::new();
-        for object in details {
-            match &*object.moref.reference.kind {
-                "HostSystem" => hosts.push(object.clone()),
-                "Folder" | "StoragePod" => children.extend(object.references("childEntity")),
-                _ => {
-                    let id = &object.moref.reference;
-                    let item = self.items.iter_mut().find(|item| item.id == *id);
-                    if let Some(Facts::Cluster(cluster)) = item.map(|item| &mut item.facts)
-                        && let Some(settings) = object.properties.get("configurationEx")
-                    {
-                        *cluster = parse::settings(settings, std::mem::take(cluster));
-                    }
-                }
-            }
-        }
-        self.add(&hosts);
-        children
-    }
+    ids
 }
 
 /// Whether an item is the cluster of a failure domain, or one of that name somewhere in its datacenter: names of
@@ -232,15 +150,15 @@ fn is_cluster_of(site: &Site, item: &Item) -> bool {
 }
 
 /// Items whose tags matter for a failure domain, from the bottom up.
-fn tagged<'a>(site: &Site, estate: &'a Estate) -> Vec<&'a Item> {
-    let clusters = estate.items.iter().filter(|item| is_cluster_of(site, item));
+fn tagged<'a>(site: &Site, inventory: &'a Inventory) -> Vec<&'a Item> {
+    let clusters = inventory.items().iter().filter(|item| is_cluster_of(site, item));
     let mut tagged: Vec<&Item> = Vec::new();
     for cluster in clusters {
         if let (Some(facts), true) = (cluster.cluster(), site.vm_group.is_some()) {
-            tagged.extend(facts.hosts.iter().filter_map(|id| estate.item(id)));
+            tagged.extend(facts.hosts.iter().filter_map(|id| inventory.item(id)));
         }
-        tagged.extend(ancestry(&cluster.path).filter_map(|path| estate.at(path)));
+        tagged.extend(ancestry(&cluster.path).filter_map(|path| inventory.at(path)));
     }
-    tagged.extend(ancestry(&site.datacenter).filter_map(|path| estate.at(path)));
+    tagged.extend(ancestry(&site.datacenter).filter_map(|path| inventory.at(path)));
     tagged
 }

@@ -233,7 +233,7 @@ fn provider_id(node: &Node, found: Found<'_>, claimed: &[Found<'_>]) -> Option<F
 }
 
 fn disk_uuid(machine: &Machine) -> Option<Finding> {
-    (!machine.disk_uuid).then(|| {
+    (!machine.facts.disk_uuid).then(|| {
         let message = "disk.enableUUID is not set: the node does not find its volumes";
         let remedy =
             "power the machine off, set the advanced setting disk.enableUUID to TRUE, and power it on";
@@ -243,7 +243,7 @@ fn disk_uuid(machine: &Machine) -> Option<Finding> {
 
 fn hardware(machine: &Machine) -> Option<Finding> {
     let check = Check::NodeHardware;
-    let Some(version) = machine.hardware else {
+    let Some(version) = machine.facts.hardware else {
         return Some(Finding::unknown(
             check,
             &machine.path,
@@ -260,7 +260,7 @@ fn hardware(machine: &Machine) -> Option<Finding> {
 }
 
 fn version_of(machine: &Machine, estate: &Estate) -> Option<(String, String, Option<[u32; 3]>)> {
-    let item = estate.inventory.item(machine.host.as_ref()?)?;
+    let item = estate.inventory.item(machine.facts.host.as_ref()?)?;
     let host = item.host()?;
     let number = numbers(&host.api_version).or_else(|| numbers(&host.version));
     Some((item.path.clone(), host.version.clone(), number))
@@ -323,11 +323,11 @@ fn collect(found: &[Found<'_>], facts: &mut Facts) {
     let mut hosts = BTreeSet::new();
     for Found { estate, machine } in found {
         let hardware =
-            machine.hardware.map_or_else(|| "unknown".to_owned(), |version| format!("vmx-{version}"));
+            machine.facts.hardware.map_or_else(|| "unknown".to_owned(), |version| format!("vmx-{version}"));
         *facts.hardware.entry(hardware).or_default() += 1;
         let tracking = &mut facts.change_tracking;
-        *(if machine.change_tracking { &mut tracking.on } else { &mut tracking.off }) += 1;
-        let Some(id) = &machine.host else { continue };
+        *(if machine.facts.change_tracking { &mut tracking.on } else { &mut tracking.off }) += 1;
+        let Some(id) = &machine.facts.host else { continue };
         // The same id on another vCenter is another host.
         if hosts.insert((estate.server.as_str(), id))
             && let Some(host) = estate.inventory.item(id).and_then(|item| item.host())
@@ -346,7 +346,7 @@ fn tracking(found: &[Found<'_>], facts: &Facts) -> Option<Finding> {
     let odd = on < off;
     let names: Vec<String> = found
         .iter()
-        .filter(|found| found.machine.change_tracking == odd)
+        .filter(|found| found.machine.facts.change_tracking == odd)
         .map(|found| format!("{} on {}", found.machine.path, found.estate.server))
         .collect();
     let message = format!("changed block tracking is on for {} and off for {off}", count(on, "node"));

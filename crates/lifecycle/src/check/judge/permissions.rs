@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use slipway_providers::vsphere::Reference;
+use slipway_providers::vsphere::inventory::Item;
 
 use super::super::catalog::Check;
-use super::super::estate::{Estate, Item, Machine};
+use super::super::estate::{Estate, Machine};
 use super::super::report::{Finding, Verdicts};
 use super::super::subject::{Subject, VCenter};
 use super::places;
@@ -102,9 +103,9 @@ fn needs<'a>(subject: &Subject, vcenter: &VCenter, estate: &'a Estate) -> Vec<Ne
 /// What a node's machine needs: its pool if that is somebody's own, and else its cluster.
 fn needs_of<'a>(machine: &Machine, estate: &'a Estate) -> Vec<Need<'a>> {
     let inventory = &estate.inventory;
-    let pool = machine.pool.as_ref().and_then(|id| inventory.item(id));
+    let pool = machine.facts.pool.as_ref().and_then(|id| inventory.item(id));
     let own_pool = pool.filter(|pool| !inventory.is_root_pool(pool));
-    let cluster = inventory.cluster_of(machine);
+    let cluster = inventory.cluster_of(&machine.facts);
     let on_cluster = if own_pool.is_some() { READ } else { CLUSTER };
     let cluster = cluster.map(|item| Need { check: Check::NodeCluster, item, privileges: on_cluster });
     let pool = own_pool.map(|item| Need { check: Check::NodePool, item, privileges: CLUSTER });

@@ -1,7 +1,9 @@
 //! What failure domains name, and whether it is there.
 
+use slipway_providers::vsphere::inventory::Item;
+
 use super::super::catalog::Check;
-use super::super::estate::{Estate, Item};
+use super::super::estate::Estate;
 use super::super::report::{Finding, Verdicts};
 use super::super::subject::{Domain, VCenter};
 
@@ -73,16 +75,16 @@ pub(in crate::check) fn find<'a>(path: &str, domain: &Domain, estate: &'a Estate
     }
     let name = path.rsplit('/').next().unwrap_or_default();
     let within = format!("{}/datastore/", domain.datacenter);
-    let mut called = estate
-        .inventory
-        .items()
-        .filter(|item| item.datastore().is_some() && item.name() == name && item.path.starts_with(&within));
+    let mut called =
+        estate.inventory.items().iter().filter(|item| {
+            item.datastore().is_some() && item.name() == name && item.path.starts_with(&within)
+        });
     called.next().filter(|_| called.next().is_none())
 }
 
 pub(super) fn unusable(check: Check, item: &Item) -> Option<Finding> {
     let datastore = item.datastore()?;
-    let what = if !datastore.accessible {
+    let what = if datastore.accessible != Some(true) {
         "cannot be reached by any host"
     } else if datastore.maintenance {
         "is in maintenance mode, or enters it"
@@ -94,7 +96,7 @@ pub(super) fn unusable(check: Check, item: &Item) -> Option<Finding> {
 }
 
 pub(super) fn in_cluster(check: Check, item: &Item, estate: &Estate) -> Option<Finding> {
-    let pod = estate.inventory.parent(item).filter(|parent| &*parent.id.kind == "StoragePod")?;
+    let pod = estate.inventory.parent(item).filter(|parent| parent.is("StoragePod"))?;
     let message = format!(
         "the datastore `{}` is part of the datastore cluster `{}`: Storage DRS moves volumes, and the storage \
          driver then does not find them",

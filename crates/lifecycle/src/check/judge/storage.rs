@@ -2,9 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use slipway_providers::vsphere::inventory::Item;
+
 use super::super::catalog::{Check, Reason};
 use super::super::cluster::{Cluster, DRIVER, Driver, StorageClass};
-use super::super::estate::{Estate, Item};
+use super::super::estate::Estate;
 use super::super::report::{Action, Finding, Verdicts};
 use super::super::subject::Subject;
 use super::{listed, places};
@@ -131,8 +133,11 @@ fn with_url(
     let check = Check::StorageClasses;
     let mut verdicts = Verdicts::default();
     let found = estates.iter().find_map(|estate| {
-        let item =
-            estate.inventory.items().find(|item| item.datastore().is_some_and(|store| store.url == url))?;
+        let item = estate
+            .inventory
+            .items()
+            .iter()
+            .find(|item| item.datastore().is_some_and(|store| store.url == url))?;
         Some((estate, item))
     });
     let name = &class.name;

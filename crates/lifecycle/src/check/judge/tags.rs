@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use slipway_config::install_config::vsphere::RegionKind;
 use slipway_providers::vsphere::Reference;
+use slipway_providers::vsphere::inventory::{Cluster, Item};
 
 use super::super::catalog::Check;
-use super::super::estate::{Cluster, Estate, Item};
+use super::super::estate::Estate;
 use super::super::observe::Question;
 use super::super::report::{Finding, Verdicts};
 use super::super::subject::{Domain, Subject, Zone};
@@ -34,7 +35,7 @@ pub(in crate::check) fn objects(question: &Question, estate: &Estate) -> BTreeSe
             let cluster = domain.cluster.as_deref().and_then(|path| inventory.at(path));
             let start = cluster.or_else(|| inventory.at(&domain.datacenter));
             objects.extend(
-                start.into_iter().flat_map(|item| inventory.upwards(item)).map(|item| item.id.clone()),
+                start.into_iter().flat_map(|item| inventory.upwards(&item.path)).map(|item| item.id.clone()),
             );
             let hosts = cluster.and_then(Item::cluster).and_then(|cluster| hosts_of(domain, cluster));
             objects.extend(hosts.into_iter().flatten().cloned());
@@ -65,7 +66,7 @@ struct Need<'a> {
 impl<'a> Need<'a> {
     /// The tag of the category an object has itself, or else from the nearest object above it that has one.
     fn nearest(&self, item: &'a Item) -> Option<(&'a str, &'a str)> {
-        self.estate.inventory.upwards(item).find_map(|item| {
+        self.estate.inventory.upwards(&item.path).find_map(|item| {
             let (_, name) =
                 self.tags.get(&item.id)?.iter().find(|(category, _)| category == self.category)?;
             Some((item.path.as_str(), name.as_str()))
@@ -172,7 +173,7 @@ pub(super) fn host_groups(domain: &Domain, estate: &Estate) -> Verdicts {
     };
     verdicts.add(Check::HostGroups, finding);
     if let Some(machines) = machines {
-        let missing = !cluster.machine_groups.contains(machines);
+        let missing = !cluster.vm_groups.contains(machines);
         let finding = failure(
             machines,
             format!("`{path}` has no group of machines `{machines}`, of `{}`", domain.name),
@@ -181,7 +182,7 @@ pub(super) fn host_groups(domain: &Domain, estate: &Estate) -> Verdicts {
         verdicts.add(Check::HostGroups, finding.filter(|_| missing));
     }
     if let Some(rule) = rule {
-        let binds = cluster.rules.get(rule);
+        let binds = cluster.vm_host_rules.get(rule);
         let right = binds.is_some_and(|(vms, on)| on == hosts && machines.as_ref().is_none_or(|m| m == vms));
         let message = match binds {
             None => format!("`{path}` has no rule `{rule}`, of `{}`", domain.name),

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use rstest::rstest;
 use slipway_assets::Login;
+use slipway_providers::vsphere::inventory::{self, Inventory};
 use slipway_providers::vsphere::{Reference, Trust};
 use uuid::Uuid;
 
@@ -12,7 +13,7 @@ use super::{nodes, server};
 use crate::check::catalog::{Check, Reason};
 use crate::check::cluster::{Cluster, Node};
 use crate::check::conditions::{Effect, verdict};
-use crate::check::estate::{Clocks, Estate, Inventory, Machine};
+use crate::check::estate::{Clocks, Estate, Machine};
 use crate::check::facts::Facts;
 use crate::check::matching::swapped;
 use crate::check::observe::Question;
@@ -202,11 +203,7 @@ fn nodes_and_machines(
         id: Reference::new("VirtualMachine", "vm-1"),
         path: format!("/dc/vm/{position}"),
         uuid,
-        hardware: Some(21),
-        disk_uuid: true,
-        change_tracking: false,
-        host: None,
-        pool: None,
+        facts: inventory::Machine { hardware: Some(21), disk_uuid: true, ..inventory::Machine::default() },
     };
     let estates: Vec<Estate> = (0..2)
         .map(|position| Estate {

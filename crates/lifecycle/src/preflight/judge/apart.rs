@@ -5,10 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use slipway_config::install_config::vsphere::ZoneKind;
 use slipway_providers::vsphere::Reference;
+use slipway_providers::vsphere::inventory::{Host, Item};
 
 use super::count;
 use super::places::find;
-use crate::preflight::estate::{Estate, Host, Item};
+use crate::preflight::estate::Estate;
 use crate::preflight::report::{Check, Finding};
 use crate::preflight::wanted::Wanted;
 

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use slipway_providers::vsphere::Reference;
+use slipway_providers::vsphere::inventory::{Host, Item};
 
 use super::count;
 use super::places::find;
-use crate::preflight::estate::{Estate, Facts, Host, Item};
+use crate::preflight::estate::Estate;
 use crate::preflight::report::{Check, Finding};
 use crate::preflight::wanted::{Machine, Wanted};
 
@@ -97,12 +98,9 @@ fn memory(cluster: &Item, hosts: &[&Host], machines: &[&Machine]) -> Finding {
 }
 
 fn storage(item: &Item, machines: &[&Machine], thick: bool) -> Option<Finding> {
-    let Facts::Datastore(facts) = &item.facts else { return None };
     // What is not accessible has been reported.
-    if !facts.accessible {
-        return None;
-    }
-    let (path, free) = (&item.path, facts.free_gib);
+    let facts = item.datastore().filter(|facts| facts.accessible == Some(true))?;
+    let (path, free) = (&item.path, facts.free_gib());
     let wanted: u64 = machines.iter().map(|machine| machine.disks_gib).sum();
     let at_once = if thick { wanted } else { FIRST_WRITTEN_GIB * machines.len() as u64 };
     let machines = count(machines.len(), "machine");

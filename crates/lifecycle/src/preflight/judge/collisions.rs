@@ -27,9 +27,9 @@ pub(super) fn judge(wanted: &Wanted, estate: &Estate) -> Vec<Finding> {
         if !begun {
             about.extend(folder(&site.folder, site.own_folder, estate));
         }
-        let cluster = site.cluster.as_deref().and_then(|path| estate.at(path));
+        let cluster = site.cluster.as_deref().and_then(|path| estate.inventory.at(path));
         if let (Some(group), Some(cluster), false) = (&site.vm_group, cluster, begun)
-            && cluster.cluster().is_some_and(|facts| facts.machine_names.contains(group))
+            && cluster.cluster().is_some_and(|facts| facts.has_vm_group_or_rule(group))
         {
             let message = format!("`{}` has a group or rule `{group}` already", cluster.path);
             about.push(leftover(group, &message));
@@ -44,8 +44,8 @@ pub(super) fn judge(wanted: &Wanted, estate: &Estate) -> Vec<Finding> {
 
 /// An object that carries our mark is ours, from an earlier run.
 fn taken(path: &str, mark: Option<Uuid>, estate: &Estate) -> Option<Finding> {
-    let item = estate.at(path)?;
-    let uuid = item.machine().and_then(|facts| facts.instance_uuid.parse::<Uuid>().ok());
+    let item = estate.inventory.at(path)?;
+    let uuid = item.machine().and_then(|facts| facts.instance_uuid);
     if uuid.is_some() && uuid == mark {
         return None;
     }
@@ -58,14 +58,14 @@ fn taken(path: &str, mark: Option<Uuid>, estate: &Estate) -> Option<Finding> {
 
 /// Whether an earlier run of this cluster made the folder: it has the cluster's tag, which no other has.
 fn carries_tag(path: &str, infra_id: &InfraId, estate: &Estate) -> bool {
-    let (Some(item), Ok(tags)) = (estate.at(path), &estate.tags) else { return false };
+    let (Some(item), Ok(tags)) = (estate.inventory.at(path), &estate.tags) else { return false };
     let own = (infra_id.tag_category(), infra_id.to_string());
     tags.attached.get(&item.id).is_some_and(|attached| attached.contains(&own))
 }
 
 /// Folders cannot carry a mark; one with our name that holds something is not from nowhere.
 fn folder(path: &str, own: bool, estate: &Estate) -> Option<Finding> {
-    let item = estate.at(path).filter(|item| own && &*item.id.kind == "Folder")?;
+    let item = estate.inventory.at(path).filter(|item| own && item.is("Folder"))?;
     Some(leftover(path, &format!("the folder `{}` is there already", item.path)))
 }
 

@@ -1,8 +1,10 @@
 //! The ESXi hosts machines may run on.
 
+use slipway_providers::vsphere::inventory::{Host, Item};
+
 use super::places::Found;
 use super::server::numbers;
-use crate::preflight::estate::{Estate, Host, Item};
+use crate::preflight::estate::Estate;
 use crate::preflight::report::{Check, Finding};
 
 /// The first version and builds that work, as OpenShift's installer has them.

@@ -1,10 +1,11 @@
 //! Whether everything the configuration names is there, and fits together.
 
 use slipway_config::install_config::vsphere::ZoneKind;
+use slipway_providers::vsphere::inventory::Item;
 use slipway_providers::vsphere::paths::is_name_of;
 
 use super::count;
-use crate::preflight::estate::{Depth, Estate, Facts, Item};
+use crate::preflight::estate::{Depth, Estate};
 use crate::preflight::report::{Check, Finding};
 use crate::preflight::wanted::Site;
 
@@ -23,7 +24,7 @@ pub(super) struct Found<'a> {
 }
 
 pub(super) fn find<'a>(site: &Site, estate: &'a Estate) -> Found<'a> {
-    let at = |path: &str, fits: &dyn Fn(&Item) -> bool| estate.at(path).filter(|item| fits(item));
+    let at = |path: &str, fits: &dyn Fn(&Item) -> bool| estate.inventory.at(path).filter(|item| fits(item));
     let cluster = site.cluster.as_deref().and_then(|path| at(path, &Item::is_cluster));
     let facts = cluster.and_then(Item::cluster);
     let members = match (&site.zone_kind, facts) {
@@ -32,11 +33,11 @@ pub(super) fn find<'a>(site: &Site, estate: &'a Estate) -> Found<'a> {
         (_, None) => None,
     };
     Found {
-        datacenter: at(&site.datacenter, &|item| &*item.id.kind == "Datacenter"),
+        datacenter: at(&site.datacenter, &|item| item.is("Datacenter")),
         cluster,
         pool: site.pool.as_deref().and_then(|path| at(path, &Item::is_pool)),
-        datastore: at(&site.datastore, &|item| &*item.id.kind == "Datastore"),
-        hosts: members.unwrap_or_default().iter().filter_map(|id| estate.item(id)).collect(),
+        datastore: at(&site.datastore, &|item| item.is("Datastore")),
+        hosts: members.unwrap_or_default().iter().filter_map(|id| estate.inventory.item(id)).collect(),
     }
 }
 
@@ -83,7 +84,7 @@ fn missing(wanted: &Wanted, object: &str, estate: &Estate, candidates: &[String]
 
 /// The paths of everything of a kind below a path.
 fn of_kind(estate: &Estate, below: &str, fits: &dyn Fn(&Item) -> bool) -> Vec<String> {
-    let fitting = estate.items.iter().filter(|item| item.path.starts_with(below) && fits(item));
+    let fitting = estate.inventory.items().iter().filter(|item| item.path.starts_with(below) && fits(item));
     let mut paths: Vec<String> = fitting.map(|item| item.path.clone()).collect();
     paths.sort();
     paths
@@ -91,7 +92,7 @@ fn of_kind(estate: &Estate, below: &str, fits: &dyn Fn(&Item) -> bool) -> Vec<St
 
 /// One that is in a folder is meant by its path, and so is everything in it.
 fn datacenter(wanted: &str, estate: &Estate) -> Finding {
-    let candidates = of_kind(estate, "/", &|item| &*item.id.kind == "Datacenter");
+    let candidates = of_kind(estate, "/", &|item| item.is("Datacenter"));
     let called = |path: &&String| is_name_of(wanted.trim_start_matches('/'), last(path));
     let elsewhere: Vec<&String> = candidates.iter().filter(called).collect();
     let kind = Wanted { check: Check::Datacenter, what: "datacenter", field: "topology.datacenter" };
@@ -164,14 +165,13 @@ fn datastore(site: &Site, found: &Found<'_>, estate: &Estate) -> Vec<Finding> {
     let path = &site.datastore;
     let Some(item) = found.datastore else {
         let wanted = Wanted { check: Check::Datastore, what: "datastore", field: "topology.datastore" };
-        let candidates =
-            of_kind(estate, &format!("{}/", site.datacenter), &|item| &*item.id.kind == "Datastore");
+        let candidates = of_kind(estate, &format!("{}/", site.datacenter), &|item| item.is("Datastore"));
         return vec![missing(&wanted, path, estate, &candidates)];
     };
     let cluster = found.cluster.and_then(Item::cluster);
-    let problem = match &item.facts {
-        Facts::Datastore(facts) if !facts.accessible => Some(("is not accessible", "bring it back")),
-        Facts::Datastore(facts) if facts.maintenance => {
+    let problem = match item.datastore() {
+        Some(facts) if facts.accessible == Some(false) => Some(("is not accessible", "bring it back")),
+        Some(facts) if facts.maintenance => {
             Some(("is in maintenance mode", "end its maintenance, or name another one"))
         }
         _ if cluster.is_some_and(|cluster| !cluster.datastores.contains(&item.id)) => {
@@ -194,18 +194,18 @@ fn folder(site: &Site, named: bool, estate: &Estate) -> Option<Finding> {
     if path.is_empty() {
         return None;
     }
-    match estate.at(path) {
-        Some(item) if &*item.id.kind == "Folder" => Some(there(Check::Folder, "folder", path)),
+    match estate.inventory.at(path) {
+        Some(item) if item.is("Folder") => Some(there(Check::Folder, "folder", path)),
         Some(item) => {
             let message = format!("`{path}` is a {}, not a folder", item.id.kind);
             Some(Finding::failure(Check::Folder, path, message).remedy("name another `topology.folder`"))
         }
         // A name that is not drawn yet is not shown.
-        None if estate.is_for_machines(path) && site.own_folder && !named => {
+        None if estate.inventory.is_for_machines(path) && site.own_folder && !named => {
             let (above, _) = path.rsplit_once('/')?;
             Some(Finding::pass(Check::Folder, above, "a folder for the cluster will be created in it"))
         }
-        None if estate.is_for_machines(path) => {
+        None if estate.inventory.is_for_machines(path) => {
             Some(Finding::pass(Check::Folder, path, "the folder will be created"))
         }
         None => {
@@ -216,13 +216,13 @@ fn folder(site: &Site, named: bool, estate: &Estate) -> Option<Finding> {
 }
 
 fn network(name: &str, cluster: &Item, estate: &Estate) -> Finding {
-    let networks = estate.networks_called(cluster, name);
+    let networks = estate.inventory.networks_called(cluster, name);
     match networks[..] {
         [only] => Finding::pass(Check::Network, name, format!("the network is `{}`", only.path)),
         [] => {
             let wanted = Wanted { check: Check::Network, what: "network", field: "topology.networks" };
             let seen = cluster.cluster().map(|cluster| cluster.networks.as_slice()).unwrap_or_default();
-            let seen = seen.iter().filter_map(|id| Some(estate.item(id)?.name().to_owned()));
+            let seen = seen.iter().filter_map(|id| Some(estate.inventory.item(id)?.name().to_owned()));
             let mut finding = missing(&wanted, name, estate, &seen.collect::<Vec<_>>());
             finding.message = format!(
                 "no host of `{}` is connected to a network `{name}`, or `{}` may not see it",

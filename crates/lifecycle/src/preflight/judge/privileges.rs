@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use slipway_providers::vsphere::Reference;
+use slipway_providers::vsphere::inventory::Item;
 
 use super::templates::named;
-use crate::preflight::estate::{Estate, Item};
+use crate::preflight::estate::Estate;
 use crate::preflight::needs::Need;
 use crate::preflight::report::{Check, Finding};
 
@@ -22,21 +23,21 @@ pub(in crate::preflight) fn entities(needs: &[Need], estate: &Estate) -> Vec<Ref
 /// What a privilege is needed on: the object, or what it will be in. `None` for what should be there and is not:
 /// that is reported by others.
 fn entity<'a>(path: &str, estate: &'a Estate) -> Option<&'a Item> {
-    if let Some(item) = estate.at(path) {
+    if let Some(item) = estate.inventory.at(path) {
         return Some(item);
     }
-    if estate.is_for_machines(path) {
-        let datacenter = estate.datacenter_of(path)?;
+    if estate.inventory.is_for_machines(path) {
+        let datacenter = estate.inventory.datacenter_of(path)?;
         let name = path.rsplit('/').next().unwrap_or_default();
         return match named(name, &datacenter.path, estate)[..] {
             [only] => Some(only),
-            _ => estate.nearest(path),
+            _ => estate.inventory.upwards(path).next(),
         };
     }
     // A network hangs below the cluster that reaches it.
     let (above, name) = path.rsplit_once('/')?;
-    let cluster = estate.at(above).filter(|item| item.is_cluster())?;
-    estate.networks_called(cluster, name).first().copied()
+    let cluster = estate.inventory.at(above).filter(|item| item.is_cluster())?;
+    estate.inventory.networks_called(cluster, name).first().copied()
 }
 
 /// What is missing on one object.

@@ -1,10 +1,11 @@
 //! Regions and zones: the drivers of the cluster read them from tags, going up from the host a machine runs on.
 
 use slipway_config::install_config::vsphere::{RegionKind, ZoneKind};
+use slipway_providers::vsphere::inventory::Item;
 
 use super::count;
 use super::places::Found;
-use crate::preflight::estate::{Estate, Item, Tags, ancestry};
+use crate::preflight::estate::{Estate, Tags};
 use crate::preflight::report::{Check, Finding};
 use crate::preflight::wanted::{Site, Wanted};
 
@@ -60,8 +61,8 @@ struct Need<'a> {
 
 impl Need<'_> {
     /// The tag of the category an object has itself, or else from the nearest object above it that has one.
-    fn nearest(&self, path: &str) -> Option<(&str, &str)> {
-        ancestry(path).filter_map(|path| self.estate.at(path)).find_map(|item| {
+    fn nearest<'b>(&'b self, path: &'b str) -> Option<(&'b str, &'b str)> {
+        self.estate.inventory.upwards(path).find_map(|item| {
             let attached = self.tags.attached.get(&item.id)?;
             let (_, name) = attached.iter().find(|(category, _)| category == self.category)?;
             Some((item.path.as_str(), name.as_str()))

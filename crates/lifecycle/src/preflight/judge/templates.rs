@@ -1,7 +1,9 @@
 //! What machines are cloned from.
 
+use slipway_providers::vsphere::inventory::{Item, Machine};
+
 use super::places::Found;
-use crate::preflight::estate::{Estate, Item, Machine};
+use crate::preflight::estate::Estate;
 use crate::preflight::report::{Check, Finding};
 use crate::preflight::wanted::{Site, Template};
 
@@ -33,7 +35,7 @@ pub(super) fn judge(site: &Site, found: &Found<'_>, stream: Option<u32>, estate:
 pub(super) fn named<'a>(name: &str, datacenter: &str, estate: &'a Estate) -> Vec<&'a Item> {
     let below = format!("{datacenter}/vm/");
     let path = if name.starts_with('/') { name.to_owned() } else { format!("{below}{name}") };
-    let machines = || estate.items.iter().filter(|item| item.machine().is_some());
+    let machines = || estate.inventory.items().iter().filter(|item| item.machine().is_some());
     let exact: Vec<&Item> = machines().filter(|item| item.path == path).collect();
     if !exact.is_empty() || name.contains('/') {
         return exact;

@@ -10,11 +10,12 @@ use slipway_assets::{Identity, Named};
 use slipway_config::ids::InfraId;
 use slipway_config::install_config::{InstallConfig, load};
 use slipway_providers::vsphere::Reference;
+use slipway_providers::vsphere::inventory::{Cluster, Datastore, Facts, Host, Item, Machine};
 use uuid::Uuid;
 
 use super::{entities, judge};
 use crate::cluster::Blueprint;
-use crate::preflight::estate::{Clocks, Cluster, Datastore, Depth, Estate, Facts, Host, Item, Machine, Tags};
+use crate::preflight::estate::{Clocks, Depth, Estate, Tags};
 use crate::preflight::needs::{self, Need};
 use crate::preflight::report::{Finding, Outcome, Report};
 use crate::preflight::wanted::Wanted;
@@ -101,6 +102,7 @@ fn host() -> Host {
     Host {
         version: "8.0.3".to_owned(),
         build: "24022510".to_owned(),
+        api_version: "8.0.3.0".to_owned(),
         connected: true,
         maintenance: false,
         threads: 32,
@@ -117,16 +119,17 @@ fn estate() -> Estate {
         networks: vec![id("Network", "network-1")],
         drs: true,
         host_groups: BTreeMap::from([("rack".to_owned(), vec![id("HostSystem", "host-1")])]),
-        machine_names: BTreeSet::new(),
+        ..Cluster::default()
     };
     let template = Machine {
         template: true,
         hardware: Some(15),
         disks_gib: vec![16],
         product: Some("418.94.202501010000-0".to_owned()),
-        instance_uuid: String::new(),
+        ..Machine::default()
     };
-    let datastore = Datastore { accessible: true, maintenance: false, free_gib: 2000 };
+    let datastore =
+        Datastore { accessible: Some(true), free_bytes: Some(2000 << 30), ..Datastore::default() };
     let folder = |name: &str, path: &str| item("Folder", name, path, Facts::Nothing);
     let items = vec![
         folder("group-d1", "/"),
@@ -155,51 +158,57 @@ fn estate() -> Estate {
         version: "8.0.3".to_owned(),
         build: "24022515".to_owned(),
         clock: Some(Clocks { theirs: jiff::Timestamp::UNIX_EPOCH, ours: jiff::Timestamp::UNIX_EPOCH }),
-        items,
+        inventory: items.into_iter().collect(),
         tags: Ok(Tags { attached, ids: BTreeSet::new() }),
         known_privileges: needs(&wanted()).into_iter().map(|need| need.privilege).collect(),
         privileges: Ok(BTreeMap::new()),
     };
-    let all = estate.items.iter().map(|item| (item.id.clone(), estate.known_privileges.clone())).collect();
+    let all = estate
+        .inventory
+        .items()
+        .iter()
+        .map(|item| (item.id.clone(), estate.known_privileges.clone()))
+        .collect();
     estate.privileges = Ok(all);
     estate
 }
 
 impl Estate {
-    fn change(&mut self, path: &str) -> &mut Item {
-        self.items.iter_mut().find(|item| item.path == path).unwrap()
+    fn change(&mut self, path: &str) -> &mut Facts {
+        let id = self.inventory.at(path).unwrap().id.clone();
+        self.inventory.facts_mut(&id).unwrap()
     }
 
     fn remove(&mut self, path: &str) {
         let below = format!("{path}/");
-        let before = self.items.len();
-        self.items.retain(|item| item.path != path && !item.path.starts_with(&below));
-        assert!(self.items.len() < before);
+        let before = self.inventory.items().len();
+        self.inventory.retain(|item| item.path != path && !item.path.starts_with(&below));
+        assert!(self.inventory.items().len() < before);
     }
 
     fn cluster(&mut self) -> &mut Cluster {
-        match &mut self.change("/dc1/host/compute").facts {
+        match self.change("/dc1/host/compute") {
             Facts::Cluster(cluster) => cluster,
             _ => panic!("no cluster"),
         }
     }
 
     fn host(&mut self, name: &str) -> &mut Host {
-        match &mut self.change(&format!("/dc1/host/compute/{name}")).facts {
+        match self.change(&format!("/dc1/host/compute/{name}")) {
             Facts::Host(host) => host,
             _ => panic!("no host"),
         }
     }
 
     fn store(&mut self) -> &mut Datastore {
-        match &mut self.change("/dc1/datastore/fast").facts {
+        match self.change("/dc1/datastore/fast") {
             Facts::Datastore(datastore) => datastore,
             _ => panic!("no datastore"),
         }
     }
 
     fn template(&mut self) -> &mut Machine {
-        match &mut self.change("/dc1/vm/templates/rhcos").facts {
+        match self.change("/dc1/vm/templates/rhcos") {
             Facts::Machine(machine) => machine,
             _ => panic!("no template"),
         }
@@ -210,7 +219,7 @@ impl Estate {
     }
 
     fn add(&mut self, kind: &str, name: &str, path: &str, facts: Facts) {
-        self.items.push(item(kind, name, path, facts));
+        self.inventory.add(item(kind, name, path, facts));
         let known = self.known_privileges.clone();
         self.privileges.as_mut().unwrap().insert(id(kind, name), known);
     }

@@ -1,26 +1,11 @@
 //! Machines and templates, but only those whose names matter: a vCenter may have tens of thousands.
 
-use slipway_providers::vsphere::properties::{Object, Wanted as Kind};
-use slipway_providers::vsphere::{Client, Error, MoRef};
+use std::collections::BTreeSet;
 
-use super::{Inventory, PLACED, parse};
-use crate::preflight::estate::Item;
+use slipway_providers::vsphere::inventory::{Facet, Inventory, Item, Scope};
+use slipway_providers::vsphere::{Client, Error, Reference};
+
 use crate::preflight::wanted::{Site, Template, Wanted};
-
-pub(super) const NAMES: [Kind<'static>; 1] = [Kind { kind: "VirtualMachine", properties: &PLACED }];
-
-const DETAILS: [Kind<'static>; 1] = [Kind {
-    kind: "VirtualMachine",
-    properties: &[
-        "name",
-        "parent",
-        "config.template",
-        "config.version",
-        "config.instanceUuid",
-        "config.hardware.device",
-        "config.vAppConfig.product",
-    ],
-}];
 
 /// The folders in which names matter.
 pub(super) fn folders(site: &Site) -> Vec<String> {
@@ -43,32 +28,28 @@ pub(super) fn are_anywhere(wanted: &Wanted) -> bool {
     wanted.sites.iter().any(bare)
 }
 
-/// `all` are the names of all machines, if they were read; `children` is what is in the folders that matter.
-pub(super) async fn read(
-    client: &Client,
-    inventory: &Inventory<'_>,
-    wanted: &Wanted,
-    all: Vec<Object>,
-    mut children: Vec<MoRef>,
-) -> Result<Vec<Item>, Error> {
-    children.retain(|child| &*child.reference.kind == "VirtualMachine");
-    children.sort();
-    children.dedup();
+/// Names first, unless all of them were read in the pass; then what is to be known of those that matter.
+pub(super) async fn read(client: &Client, wanted: &Wanted, inventory: &mut Inventory) -> Result<(), Error> {
     let names = names(wanted);
-    if names.is_empty() {
-        return Ok(Vec::new());
+    if !names.is_empty() && !are_anywhere(wanted) {
+        let folders = wanted.sites.iter().flat_map(folders);
+        let contents: BTreeSet<Reference> = folders
+            .filter_map(|path| inventory.at(&path))
+            .flat_map(Item::contents)
+            .filter(|id| &*id.kind == "VirtualMachine")
+            .cloned()
+            .collect();
+        inventory.learn(client, contents, &Scope::of([Facet::Machines])).await?;
     }
-    let objects = if are_anywhere(wanted) { all } else { client.retrieve(&children, &NAMES).await? };
-    let item = |object| {
-        let path = inventory.path(object)?;
-        Some(Item { id: object.moref.reference.clone(), path, facts: parse::facts(object) })
-    };
-    let matching = objects
+    let matters = |item: &Item| names.iter().any(|name| item.is_called(name));
+    inventory.retain(|item| item.machine().is_none() || matters(item));
+    let machines: Vec<Reference> = inventory
+        .items()
         .iter()
-        .filter(|object| item(object).is_some_and(|item| names.iter().any(|name| item.is_called(name))));
-    let morefs: Vec<MoRef> = matching.map(|object| object.moref.clone()).collect();
-    let details = client.retrieve(&morefs, &DETAILS).await?;
-    Ok(details.iter().filter_map(item).collect())
+        .filter(|item| item.machine().is_some())
+        .map(|item| item.id.clone())
+        .collect();
+    inventory.learn(client, machines, &Scope::of([Facet::Templates])).await
 }
 
 /// Names of templates, and those that will be given.

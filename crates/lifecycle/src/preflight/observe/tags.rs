@@ -16,10 +16,11 @@ pub(super) async fn read(client: &Client, wanted: &Wanted, estate: &Estate) -> R
     if wanted.sites.iter().any(|site| !site.tag_ids.is_empty()) {
         tags.ids = client.tag_ids().await?;
     }
-    let zones = wanted.sites.iter().filter(|_| wanted.zoned).flat_map(|site| tagged(site, estate));
+    let zones = wanted.sites.iter().filter(|_| wanted.zoned).flat_map(|site| tagged(site, &estate.inventory));
     // Folders of an earlier run are known by the cluster's own tag.
     let own = wanted.infra_id.as_ref().map(InfraId::tag_category);
-    let folders = wanted.sites.iter().filter(|_| own.is_some()).filter_map(|site| estate.at(&site.folder));
+    let folders =
+        wanted.sites.iter().filter(|_| own.is_some()).filter_map(|site| estate.inventory.at(&site.folder));
     let items = zones.chain(folders);
     let objects: BTreeSet<MoRef> = items.map(|item| client.moref(item.id.clone())).collect();
     let objects: Vec<MoRef> = objects.into_iter().collect();

@@ -36,7 +36,7 @@ pub(super) const HOST_GROUPS: &[(&str, Break, &[&str])] = &[
     (
         "group",
         |_, e| {
-            e.cluster().machine_names.insert("harbour-bbbbb-one".into());
+            e.cluster().vm_groups.insert("harbour-bbbbb-one".into());
         },
         &["Warning collisions harbour-bbbbb-one"],
     ),

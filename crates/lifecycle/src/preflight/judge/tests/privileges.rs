@@ -19,7 +19,7 @@ fn each_missing_privilege_is_named_alone() {
     assert!(objects.len() >= 5, "{objects:?}");
     let mut tried = 0;
     for object in objects {
-        let path = estate.item(&object).unwrap().path.clone();
+        let path = estate.inventory.item(&object).unwrap().path.clone();
         for privilege in &estate.known_privileges {
             let mut estate = estate.clone();
             estate.privileges.as_mut().unwrap().get_mut(&object).unwrap().remove(privilege);
@@ -93,7 +93,7 @@ fn a_need_is_judged_where_it_will_be(#[case] object: &str, #[case] expected: Opt
     };
     let estate = estate();
     let found = entities(&[need], &estate);
-    let paths: Vec<&str> = found.iter().map(|id| estate.item(id).unwrap().path.as_str()).collect();
+    let paths: Vec<&str> = found.iter().map(|id| estate.inventory.item(id).unwrap().path.as_str()).collect();
     assert_eq!(paths, Vec::from_iter(expected));
 }
 

@@ -5,10 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use rstest::rstest;
 use slipway_assets::Named;
 use slipway_config::install_config::load;
+use slipway_providers::vsphere::inventory::{Facts, Item, Machine};
 
 use super::{Break, brief, config, derived, estate, host_groups, id, identity, problems, report, wanted};
 use crate::cluster::Blueprint;
-use crate::preflight::estate::{Clocks, Depth, Estate, Facts, Machine, Tags};
+use crate::preflight::estate::{Clocks, Depth, Estate, Tags};
 use crate::preflight::report::Check;
 use crate::preflight::wanted::{Template, Wanted};
 
@@ -79,7 +80,7 @@ fn read_to(depth: Depth) -> Estate {
     if depth < Depth::Clock {
         estate.clock = None;
     }
-    estate.items.retain(|item| match &item.facts {
+    estate.inventory.retain(|item| match &item.facts {
         Facts::Host(_) => depth >= Depth::Hosts,
         Facts::Machine(_) => depth >= Depth::Machines,
         _ => depth >= Depth::Inventory,
@@ -125,7 +126,7 @@ const BROKEN: &[(&str, Break, &str)] = &[
         "Failure resource-pool /dc1/host/compute/Resources",
     ),
     ("datastore", |_, e| e.remove("/dc1/datastore/fast"), "Failure datastore /dc1/datastore/fast"),
-    ("inaccessible", |_, e| e.store().accessible = false, "Failure datastore /dc1/datastore/fast"),
+    ("inaccessible", |_, e| e.store().accessible = Some(false), "Failure datastore /dc1/datastore/fast"),
     ("maintained", |_, e| e.store().maintenance = true, "Failure datastore /dc1/datastore/fast"),
     ("not_mounted", |_, e| e.cluster().datastores.clear(), "Failure datastore /dc1/datastore/fast"),
     ("network", |_, e| e.cluster().networks.clear(), "Failure network net"),
@@ -226,13 +227,13 @@ const BROKEN: &[(&str, Break, &str)] = &[
         },
         "Warning memory /dc1/host/compute",
     ),
-    ("thin", |_, e| e.store().free_gib = 400, "Warning storage /dc1/datastore/fast"),
-    ("full", |_, e| e.store().free_gib = 30, "Failure storage /dc1/datastore/fast"),
+    ("thin", |_, e| e.store().free_bytes = Some(400 << 30), "Warning storage /dc1/datastore/fast"),
+    ("full", |_, e| e.store().free_bytes = Some(30 << 30), "Failure storage /dc1/datastore/fast"),
     (
         "thick",
         |w, e| {
             w.thick = true;
-            e.store().free_gib = 400;
+            e.store().free_bytes = Some(400 << 30);
         },
         "Failure storage /dc1/datastore/fast",
     ),
@@ -284,7 +285,7 @@ fn nearer(estate: &mut Estate) {
 
 /// A machine with the name of the bootstrap machine.
 fn taken(estate: &mut Estate, uuid: &str) {
-    let facts = Facts::Machine(Machine { instance_uuid: uuid.to_owned(), ..Machine::default() });
+    let facts = Facts::Machine(Machine { instance_uuid: uuid.parse().ok(), ..Machine::default() });
     estate.add("Folder", "group-v9", "/dc1/vm/harbour-bbbbb", Facts::Nothing);
     estate.add("VirtualMachine", "vm-9", "/dc1/vm/harbour-bbbbb/harbour-bbbbb-bootstrap", facts);
 }
@@ -320,7 +321,7 @@ fn what_we_imported_is_not_in_the_way() {
         [(mark, None), (identity().object_id(name), Some(format!("Failure collisions {path}")))]
     {
         let mut estate = estate();
-        let facts = Machine { instance_uuid: uuid.to_string(), ..Machine::default() };
+        let facts = Machine { instance_uuid: Some(uuid), ..Machine::default() };
         estate.add("VirtualMachine", "vm-9", &path, Facts::Machine(facts));
         let lines: Vec<String> = problems(&wanted, &estate).iter().map(brief).collect();
         assert_eq!(lines, expected.into_iter().collect::<Vec<_>>());
@@ -330,11 +331,11 @@ fn what_we_imported_is_not_in_the_way() {
 #[test]
 fn a_datacenter_in_a_folder_is_told_with_its_path() {
     let mut estate = estate();
-    for item in &mut estate.items {
-        if item.path.starts_with("/dc1") {
-            item.path = format!("/eu{}", item.path);
-        }
-    }
+    let moved = |item: &Item| match item.path.strip_prefix("/dc1") {
+        Some(rest) => Item { path: format!("/eu/dc1{rest}"), ..item.clone() },
+        None => item.clone(),
+    };
+    estate.inventory = estate.inventory.items().iter().map(moved).collect();
     let found = problems(&wanted(), &estate);
     assert_eq!(found.iter().map(brief).collect::<Vec<_>>(), ["Failure datacenter /dc1"]);
     assert!(found[0].remedy.as_deref().unwrap().contains("write `/eu/dc1`"), "{found:?}");
