@@ -15,6 +15,7 @@
 //! | [`credentials`] | how to log in to the platform |
 //! | [`drivers`] | the vSphere drivers of a cluster, by their operator |
 //! | [`environment`] | the variables of the process |
+//! | [`survey`] | what the survey asks vCenters |
 //! | [`random`] | randomness from the operating system |
 
 pub mod bare_metal;
@@ -31,6 +32,7 @@ pub mod preflight;
 pub mod random;
 mod regular;
 pub mod store;
+pub mod survey;
 pub mod wait;
 
 pub(crate) use slipway_providers::text;

@@ -25,7 +25,6 @@ mod templates;
 mod tests;
 
 pub(super) use self::privileges::entities;
-pub(super) use self::tags::{REGION, ZONE};
 
 use super::estate::{Depth, Estate};
 use super::needs::Need;

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use slipway_config::ids::{REGION_CATEGORY, ZONE_CATEGORY};
 use slipway_config::install_config::vsphere::RegionKind;
 use slipway_providers::vsphere::Reference;
 use slipway_providers::vsphere::inventory::{Cluster, Item};
@@ -15,13 +16,10 @@ use super::storage::own_policy;
 use super::{listed, places};
 use crate::preflight::count;
 
-pub(super) const REGION: &str = "openshift-region";
-pub(super) const ZONE: &str = "openshift-zone";
-
 /// The categories whose tags are judged.
 pub(in crate::check) fn categories(subject: &Subject) -> Vec<String> {
     let own = subject.cluster_id.as_ref().map(|id| own_policy(id).1);
-    [REGION.to_owned(), ZONE.to_owned()].into_iter().chain(own).collect()
+    [REGION_CATEGORY.to_owned(), ZONE_CATEGORY.to_owned()].into_iter().chain(own).collect()
 }
 
 type Tags = BTreeMap<Reference, Vec<(String, String)>>;
@@ -112,9 +110,9 @@ pub(super) fn zones(domain: &Domain, estate: &Estate) -> Verdicts {
     };
     let need = |category, name| Need { category, name, tags, estate };
     if let Some(item) = region {
-        verdicts.add(Check::ZoneTags, need(REGION, &domain.region).on(item));
+        verdicts.add(Check::ZoneTags, need(REGION_CATEGORY, &domain.region).on(item));
     }
-    let zone = need(ZONE, &domain.zone);
+    let zone = need(ZONE_CATEGORY, &domain.zone);
     match (&domain.zone_kind, cluster) {
         (Zone::Cluster, Some(item)) => verdicts.add(Check::ZoneTags, zone.on(item)),
         (Zone::HostGroup { hosts, .. }, Some(item)) => {

@@ -1,5 +1,6 @@
 //! Regions and zones: the drivers of the cluster read them from tags, going up from the host a machine runs on.
 
+use slipway_config::ids::{REGION_CATEGORY, ZONE_CATEGORY};
 use slipway_config::install_config::vsphere::{RegionKind, ZoneKind};
 use slipway_providers::vsphere::inventory::Item;
 
@@ -8,9 +9,6 @@ use super::places::Found;
 use crate::preflight::estate::{Estate, Tags};
 use crate::preflight::report::{Check, Finding};
 use crate::preflight::wanted::{Site, Wanted};
-
-pub(in crate::preflight) const REGION: &str = "openshift-region";
-pub(in crate::preflight) const ZONE: &str = "openshift-zone";
 
 pub(super) fn judge(site: &Site, found: &Found<'_>, wanted: &Wanted, estate: &Estate) -> Vec<Finding> {
     if found.datacenter.is_none() || (!wanted.zoned && site.tag_ids.is_empty()) {
@@ -33,8 +31,8 @@ pub(super) fn judge(site: &Site, found: &Found<'_>, wanted: &Wanted, estate: &Es
         RegionKind::ComputeCluster => found.cluster,
     };
     let need = |check, category, name| Need { check, category, name, tags, estate };
-    findings.extend(region.map(|item| need(Check::RegionTag, REGION, &site.region).on(item)));
-    let zone = need(Check::ZoneTag, ZONE, &site.zone);
+    findings.extend(region.map(|item| need(Check::RegionTag, REGION_CATEGORY, &site.region).on(item)));
+    let zone = need(Check::ZoneTag, ZONE_CATEGORY, &site.zone);
     match &site.zone_kind {
         ZoneKind::ComputeCluster => findings.extend(found.cluster.map(|item| zone.on(item))),
         ZoneKind::HostGroup(group) => findings.extend(zone.on_hosts(group, &found.hosts)),

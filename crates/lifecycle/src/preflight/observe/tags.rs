@@ -2,12 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use slipway_config::ids::InfraId;
+use slipway_config::ids::{InfraId, REGION_CATEGORY, ZONE_CATEGORY};
 use slipway_providers::vsphere::{Client, Error, MoRef};
 
 use super::tagged;
 use crate::preflight::estate::{Estate, Tags};
-use crate::preflight::judge::{REGION, ZONE};
 use crate::preflight::wanted::Wanted;
 
 /// What is asked for depends on what is wanted: with one failure domain and no tags named, nothing.
@@ -27,7 +26,7 @@ pub(super) async fn read(client: &Client, wanted: &Wanted, estate: &Estate) -> R
     if objects.is_empty() {
         return Ok(tags);
     }
-    let categories: Vec<&str> = [REGION, ZONE].into_iter().chain(own.as_deref()).collect();
+    let categories: Vec<&str> = [REGION_CATEGORY, ZONE_CATEGORY].into_iter().chain(own.as_deref()).collect();
     let named = client.named_tags_of(&objects, &categories).await?;
     tags.attached = named.into_iter().map(|(object, tags)| (object.reference, tags)).collect();
     Ok(tags)

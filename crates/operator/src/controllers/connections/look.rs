@@ -8,8 +8,8 @@ use slipway_api::slipway::connection::{MissingPrivileges, ResourceKind};
 use slipway_assets::drivers::Connection;
 use slipway_providers::text::chain;
 use slipway_providers::vsphere::client::About;
+use slipway_providers::vsphere::inventory::{self, Facet, Item, Scope};
 use slipway_providers::vsphere::paths::unescape;
-use slipway_providers::vsphere::properties::Wanted;
 use slipway_providers::vsphere::{Client, Endpoint, Error, FaultKind, Login, MoRef};
 use tokio::time::timeout;
 
@@ -130,20 +130,16 @@ async fn needs(
 ) -> Result<Vec<Need>, Error> {
     let root = client.manager("rootFolder").await?;
     let mut needs = vec![("/".to_owned(), root.clone(), demands.on_root())];
-    let wanted = [Wanted { kind: "Datacenter", properties: &["name"] }];
-    let datacenters = client.retrieve_below(&root, &wanted).await?;
+    let inventory = inventory::read(client, &Scope::of([Facet::Datacenters])).await?;
+    let datacenters: Vec<&Item> = inventory.all().filter(|item| item.is("Datacenter")).collect();
     let on_datacenter = demands.on(ResourceKind::Datacenter);
     let named = |name: &str| {
-        let found: Vec<&MoRef> = datacenters
-            .iter()
-            .filter(|datacenter| unescape(datacenter.text("name")) == name)
-            .map(|datacenter| &datacenter.moref)
-            .collect();
-        found
+        let found = datacenters.iter().filter(|datacenter| unescape(datacenter.name()) == name);
+        found.map(|datacenter| client.moref(datacenter.id.clone())).collect::<Vec<MoRef>>()
     };
     for path in &spec.datacenters {
         let name = unescape(path.rsplit('/').next().unwrap_or(path)).into_owned();
-        let found = match named(&name)[..] {
+        let found = match &named(&name)[..] {
             [only] => Some(only.clone()),
             [] => None,
             // Several of this name: the path decides.

@@ -8,7 +8,7 @@ use serde_json::json;
 use slipway_assets::drivers::{Connection, NodeMark};
 use slipway_providers::cluster::{AccessError, merge};
 use slipway_providers::text::chain;
-use slipway_providers::vsphere::properties::Wanted;
+use slipway_providers::vsphere::inventory::{self, Facet, Scope};
 use slipway_providers::vsphere::{self, Endpoint, Error, Login};
 use tokio::time::{Instant, timeout};
 
@@ -110,12 +110,10 @@ async fn uuids(connection: &Connection) -> Result<BTreeSet<String>, Error> {
     let endpoint = Endpoint::new(&connection.server, connection.port, &connection.tls);
     let login = Login { user: connection.user.clone(), password: connection.password.expose().into() };
     let client = vsphere::Client::new(endpoint, login)?;
-    let root = client.manager("rootFolder").await?;
-    let wanted = [Wanted { kind: "VirtualMachine", properties: &["config.uuid"] }];
-    let found = client.retrieve_below(&root, &wanted).await;
+    let found = inventory::read(&client, &Scope::of([Facet::MachineIds])).await;
     // A session that is left behind ends by itself.
     let _ = client.logout().await;
-    Ok(found?.iter().map(|machine| machine.text("config.uuid").to_lowercase()).collect())
+    Ok(found?.machines().filter_map(|(_, machine)| Some(machine.uuid?.to_string())).collect())
 }
 
 #[cfg(test)]

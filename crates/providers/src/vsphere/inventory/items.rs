@@ -22,6 +22,7 @@ pub struct Inventory {
     items: Vec<Item>,
     by_id: HashMap<Reference, usize>,
     by_path: HashMap<String, usize>,
+    /// Objects whose way to the root is not seen: machines in a vApp, for instance.
     unplaced: Vec<Item>,
 }
 
@@ -122,15 +123,14 @@ impl Inventory {
         &self.items
     }
 
-    /// Objects whose way to the root is not seen: machines in a vApp, for instance.
-    pub fn unplaced(&self) -> &[Item] {
-        &self.unplaced
+    /// All objects, those without a place too.
+    pub fn all(&self) -> impl Iterator<Item = &Item> {
+        self.items.iter().chain(&self.unplaced)
     }
 
-    /// All machines and templates, those without a place too.
+    /// All machines and templates.
     pub fn machines(&self) -> impl Iterator<Item = (&Item, &Machine)> {
-        let all = self.items.iter().chain(&self.unplaced);
-        all.filter_map(|item| Some((item, item.machine()?)))
+        self.all().filter_map(|item| Some((item, item.machine()?)))
     }
 
     pub fn item(&self, id: &Reference) -> Option<&Item> {
@@ -216,9 +216,9 @@ mod tests {
         assert!(inventory.is_for_machines("/dc/vm/new") && !inventory.is_for_machines("/dc/vms"));
         assert_eq!(&*inventory.at("/dc/network/a").unwrap().id.kind, "Network", "the first of two");
         assert!(inventory.item(&Reference::new("DistributedVirtualPortgroup", "dvportgroup-1")).is_some());
-        assert_eq!(inventory.unplaced().len(), 1);
+        assert_eq!(inventory.all().count(), 6);
         inventory.retain(|item| !item.is("Network"));
         assert_eq!(&*inventory.at("/dc/network/a").unwrap().id.kind, "DistributedVirtualPortgroup");
-        assert_eq!((inventory.items().len(), inventory.unplaced().len()), (4, 1));
+        assert_eq!((inventory.items().len(), inventory.all().count()), (4, 5));
     }
 }
