@@ -34,7 +34,7 @@ pub(crate) fn checks(nodes: &str) -> anyhow::Result<()> {
     peers::need(&["vcsim", "etcd", "kubernetes"])?;
     for test in ["calls::bench", "outage::three_thousand_nodes_and_one_vcenter_cut_off"] {
         let arguments =
-            ["test", "--quiet", "--release", "--package", "slipway-lifecycle", "--test", "check", "--"];
+            ["test", "--quiet", "--release", "--package", "slipway-assess", "--test", "check", "--"];
         let which = ["--exact", "--ignored", "--nocapture", test];
         run(cargo(&[&arguments[..], &which].concat()).env("SLIPWAY_BENCH_NODES", nodes))?;
     }

@@ -3,7 +3,6 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`bare_metal`] | hosts that are no machines of the platform |
-//! | [`check`] | whether a running cluster and its vCenters get along |
 //! | [`cluster`] | machines on vCenters: plan, create, destroy |
 //! | [`create`] | `create manifests` and `create ignition-configs` |
 //! | [`csr`] | which certificates nodes may have |
@@ -19,7 +18,6 @@
 //! | [`random`] | randomness from the operating system |
 
 pub mod bare_metal;
-pub mod check;
 pub mod cluster;
 pub mod create;
 pub mod credentials;

@@ -362,7 +362,7 @@ async fn operator(args: Run) -> anyhow::Result<()> {
     };
     let checks = checks::Settings {
         namespace: namespace.clone(),
-        options: slipway_lifecycle::check::Options::default(),
+        options: slipway_assess::check::Options::default(),
         pace: checks::Pace::default(),
         insecure,
     };

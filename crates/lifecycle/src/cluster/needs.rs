@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use slipway_assess::preflight::needs::Need;
 use slipway_assets::Named;
 use slipway_config::install_config::Platform;
 use slipway_engine::plan::foresee;
@@ -14,7 +15,6 @@ use slipway_providers::vsphere::machines::Provisioning;
 use super::blueprint::Blueprint;
 use super::residence::Homes;
 use super::wanted;
-use crate::preflight::needs::Need;
 
 /// What is left out without a rule that keeps machines apart.
 const APART: &str = "control-plane machines will not be kept on different hosts";

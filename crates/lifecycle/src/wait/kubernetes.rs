@@ -3,10 +3,10 @@
 use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::api::ListParams;
 use kube::{Api, ResourceExt};
+use slipway_assess::check::cluster::UNINITIALIZED;
 use slipway_providers::cluster::AccessError;
 
 use super::{Goal, Subject, View};
-use crate::check::cluster::UNINITIALIZED;
 
 const CONTROL_PLANE: &str = "node-role.kubernetes.io/control-plane";
 /// The kubelet's words for it.

@@ -1,6 +1,6 @@
 //! Health checks of vCenters and nodes: every hour, after a failure sooner, and when something they depend on changes.
 //!
-//! What is looked at and what it means is in `slipway_lifecycle::check`, which `slipway check` uses as well.
+//! What is looked at and what it means is in `slipway_assess::check`, which `slipway check` uses as well.
 //!
 //! | module | what it holds |
 //! |---|---|

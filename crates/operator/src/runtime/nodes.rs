@@ -11,8 +11,8 @@ use kube::runtime::WatchStreamExt;
 use kube::runtime::watcher::{Config, Event, watcher};
 use kube::{Api, Client, Resource};
 use serde::Deserialize;
+use slipway_assess::check::cluster::{PLATFORM_LABEL, PROVIDER, UNINITIALIZED};
 use slipway_assets::drivers::NodeMark;
-use slipway_lifecycle::check::cluster::{PLATFORM_LABEL, PROVIDER, UNINITIALIZED};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::DescriptorEncoder;
 use prometheus_client::metrics::MetricType;
-use slipway_lifecycle::check::metrics::{FAMILIES, Series};
+use slipway_assess::check::metrics::{FAMILIES, Series};
 
 /// What the last round said.
 #[derive(Debug, Clone, Default)]
@@ -46,7 +46,7 @@ impl Collector for Board {
 mod tests {
     use prometheus_client::encoding::text::encode;
     use prometheus_client::registry::Registry;
-    use slipway_lifecycle::check::metrics::Series;
+    use slipway_assess::check::metrics::Series;
 
     use super::Board;
 

@@ -15,12 +15,12 @@ use serde_json::json;
 use slipway_api::openshift::Infrastructure;
 use slipway_api::slipway::vdo_status::ChecksStatus;
 use slipway_api::slipway::{VDO_CONFIG_NAME, VDOConfig, VSphereConnection};
-use slipway_lifecycle::check::catalog::Check;
-use slipway_lifecycle::check::cluster::{Driver, read};
-use slipway_lifecycle::check::conditions::verdict;
-use slipway_lifecycle::check::metrics::series;
-use slipway_lifecycle::check::report::Round;
-use slipway_lifecycle::check::{Context, Options, schedule};
+use slipway_assess::check::catalog::Check;
+use slipway_assess::check::cluster::{Driver, read};
+use slipway_assess::check::conditions::verdict;
+use slipway_assess::check::metrics::series;
+use slipway_assess::check::report::Round;
+use slipway_assess::check::{Context, Options, schedule};
 use slipway_providers::cluster::{AccessError, Manager, apply_status, call};
 use slipway_providers::text::chain;
 use tokio::sync::watch;
@@ -335,10 +335,10 @@ mod tests {
     use kube::client::Body;
     use rstest::rstest;
     use serde_json::json;
-    use slipway_lifecycle::check::cluster::read;
+    use slipway_assess::check::cluster::read;
 
     use slipway_api::slipway::CHECK_CODES;
-    use slipway_lifecycle::check::catalog::Check;
+    use slipway_assess::check::catalog::Check;
 
     /// The definition refuses codes that do not exist.
     #[test]

@@ -2,7 +2,7 @@
 
 use slipway_api::slipway::condition::{AUTHENTICATED, READY};
 use slipway_api::slipway::{VDOConfig, VSphereConnection};
-use slipway_lifecycle::check::subject::{NoLogin, Subject};
+use slipway_assess::check::subject::{NoLogin, Subject};
 use slipway_providers::vsphere::Trust;
 
 use crate::controllers::connections::Insecure;
@@ -101,7 +101,7 @@ pub fn heed(subject: &mut Subject, connections: &[VSphereConnection], insecure: 
 #[cfg(test)]
 mod tests {
     use serde_json::json;
-    use slipway_lifecycle::check::subject::{NoLogin, Subject, VCenter};
+    use slipway_assess::check::subject::{NoLogin, Subject, VCenter};
     use slipway_providers::vsphere::Trust;
 
     use super::heed;
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn a_refused_login_is_not_tried_again() {
-        let login = slipway_assets::Login { user: "a@b".to_owned(), password: "c".into() };
+        let login = slipway_providers::vsphere::Login { user: "a@b".to_owned(), password: "c".into() };
         let vcenter = |server: &str| VCenter {
             server: server.to_owned(),
             port: 443,

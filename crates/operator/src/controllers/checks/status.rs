@@ -7,10 +7,10 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use slipway_api::slipway::condition::{DEGRADED, INSTALLABLE, UPGRADEABLE};
 use slipway_api::slipway::vdo_status::{CheckFinding, ChecksStatus};
-use slipway_lifecycle::check::catalog::Reason;
-use slipway_lifecycle::check::conditions::{State, Verdict as Meaning};
-use slipway_lifecycle::check::report::{Group, Outcome, Round};
-use slipway_lifecycle::check::schedule::Change;
+use slipway_assess::check::catalog::Reason;
+use slipway_assess::check::conditions::{State, Verdict as Meaning};
+use slipway_assess::check::report::{Group, Outcome, Round};
+use slipway_assess::check::schedule::Change;
 
 use crate::runtime::conditions::{Holds, Verdict, merge};
 
@@ -98,7 +98,7 @@ fn finding(group: &Group<'_>) -> CheckFinding {
         nodes: u32::try_from(group.nodes.len()).unwrap_or(u32::MAX),
         node_names: group.nodes.iter().take(NAMES).map(|name| (*name).to_owned()).collect(),
         message: finding.message.chars().take(1000).collect(),
-        remedy: Some(finding.remedy.clone()).filter(|remedy| !remedy.is_empty()),
+        remedy: finding.remedy.clone(),
     }
 }
 

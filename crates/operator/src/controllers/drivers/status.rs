@@ -6,8 +6,8 @@ use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 use slipway_api::slipway::condition::{AVAILABLE, DEGRADED, PROGRESSING, UPGRADEABLE};
 use slipway_api::slipway::vdo_status::{DriverStatus, Failure};
+use slipway_assess::check::catalog::Reason;
 use slipway_config::matrix::Driver;
-use slipway_lifecycle::check::catalog::Reason;
 
 use super::choose::{Wish, failure};
 use super::health::{Place, Workload};

@@ -237,9 +237,9 @@ impl Estate {
             checks: Some(checks::Settings {
                 insecure: connections::Insecure::Refused,
                 namespace: NAMESPACE.to_owned(),
-                options: slipway_lifecycle::check::Options {
+                options: slipway_assess::check::Options {
                     proxy: slipway_providers::vsphere::Proxy::None,
-                    ..slipway_lifecycle::check::Options::default()
+                    ..slipway_assess::check::Options::default()
                 },
                 pace: checks::Pace {
                     gather: Duration::from_millis(100),

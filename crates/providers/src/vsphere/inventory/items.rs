@@ -151,7 +151,7 @@ impl Inventory {
     }
 
     /// What is at a path, and everything above it.
-    pub fn upwards<'a>(&'a self, path: &'a str) -> impl Iterator<Item = &'a Item> {
+    pub fn upwards<'a>(&'a self, path: &str) -> impl Iterator<Item = &'a Item> {
         ancestry(path).filter_map(|path| self.at(path))
     }
 
