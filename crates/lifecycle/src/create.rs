@@ -11,7 +11,7 @@ use std::io::{ErrorKind, Read};
 use std::path::Path;
 
 use jiff::Timestamp;
-use slipway_assets::pki::PkiError;
+use slipway_assets::pki::{Extent, PkiError};
 use slipway_assets::random::Random;
 use slipway_assets::{Cluster, Credentials, Identity, Named, Pki, Tree};
 use slipway_config::findings::Report;
@@ -54,12 +54,13 @@ const NETWORK: &str = "the manifests of the network plugin";
 const NO_COMPUTE: &str = "there are no compute machines (`compute[0].replicas` is 0): workload runs on the control plane. If you \
      bring compute machines of your own, set mastersSchedulable to false in manifests/cluster-scheduler-02-config.yml";
 
-type MakePki = dyn Fn(&InstallConfig, Timestamp, &dyn Random) -> Result<Pki, PkiError>;
+type DrawKeys = dyn Fn(&mut Pki, &InstallConfig, Extent, &dyn Random) -> Result<(), PkiError>;
 
 /// What makes keys and files. Tests pass their own.
 #[derive(Clone, Copy)]
 pub struct Generators<'a> {
-    pub pki: &'a MakePki,
+    /// Draws what is not there.
+    pub keys: &'a DrawKeys,
     pub manifests: &'a dyn Fn(&Cluster) -> Result<Tree, slipway_assets::Error>,
     pub ignition: &'a dyn Fn(&Cluster, &Tree) -> Result<Tree, slipway_assets::Error>,
 }
@@ -67,7 +68,7 @@ pub struct Generators<'a> {
 impl Default for Generators<'_> {
     fn default() -> Self {
         Generators {
-            pki: &Pki::generate,
+            keys: &Pki::draw,
             manifests: &slipway_assets::manifests,
             ignition: &slipway_assets::ignition,
         }
@@ -111,7 +112,8 @@ pub fn create_ignition(request: &Request<'_>) -> Result<Outcome, Error> {
 
 /// [`create_manifests`] with other generators.
 pub fn create_manifests_with(request: &Request<'_>, generators: &Generators<'_>) -> Result<Outcome, Error> {
-    let Workbench { mut store, mut state, cluster, inputs, mut outcome } = prepare(request, generators)?;
+    let Workbench { mut store, mut state, cluster, inputs, mut outcome } =
+        prepare(request, Extent::Manifests, generators)?;
     let tree = (generators.manifests)(&cluster)?;
     let plan = store.plan(&state, Step::Manifests, tree, inputs, request.force)?;
     plan.check(request.force)?;
@@ -128,7 +130,8 @@ pub fn create_manifests_with(request: &Request<'_>, generators: &Generators<'_>)
 
 /// [`create_ignition`] with other generators.
 pub fn create_ignition_with(request: &Request<'_>, generators: &Generators<'_>) -> Result<Outcome, Error> {
-    let Workbench { mut store, mut state, cluster, inputs, mut outcome } = prepare(request, generators)?;
+    let Workbench { mut store, mut state, cluster, inputs, mut outcome } =
+        prepare(request, Extent::All, generators)?;
     let tree = (generators.manifests)(&cluster)?;
     let manifests = store.plan(&state, Step::Manifests, tree, inputs.clone(), request.force)?;
     manifests.check(request.force)?;
@@ -248,7 +251,7 @@ pub(crate) fn load(request: &Request<'_>) -> Result<Loaded, Error> {
 }
 
 /// Reads the user's files before the directory is touched, then takes hold of it.
-fn prepare(request: &Request<'_>, generators: &Generators<'_>) -> Result<Workbench, Error> {
+fn prepare(request: &Request<'_>, keys: Extent, generators: &Generators<'_>) -> Result<Workbench, Error> {
     let Loaded { config, credentials, text, report, mut warnings } = load(request)?;
     let inputs = Inputs::from([
         (INSTALL_CONFIG.to_owned(), Digest::of(text.as_bytes())),
@@ -258,13 +261,13 @@ fn prepare(request: &Request<'_>, generators: &Generators<'_>) -> Result<Workben
 
     let mut store = Store::open(request.directory, request.command, request.now)?;
     let mut new_names = false;
-    let state = match store.state()? {
+    let mut state = match store.state()? {
         None => {
             new_names = true;
-            draw(&config, request, generators)?
+            draw(&config, request)
         }
         Some(state) if state.cluster == config.name.as_str() => {
-            certificates::renew(state, &config, request, generators, &mut store, &mut warnings)?
+            certificates::renew(state, &config, request, &mut store, &mut warnings)?
         }
         Some(state) if request.force => {
             store.replaces_keys(&state);
@@ -273,7 +276,7 @@ fn prepare(request: &Request<'_>, generators: &Generators<'_>) -> Result<Workben
                 state.cluster, state.identity.infra_id
             ));
             // The files of the other cluster are still known, and replaced where they are unedited.
-            let mut new = draw(&config, request, generators)?;
+            let mut new = draw(&config, request);
             (new.steps, new.directories) = (state.steps, state.directories);
             new
         }
@@ -282,6 +285,7 @@ fn prepare(request: &Request<'_>, generators: &Generators<'_>) -> Result<Workben
             state
         }
     };
+    (generators.keys)(&mut state.pki, &config, keys, request.random)?;
     let outcome = Outcome {
         cluster: config.name.to_string(),
         infra_id: state.identity.infra_id.to_string(),
@@ -311,13 +315,14 @@ impl State {
     }
 }
 
-/// What is drawn once per cluster.
-fn draw(config: &InstallConfig, request: &Request<'_>, generators: &Generators<'_>) -> Result<State, Error> {
+/// What is drawn once per cluster; its keys are when a step needs them.
+fn draw(config: &InstallConfig, request: &Request<'_>) -> State {
     let identity = Identity::new(&config.name, request.now, request.random);
-    let pki = (generators.pki)(config, request.now, request.random)?;
-    let mut state = State::new(config.name.to_string(), identity, certificates::made_from(config), pki);
-    state.named_in_certificates = certificates::named(config);
-    Ok(state)
+    let key = config.signer_key();
+    let pki = Pki::new(request.now);
+    let mut state = State::new(config.name.to_string(), identity, certificates::made_from(config, key), pki);
+    state.named_in_certificates = certificates::named(config, key);
+    state
 }
 
 /// How a hint names a directory that is not the one commands take anyway.

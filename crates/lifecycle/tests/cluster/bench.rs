@@ -155,9 +155,16 @@ impl Bench {
     /// Everything that is made from the install-config. The cluster's id.
     fn write_files(&self) -> String {
         let make = |request: &Request<'_>| {
-            let pki =
-                |config: &_, now, _: &dyn Random| Ok(keys(|| Pki::generate(config, now, &OsRandom).unwrap()));
-            create_ignition_with(request, &Generators { pki: &pki, ..Generators::default() })
+            let draw = |pki: &mut Pki, config: &_, extent, _: &dyn Random| {
+                let drawn = keys(|| {
+                    let mut pki = pki.clone();
+                    pki.draw(config, extent, &OsRandom).unwrap();
+                    pki
+                });
+                *pki = drawn;
+                Ok(())
+            };
+            create_ignition_with(request, &Generators { keys: &draw, ..Generators::default() })
         };
         self.request(make).unwrap().infra_id
     }
