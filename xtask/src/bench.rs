@@ -1,5 +1,6 @@
 //! `cargo xtask bench`: figures beside goals.
 
+mod first_run;
 pub(crate) mod vsphere;
 
 use crate::command::{cargo, root, run};
@@ -10,7 +11,14 @@ pub(crate) fn config() -> anyhow::Result<()> {
 }
 
 pub(crate) fn assets() -> anyhow::Result<()> {
-    run(&mut cargo(&["bench", "--quiet", "--package", "slipway-assets", "--bench", "assets"]))
+    build_slipway()?;
+    run(&mut cargo(&["bench", "--quiet", "--package", "slipway-assets", "--bench", "assets"]))?;
+    first_run::measure()
+}
+
+/// As it is released.
+fn build_slipway() -> anyhow::Result<()> {
+    run(&mut cargo(&["build", "--quiet", "--release", "--package", "slipway-cli", "--bin", "slipway"]))
 }
 
 pub(crate) fn machine_config() -> anyhow::Result<()> {
