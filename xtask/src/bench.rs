@@ -1,5 +1,6 @@
 //! `cargo xtask bench`: figures beside goals.
 
+mod first_run;
 pub(crate) mod vsphere;
 
 use crate::command::{cargo, root, run};
@@ -10,7 +11,14 @@ pub(crate) fn config() -> anyhow::Result<()> {
 }
 
 pub(crate) fn assets() -> anyhow::Result<()> {
-    run(&mut cargo(&["bench", "--quiet", "--package", "slipway-assets", "--bench", "assets"]))
+    build_slipway()?;
+    run(&mut cargo(&["bench", "--quiet", "--package", "slipway-assets", "--bench", "assets"]))?;
+    first_run::measure()
+}
+
+/// As it is released.
+fn build_slipway() -> anyhow::Result<()> {
+    run(&mut cargo(&["build", "--quiet", "--release", "--package", "slipway-cli", "--bin", "slipway"]))
 }
 
 pub(crate) fn machine_config() -> anyhow::Result<()> {
@@ -34,7 +42,7 @@ pub(crate) fn checks(nodes: &str) -> anyhow::Result<()> {
     peers::need(&["vcsim", "etcd", "kubernetes"])?;
     for test in ["calls::bench", "outage::three_thousand_nodes_and_one_vcenter_cut_off"] {
         let arguments =
-            ["test", "--quiet", "--release", "--package", "slipway-lifecycle", "--test", "check", "--"];
+            ["test", "--quiet", "--release", "--package", "slipway-assess", "--test", "check", "--"];
         let which = ["--exact", "--ignored", "--nocapture", test];
         run(cargo(&[&arguments[..], &which].concat()).env("SLIPWAY_BENCH_NODES", nodes))?;
     }

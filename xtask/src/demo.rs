@@ -15,6 +15,7 @@ use std::time::Instant;
 
 use anyhow::{Context, bail};
 use serde_json::{Value, json};
+use slipway_testkit::estate::{self, PASSWORD_VARIABLE, Server, Site};
 use slipway_testkit::python;
 use slipway_testkit::scratch::Scratch;
 use slipway_testkit::vcenter::{ADMINISTRATOR, VCenter};
@@ -26,60 +27,24 @@ use crate::peers;
 /// Names of the datacenters, and the last byte of their vCenters' addresses.
 const SITES: [(&str, u8); 2] = [("north", 1), ("south", 2)];
 
-/// A vCenter with what a cluster needs and nothing else.
-fn estate(name: &str) -> Value {
-    json!({
-        "vcenter": {"name": name},
-        "dhcp": "10.20.0.0/16",
-        "datacenters": [{
-            "name": name,
-            "clusters": [{
-                "name": "compute", "rules": [],
-                "hosts": [{"name": "esx", "count": 3, "cores": 32, "memory_mb": 524_288}],
-            }],
-            "datastores": [{"name": "vsan", "capacity_gb": 8000, "free_gb": 6000}],
-            "networks": [{"name": "cluster-net"}],
-            "vms": [{
-                "name": "rhcos-4.20", "template": true, "cluster": "compute", "datastore": "vsan", "disks_gb": [16],
-                "networks": ["cluster-net"], "hardware_version": "vmx-19",
-                "product": {"name": "Red Hat Enterprise Linux CoreOS", "version": "420.94.202510010000-0"},
-            }],
-        }],
-        "categories": [
-            {"name": "openshift-region", "cardinality": "SINGLE", "tags": [{"name": "europe", "attach": [format!("/{name}")]}]},
-            {"name": "openshift-zone", "cardinality": "SINGLE",
-             "tags": [{"name": name, "attach": [format!("/{name}/host/compute")]}]},
-        ],
-    })
+fn site(name: &str) -> Site {
+    Site { template: "rhcos-4.20".to_owned(), ..Site::new(name) }
 }
 
-/// Addresses are all of this machine: nothing leaves it.
+fn inventory(name: &str) -> Value {
+    let mut inventory = site(name).inventory();
+    inventory["dhcp"] = json!("10.20.0.0/16");
+    let datacenter = &mut inventory["datacenters"][0];
+    datacenter["clusters"][0]["hosts"][0] =
+        json!({"name": "esx", "count": 3, "cores": 32, "memory_mb": 524_288});
+    datacenter["vms"][0]["product"] =
+        json!({"name": "Red Hat Enterprise Linux CoreOS", "version": "420.94.202510010000-0"});
+    inventory
+}
+
 fn install_config(vcenters: &[VCenter]) -> String {
-    let mut text = "apiVersion: v1\nbaseDomain: example.com\nmetadata: {name: harbour}\n\
-        controlPlane: {name: master, replicas: 3}\ncompute: [{name: worker, replicas: 2}]\n\
-        networking: {machineNetwork: [{cidr: 127.20.0.0/16}]}\n\
-        pullSecret: '{\"auths\":{\"registry.example.com\":{\"auth\":\"dXNlcjpwYXNzd29yZA==\"}}}'\n\
-        payload: {releaseImage: 'quay.io/openshift-release-dev/ocp-release:4.20.3-x86_64'}\n\
-        platform:\n  vsphere:\n    apiVIPs: [127.20.0.10]\n    ingressVIPs: [127.20.0.11]\n    vcenters:\n"
-        .to_owned();
-    for ((name, _), vcenter) in SITES.iter().zip(vcenters) {
-        let (host, port, thumbprint) = (vcenter.host(), vcenter.port(), vcenter.thumbprint_sha256());
-        text.push_str(&format!(
-            "    - server: {host}\n      port: {port}\n      user: {}\n      passwordEnv: VCENTER_PASSWORD\n      \
-             datacenters: [{name}]\n      tls: {{thumbprint: '{thumbprint}'}}\n",
-            ADMINISTRATOR.0
-        ));
-    }
-    text.push_str("    failureDomains:\n");
-    for ((name, _), vcenter) in SITES.iter().zip(vcenters) {
-        text.push_str(&format!(
-            "    - name: {name}\n      region: europe\n      zone: {name}\n      server: {}\n      topology:\n        \
-             datacenter: {name}\n        computeCluster: /{name}/host/compute\n        datastore: /{name}/datastore/vsan\n        \
-             networks: [cluster-net]\n        template: /{name}/vm/rhcos-4.20\n",
-            vcenter.host()
-        ));
-    }
-    text
+    let sites = SITES.map(|(name, _)| site(name));
+    estate::install_config("harbour", sites.iter().zip(vcenters.iter().map(Server::of))).to_string()
 }
 
 /// Runs it all, and with a path draws a picture of it.
@@ -94,7 +59,7 @@ pub(crate) fn run(picture: Option<&Path>) -> anyhow::Result<()> {
     let scratch = Scratch::new("demo")?;
     let start = |(name, last): &(&str, u8)| {
         let address = Ipv4Addr::new(127, 0, 0, *last);
-        VCenter::start_at(IpAddr::V4(address), &estate(name), &["--tls-name", &address.to_string()])
+        VCenter::start_at(IpAddr::V4(address), &inventory(name), &["--tls-name", &address.to_string()])
     };
     let vcenters: Vec<VCenter> = SITES.iter().map(start).collect::<anyhow::Result<_>>()?;
     let before = inventories(&vcenters)?;
@@ -184,7 +149,7 @@ impl Stage {
     fn slipway(&mut self, arguments: &[&str]) -> anyhow::Result<()> {
         self.line(&format!("\u{1b}[32m$\u{1b}[0m slipway {}", arguments.join(" ")));
         let mut command = Command::new(root().join("target/debug/slipway"));
-        command.args(arguments).current_dir(&self.folder).env("VCENTER_PASSWORD", ADMINISTRATOR.1);
+        command.args(arguments).current_dir(&self.folder).env(PASSWORD_VARIABLE, ADMINISTRATOR.1);
         command.stdin(Stdio::null());
         let Some(picture) = &mut self.picture else { return run_command(&mut command) };
         // One after the other, as a terminal would show them.
@@ -193,7 +158,7 @@ impl Stage {
         let output = Command::new("sh")
             .args(["-c", &shell])
             .current_dir(&self.folder)
-            .env("VCENTER_PASSWORD", ADMINISTRATOR.1)
+            .env(PASSWORD_VARIABLE, ADMINISTRATOR.1)
             .output()?;
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         print!("{text}");

@@ -11,6 +11,7 @@
 //! | [`cluster_api`] | Cluster API and its addresses |
 //! | [`vsphere_machines`] | Cluster API's provider for vSphere |
 //! | [`kubevirt`] | virtual machines and their disks |
+//! | [`well_known`] | names that several programs agree on |
 
 pub mod cluster_api;
 pub mod kubevirt;
@@ -18,6 +19,7 @@ pub mod openshift;
 pub mod provider_spec;
 pub mod slipway;
 pub mod vsphere_machines;
+pub mod well_known;
 
 use serde::{Deserialize, Serialize};
 use serde_with::skip_serializing_none;

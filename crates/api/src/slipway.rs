@@ -9,9 +9,11 @@
 //! | [`vdo_config`] | `VDOConfig`: what is wanted |
 //! | [`vdo_status`] | `VDOConfig`: what is |
 //! | [`condition`] | types of conditions |
+//! | [`login`] | for which vCenter a login is |
 
 pub mod condition;
 pub mod connection;
+pub mod login;
 mod schema;
 pub mod vdo_config;
 pub mod vdo_status;

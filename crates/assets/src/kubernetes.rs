@@ -93,9 +93,7 @@ pub const CONFIRMED_HOSTS: &str = "slipway-bare-metal";
 /// kubeadm lets the controller manager approve certificates unseen, by these bindings.
 pub const UNSEEN_APPROVAL: [&str; 2] =
     ["kubeadm:node-autoapprove-bootstrap", "kubeadm:node-autoapprove-certificate-rotation"];
-/// What renews the certificates of the control plane: a DaemonSet in `kube-system`, its account, its Lease, and the
-/// ConfigMap that says when the certificates of each machine end.
-pub const CERTIFICATES: &str = "slipway-certificates";
+pub use slipway_api::well_known::CERTIFICATES;
 /// The folder of the network plugin's manifests, in the tree that `ignition` is given.
 pub const NETWORK_FOLDER: &str = "network/";
 

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use slipway_config::install_config::{InstallConfig, PayloadType, SignerKey};
 use thiserror::Error;
 
-use self::issue::Workshop;
+use self::issue::Authorities;
 pub use self::plan::{Bundle, Leaf, Signer};
 use crate::names::Role;
 use crate::random::Random;
@@ -34,8 +34,17 @@ pub struct PkiError {
     source: rcgen::Error,
 }
 
-/// All keys and certificates of a cluster in PEM, by their file names, such as `root-ca.crt` and
-/// `root-ca.key`.
+/// How many of the keys a step needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Extent {
+    /// Those that manifests contain: the root authority, what it signs, and all tokens.
+    Manifests,
+    /// Those that the Ignition configurations and `auth/` contain as well.
+    All,
+}
+
+/// Keys and certificates of a cluster in PEM, by their file names, such as `root-ca.crt` and `root-ca.key`. Drawing them takes
+/// long, so it holds as many as steps have needed so far.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pki {
     created: Timestamp,
@@ -43,35 +52,47 @@ pub struct Pki {
 }
 
 impl Pki {
+    /// Nothing is drawn yet. What will be is valid from `now` on, whenever it is drawn.
+    pub fn new(now: Timestamp) -> Self {
+        Pki { created: now, files: BTreeMap::new() }
+    }
+
     /// Draws all keys and signs all certificates.
     pub fn generate(config: &InstallConfig, now: Timestamp, random: &dyn Random) -> Result<Self, PkiError> {
+        let mut pki = Pki::new(now);
+        pki.draw(config, Extent::All, random)?;
+        Ok(pki)
+    }
+
+    /// Draws the keys and signs the certificates that are needed and not there. What is there stays as it is; if one cannot be
+    /// made, none is.
+    pub fn draw(
+        &mut self,
+        config: &InstallConfig,
+        extent: Extent,
+        random: &dyn Random,
+    ) -> Result<(), PkiError> {
         let payload = config.payload.kind();
-        let signers = Signer::of(payload);
-        let workshop = Workshop::new(signers, config.signer_key, now, random)?;
-        let mut files = BTreeMap::new();
-        for &signer in signers {
-            files.insert(format!("{}.crt", signer.name()), workshop.certificate(signer).to_owned());
-            files.insert(format!("{}.key", signer.name()), workshop.key(signer).to_owned());
+        let mut files = self.files.clone();
+        if payload == PayloadType::Kubernetes {
+            add_secrets(&mut files, random);
         }
-        for leaf in plan::leaves(config) {
-            let (certificate, key) = workshop.issue(&leaf)?;
-            files.insert(format!("{}.crt", leaf.name), certificate);
-            files.insert(format!("{}.key", leaf.name), key);
+        let signers = Signer::needed(payload, extent);
+        issue::draw_slow(&mut files, signers, token_keys(payload, extent), config.signer_key(), random)?;
+        let mut leaves = plan::leaves(config);
+        leaves.retain(|leaf| signers.contains(&leaf.signer) && !files.contains_key(&leaf.certificate()));
+        let authorities = Authorities::of(&mut files, signers, &leaves, self.created)?;
+        for leaf in &leaves {
+            authorities.issue(&mut files, leaf, random)?;
         }
-        match payload {
-            PayloadType::OpenShift => {
-                for bundle in Bundle::ALL {
-                    let certificates =
-                        bundle.signers().iter().map(|signer| workshop.certificate(*signer)).collect();
-                    files.insert(format!("{}.crt", bundle.name()), certificates);
-                }
+        if extent == Extent::All {
+            issue::add_ssh_key(&mut files, random)?;
+            if payload == PayloadType::OpenShift {
+                add_bundles(&mut files);
             }
-            PayloadType::Kubernetes => drop(add_secrets(&mut files, random)),
         }
-        for (name, contents) in workshop.loose_keys()? {
-            files.insert(name, contents);
-        }
-        Ok(Pki { created: now, files })
+        self.files = files;
+        Ok(())
     }
 
     /// Draws secrets that an earlier release did without; which ones it were.
@@ -95,6 +116,23 @@ impl Pki {
     /// From when on a machine that boots for the first time may meet an expired certificate.
     pub fn expires(&self) -> Timestamp {
         self.created.checked_add(SHORTEST_VALIDITY).unwrap_or(Timestamp::MAX)
+    }
+}
+
+/// Keys of service accounts that a payload has: their files without an extension.
+fn token_keys(payload: PayloadType, extent: Extent) -> &'static [&'static str] {
+    match (extent, payload) {
+        (Extent::Manifests, _) => &[],
+        (Extent::All, PayloadType::OpenShift) => &["service-account", "bound-service-account-signing-key"],
+        (Extent::All, PayloadType::Kubernetes) => &["service-account"],
+    }
+}
+
+fn add_bundles(files: &mut BTreeMap<String, String>) {
+    for bundle in Bundle::ALL {
+        let certificates = bundle.signers().iter().filter_map(|signer| files.get(&signer.certificate()));
+        let certificates = certificates.map(String::as_str).collect();
+        files.entry(format!("{}.crt", bundle.name())).or_insert(certificates);
     }
 }
 

@@ -42,6 +42,22 @@ pub trait Random: Sync {
     }
 }
 
+/// The random source of the operating system.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct OsRandom;
+
+impl Random for OsRandom {
+    /// # Panics
+    ///
+    /// When the operating system has no randomness to give: no key made without it is worth having, and there is
+    /// nothing a caller could do instead.
+    fn fill(&self, buffer: &mut [u8]) {
+        if let Err(error) = getrandom::fill(buffer) {
+            panic!("the operating system has no random numbers: {error}");
+        }
+    }
+}
+
 fn rsa(bits: u32) -> Result<KeyPair, rcgen::Error> {
     let size = match bits {
         2048 => KeySize::Rsa2048,
@@ -53,4 +69,22 @@ fn rsa(bits: u32) -> Result<KeyPair, rcgen::Error> {
     let key = RsaKeyPair::generate(size).map_err(|_| rcgen::Error::KeyGenerationUnavailable)?;
     let der: Pkcs8V1Der<'_> = key.as_der().map_err(|_| rcgen::Error::KeyGenerationUnavailable)?;
     KeyPair::try_from(der.as_ref())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{OsRandom, Random};
+
+    #[test]
+    fn draws_differ() {
+        let draw = || {
+            let mut bytes = [0; 16];
+            OsRandom.fill(&mut bytes);
+            bytes
+        };
+        assert_ne!(draw(), draw());
+        let (one, other) = (OsRandom.letters(16), OsRandom.letters(16));
+        assert!(one.len() == 16 && one.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit()));
+        assert_ne!(one, other);
+    }
 }

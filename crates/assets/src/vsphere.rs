@@ -1,6 +1,7 @@
 //! Names on vSphere: what a failure domain's objects are called, by rule where nobody was asked.
 
 use slipway_api::DataDisk;
+pub(crate) use slipway_config::ids::{REGION_CATEGORY, ZONE_CATEGORY};
 use slipway_config::install_config::Platform as AnyPlatform;
 use slipway_config::install_config::vsphere::{FailureDomain, Platform, VCenter, ZoneKind};
 use slipway_config::inventory::{Branch, InventoryPath};
@@ -9,10 +10,6 @@ use crate::Named;
 
 /// Longest name of an object in vSphere.
 const LONGEST_NAME: usize = 80;
-
-/// Tag categories that say where a machine is.
-pub(crate) const REGION_CATEGORY: &str = "openshift-region";
-pub(crate) const ZONE_CATEGORY: &str = "openshift-zone";
 
 /// An extra disk, as every file writes it.
 pub(crate) fn data_disk(disk: &slipway_config::install_config::vsphere::DataDisk) -> DataDisk {

@@ -160,7 +160,7 @@ impl Listener for Progress<'_> {
             Event::Back { endpoint } => {
                 self.line(&format!("{NAME}{endpoint}{NAME:#}  {GOOD}answers again{GOOD:#}"));
             }
-            Event::Waiting { resource, why } => {
+            Event::Waiting { resource, why, .. } => {
                 let Id { endpoint, name, .. } = resource;
                 self.line(&format!("{NAME}{endpoint}{NAME:#}  {FAINT}{name} waits: {why}{FAINT:#}"));
             }

@@ -12,6 +12,9 @@ pub const CLUSTER_MARK: &str = "slipway.dev/cluster";
 pub const OBJECT_MARK: &str = "slipway.dev/id";
 /// Says where the disks are that a machine was made with.
 pub const DISKS_MARK: &str = "slipway.dev/disks";
+/// The categories of the tags that name regions and zones on vSphere, as OpenShift calls them.
+pub const REGION_CATEGORY: &str = "openshift-region";
+pub const ZONE_CATEGORY: &str = "openshift-zone";
 
 /// Letters and digits that cannot be confused, and vowels left out so that no words appear.
 const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";

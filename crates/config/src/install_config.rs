@@ -197,13 +197,19 @@ pub struct InstallConfig {
     pub capabilities: Option<Capabilities>,
     pub features: Features,
     pub os_image_stream: Option<OsImageStream>,
-    pub signer_key: SignerKey,
+    /// As written; [`InstallConfig::signer_key`] is what signers have.
+    pub signer_key: Option<SignerKey>,
 }
 
 impl InstallConfig {
     /// The domain all names of the cluster are in.
     pub fn cluster_domain(&self) -> String {
         format!("{}.{}", self.name, self.base_domain)
+    }
+
+    /// The kind of key the signers have: the one that is written, or the payload's default.
+    pub fn signer_key(&self) -> SignerKey {
+        self.signer_key.unwrap_or_else(|| SignerKey::default_of(self.payload.kind()))
     }
 
     /// Something in the file is for its owner's eyes only.

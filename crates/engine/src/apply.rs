@@ -4,38 +4,49 @@ mod end;
 mod run;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::Value;
+use jiff::Timestamp;
 use tokio::task::JoinSet;
 
 pub use self::end::{End, Outcome, Performed};
 use self::run::Run;
-use crate::budget::Budgets;
-use crate::journal::{Journal, JournalError};
-use crate::platform::{Platform, Query};
+use crate::journal::{Journal, Written};
+use crate::lanes::Lanes;
+use crate::platform::{Failure, Platform, Query};
 use crate::progress::Listener;
+use crate::reason::{Cause, Reason};
 use crate::resource::{Endpoint, Goal, Graph, Id, Resource};
 use crate::retry::Pauses;
 use crate::world::{Sight, World};
 
-/// A moment at which a test ends the run as if the process had died.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Moment {
-    /// The intent is in the journal, the call is not made.
-    Intended,
-    /// The call is made, and its outcome is not in the journal.
-    Performed,
+/// Says what time it is, for the journal.
+#[derive(Clone)]
+pub struct Clock(Arc<dyn Fn() -> Timestamp + Send + Sync>);
+
+impl Clock {
+    pub fn new(now: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
+        Clock(Arc::new(now))
+    }
+
+    pub fn now(&self) -> Timestamp {
+        (self.0)()
+    }
 }
 
-/// Whether to die at a moment of a step, by its number in this run.
-pub type Fate = dyn Fn(usize, Moment) -> bool + Send + Sync;
+impl fmt::Debug for Clock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Clock({})", self.now())
+    }
+}
 
 /// How to apply.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct Options {
-    pub budgets: Budgets,
+    pub clock: Clock,
+    pub lanes: Lanes,
     /// How often a step is tried before its resource fails.
     pub attempts: u32,
     pub pauses: Pauses,
@@ -45,53 +56,39 @@ pub struct Options {
     pub grace: Duration,
     /// Resources that were made before, are not seen now, and may be made again.
     pub recreate: BTreeSet<Id>,
-    /// For tests.
-    pub fate: Option<Arc<Fate>>,
 }
 
-impl Default for Options {
-    fn default() -> Self {
+impl Options {
+    /// The usual ones.
+    pub fn new(now: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
         Options {
-            budgets: Budgets::default(),
+            clock: Clock::new(now),
+            lanes: Lanes::default(),
             attempts: 5,
             pauses: Pauses::default(),
             patience: Duration::from_mins(10),
             grace: Duration::from_secs(10),
             recreate: BTreeSet::new(),
-            fate: None,
         }
     }
 }
 
-impl std::fmt::Debug for Options {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Options { budgets, attempts, pauses, patience, grace, recreate, fate: _ } = self;
-        f.debug_struct("Options")
-            .field("budgets", budgets)
-            .field("attempts", attempts)
-            .field("pauses", pauses)
-            .field("patience", patience)
-            .field("grace", grace)
-            .field("recreate", recreate)
-            .finish_non_exhaustive()
-    }
-}
-
-/// What was made before and is not there now is not made again unasked: who lost sight of a machine would have two.
-pub fn doubt<W, S>(
+/// Whether a resource that was made before is not there now, and was not given up: making it again could make a second one,
+/// if it is only out of sight.
+pub fn is_vanished<W, S>(
     resource: &Resource<W>,
     sight: &Sight<S>,
-    made: Option<&Value>,
+    made: Option<&Written<S>>,
     recreate: &BTreeSet<Id>,
-) -> Option<String> {
+) -> bool {
     let gone = matches!(sight, Sight::Known(None)) && made.is_some();
-    (resource.goal == Goal::Present && gone && !recreate.contains(&resource.id)).then(|| {
-        format!(
-            "the {} `{}` was made before and is not there now. If it was removed on purpose and should be made again, \
-             say so with `--recreate {}`",
-            resource.id.kind, resource.id.name, resource.id.name
-        )
-    })
+    resource.goal == Goal::Present && gone && !recreate.contains(&resource.id)
+}
+
+/// What is said of a resource that vanished.
+pub(crate) fn vanished(id: &Id) -> Cause {
+    let message = format!("the {} `{}` was made before and is not there now", id.kind, id.name);
+    Cause::new(Reason::VANISHED, message)
 }
 
 /// Looks at everything, at all endpoints at the same time. One that cannot be asked leaves its part unknown, and so does one
@@ -99,23 +96,27 @@ pub fn doubt<W, S>(
 pub async fn observe<P: Platform>(
     platform: &Arc<P>,
     graph: &Graph<P::Wanted>,
-    journal: &impl Journal,
+    journal: &impl Journal<P::State>,
     silent: &BTreeMap<Endpoint, String>,
 ) -> World<P::State> {
     let mut looks = JoinSet::new();
     let mut world = World::default();
     for endpoint in graph.endpoints() {
-        if let Some(reason) = silent.get(&endpoint) {
+        if let Some(message) = silent.get(&endpoint) {
+            let cause = Cause::new(Reason::UNREACHABLE, message);
             for resource in graph.iter().filter(|resource| resource.id.endpoint == endpoint) {
-                world.set(resource.id.clone(), Sight::Unknown(reason.clone()));
+                world.set(resource.id.clone(), Sight::Unknown(cause.clone()));
             }
             continue;
         }
-        let (resources, made) = queries(graph, journal, |id| id.endpoint == endpoint);
-        looks.spawn(look(platform.clone(), endpoint, resources, made));
+        let questions = Questions::new(graph, journal, |id| id.endpoint == endpoint);
+        looks.spawn(look(platform.clone(), endpoint, questions));
     }
     while let Some(result) = looks.join_next().await {
-        let Ok(Look { ids, result, .. }) = result else { continue };
+        let Ok(Look { ids, unreadable, result, .. }) = result else { continue };
+        for (id, cause) in unreadable {
+            world.set(id, Sight::Unknown(cause));
+        }
         match result {
             Ok(sights) => {
                 for (id, sight) in ids.into_iter().zip(sights) {
@@ -123,9 +124,9 @@ pub async fn observe<P: Platform>(
                 }
             }
             Err(error) => {
-                let reason = explain(&error);
+                let cause = Cause::new(error.reason(), explain(&error));
                 for id in ids {
-                    world.set(id, Sight::Unknown(reason.clone()));
+                    world.set(id, Sight::Unknown(cause.clone()));
                 }
             }
         }
@@ -133,47 +134,67 @@ pub async fn observe<P: Platform>(
     world
 }
 
-type Resources<W> = Vec<Arc<Resource<W>>>;
+/// Resources to look at.
+struct Questions<W, S> {
+    /// With what the journal knows of them.
+    resources: Vec<(Arc<Resource<W>>, Option<S>)>,
+    /// Those that are not looked at, as what the journal knows of them cannot be read.
+    unreadable: Vec<(Id, Cause)>,
+}
 
-fn queries<W>(
-    graph: &Graph<W>,
-    journal: &impl Journal,
-    wanted: impl Fn(&Id) -> bool,
-) -> (Resources<W>, Vec<Option<Value>>) {
-    let chosen = graph.iter().filter(|resource| wanted(&resource.id));
-    chosen.map(|resource| (resource.clone(), journal.made(&resource.id).cloned())).unzip()
+impl<W, S: Clone> Questions<W, S> {
+    fn new(graph: &Graph<W>, journal: &impl Journal<S>, chosen: impl Fn(&Id) -> bool) -> Self {
+        let mut questions = Questions { resources: Vec::new(), unreadable: Vec::new() };
+        for resource in graph.iter().filter(|resource| chosen(&resource.id)) {
+            let made = match journal.made(&resource.id) {
+                None => None,
+                Some(Written::State(state)) => Some(state.clone()),
+                Some(Written::Unreadable(value)) => {
+                    let message =
+                        format!("it was made by another version, which wrote in the journal: {value}");
+                    let cause = Cause::new(Reason::JOURNAL_UNREADABLE, message);
+                    questions.unreadable.push((resource.id.clone(), cause));
+                    continue;
+                }
+            };
+            questions.resources.push((resource.clone(), made));
+        }
+        questions
+    }
 }
 
 /// What a look at some resources of an endpoint found.
 struct Look<P: Platform> {
     endpoint: Endpoint,
     ids: Vec<Id>,
+    unreadable: Vec<(Id, Cause)>,
     result: Result<Vec<Sight<P::State>>, P::Error>,
 }
 
 async fn look<P: Platform>(
     platform: Arc<P>,
     endpoint: Endpoint,
-    resources: Resources<P::Wanted>,
-    made: Vec<Option<Value>>,
+    questions: Questions<P::Wanted, P::State>,
 ) -> Look<P> {
-    let queries: Vec<Query<'_, P::Wanted>> =
-        resources.iter().zip(&made).map(|(resource, made)| Query { resource, made: made.as_ref() }).collect();
+    let Questions { resources, unreadable } = questions;
+    let queries: Vec<_> =
+        resources.iter().map(|(resource, made)| Query { resource, made: made.as_ref() }).collect();
     let result = platform.observe(&endpoint, &queries).await;
-    Look { endpoint, ids: resources.iter().map(|resource| resource.id.clone()).collect(), result }
+    let ids = resources.iter().map(|(resource, _)| resource.id.clone()).collect();
+    Look { endpoint, ids, unreadable, result }
 }
 
 /// Makes the world as it is wanted, from `world`, which was seen just now. Ends when nothing is left to do, or when
 /// `cancelled` is ready; whatever happens, running it again goes on from there.
-pub async fn apply<P: Platform>(
+pub async fn apply<P: Platform, J: Journal<P::State>>(
     platform: &Arc<P>,
     graph: &Graph<P::Wanted>,
     world: World<P::State>,
-    journal: &mut impl Journal,
+    journal: &mut J,
     listener: &impl Listener,
     options: &Options,
     cancelled: impl Future<Output = ()> + Send,
-) -> Result<Outcome<P::State>, JournalError> {
+) -> Result<Outcome<P::State>, J::Error> {
     Run::new(platform.clone(), graph, world, journal, listener, options).finish(cancelled).await
 }
 

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use tokio::sync::Notify;
+
 use crate::resource::Endpoint;
 use crate::step::Cost;
 
@@ -14,6 +16,8 @@ type Units = BTreeMap<(Endpoint, Box<str>), u32>;
 pub struct Budgets {
     limits: Units,
     used: Arc<Mutex<Units>>,
+    /// Told when a part is given back.
+    pub(crate) freed: Arc<Notify>,
 }
 
 impl Budgets {
@@ -38,7 +42,7 @@ impl Budgets {
         for (key, units) in &taken {
             *used.entry(key.clone()).or_default() += units;
         }
-        Ok(Reservation { used: self.used.clone(), taken })
+        Ok(Reservation { used: self.used.clone(), freed: self.freed.clone(), taken })
     }
 }
 
@@ -46,6 +50,7 @@ impl Budgets {
 #[derive(Debug)]
 pub(crate) struct Reservation {
     used: Arc<Mutex<Units>>,
+    freed: Arc<Notify>,
     taken: Vec<((Endpoint, Box<str>), u32)>,
 }
 
@@ -57,6 +62,8 @@ impl Drop for Reservation {
                 *used = used.saturating_sub(*units);
             }
         }
+        drop(used);
+        self.freed.notify_waiters();
     }
 }
 

@@ -13,28 +13,44 @@
 //! | [`mod@plan`] | all steps, before the first is made |
 //! | [`mod@apply`] | the executor |
 //! | [`journal`] | what was intended and what became of it, on disk before it happens |
-//! | [`budget`], [`breaker`] | how much at once, and when to leave an endpoint alone |
+//! | [`reason`] | why: a constant beside every sentence |
+//! | [`lanes`], [`budget`] | how much at once at an endpoint, and when to leave it alone; shared between runs |
+//! | [`context`] | what a step has around it: the journal for its tasks, listeners for its progress |
+//! | [`feed`] | endpoints that say what has changed |
+//! | [`observer`], [`batch`] | one look for several runs, one call for several requests |
+//! | [`compose`] | two platforms as one |
+//! | [`undo`] | the way back to how it was |
 //! | [`retry`] | how long to wait before trying again |
 //! | [`progress`] | what listeners are told |
 
 pub mod apply;
-pub mod breaker;
+pub mod batch;
+mod breaker;
 pub mod budget;
+pub mod compose;
+pub mod context;
+pub mod feed;
 pub mod journal;
+pub mod lanes;
+pub mod observer;
 pub mod plan;
 pub mod platform;
 pub mod progress;
+pub mod reason;
 pub mod resource;
 pub mod retry;
 mod seconds;
 pub mod step;
+pub mod undo;
 pub mod world;
 
-pub use apply::{End, Options, Outcome, apply, observe};
+pub use apply::{Clock, End, Options, Outcome, apply, observe};
+pub use context::Context;
 pub use journal::{FileJournal, Journal};
+pub use lanes::Lanes;
 pub use plan::{Plan, plan};
-pub use platform::{Failure, Platform, Severity};
-pub use progress::Meter;
+pub use platform::{Failure, Platform, Resumed, Severity};
+pub use reason::{Cause, Reason};
 pub use resource::{Endpoint, Goal, Graph, Id, Resource};
-pub use step::{Cost, Need, Next, Step};
+pub use step::{Cost, Need, Next, Step, Wait};
 pub use world::{Seen, Sight, World};

@@ -1,21 +1,24 @@
 //! All steps, before the first is made.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 
+use crate::apply::{is_vanished, vanished};
+use crate::journal::{Journal, Task};
 use crate::platform::Platform;
+use crate::reason::{Cause, Reason};
 use crate::resource::{Goal, Graph, Id, Resource};
 use crate::step::{Next, Step};
 use crate::world::{Sight, World};
 
 /// A resource that needs more steps than this does not know where it is going.
-const MOST_STEPS: usize = 64;
+const MAX_STEPS: usize = 64;
 
 /// The format of saved plans.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// What applying would do, in an order in which each step comes after what it waits for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,8 +26,11 @@ pub const VERSION: u32 = 2;
 pub struct Plan<A> {
     pub version: u32,
     pub steps: Vec<Planned<A>>,
-    /// Resources somebody has to decide about, and why.
+    /// Resources that cannot go on by themselves, and why.
     pub stops: Vec<Stop>,
+    /// What happens by itself and will be waited for.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub waits: Vec<Stop>,
     /// Resources that could not be looked at: what happens to them is not known.
     pub unknown: Vec<Stop>,
     /// Every resource, with a hash of how it was when the plan was made.
@@ -43,15 +49,16 @@ pub struct Planned<A> {
 #[serde(rename_all = "camelCase")]
 pub struct Stop {
     pub resource: Id,
-    pub reason: String,
+    #[serde(flatten)]
+    pub cause: Cause,
     /// It only waits for this one, which has a reason of its own.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub waits_for: Option<Id>,
 }
 
 impl Stop {
-    fn new(resource: &Id, reason: String) -> Self {
-        Stop { resource: resource.clone(), reason, waits_for: None }
+    fn new(resource: &Id, cause: Cause) -> Self {
+        Stop { resource: resource.clone(), cause, waits_for: None }
     }
 }
 
@@ -62,14 +69,16 @@ pub struct Moved {
     pub differences: Vec<String>,
 }
 
-/// Folds `next` over a simulated world, until nothing is left to do.
+/// Folds `next` over a simulated world, until nothing is left to do. What was made before, is not there now and is not among
+/// those to `recreate`, stops.
 pub fn plan<P: Platform>(
     platform: &P,
     graph: &Graph<P::Wanted>,
     world: &World<P::State>,
-    doubt: impl Fn(&Resource<P::Wanted>, &Sight<P::State>) -> Option<String>,
+    journal: &impl Journal<P::State>,
+    recreate: &BTreeSet<Id>,
 ) -> Plan<P::Action> {
-    foresee(platform, graph, world, doubt).0
+    foresee(platform, graph, world, journal, recreate).0
 }
 
 /// A plan, and the world as it will be then.
@@ -77,12 +86,14 @@ pub fn foresee<P: Platform>(
     platform: &P,
     graph: &Graph<P::Wanted>,
     world: &World<P::State>,
-    doubt: impl Fn(&Resource<P::Wanted>, &Sight<P::State>) -> Option<String>,
+    journal: &impl Journal<P::State>,
+    recreate: &BTreeSet<Id>,
 ) -> (Plan<P::Action>, World<P::State>) {
     let mut plan = Plan {
         version: VERSION,
         steps: Vec::new(),
         stops: Vec::new(),
+        waits: Vec::new(),
         unknown: Vec::new(),
         seen: fingerprints(platform, graph, world),
     };
@@ -96,22 +107,28 @@ pub fn foresee<P: Platform>(
         after.sort_unstable();
         after.dedup();
         let stuck = |first: &&Id| !last.contains_key(*first);
-        if let Some(first) = graph.waits_for(id).iter().find(stuck) {
+        let missing = graph.missing_given(resource, &world);
+        if let Some(first) = graph.waits_for(id).iter().find(stuck).or(missing) {
             let waits_for = Some(first.clone());
-            plan.stops.push(Stop { waits_for, ..Stop::new(id, format!("it waits for {first}")) });
+            let cause = Cause::new(Reason::BLOCKED, format!("it waits for {first}"));
+            plan.stops.push(Stop { waits_for, ..Stop::new(id, cause) });
             continue;
         }
-        if let Some(reason) = &resource.hold {
-            plan.stops.push(Stop::new(id, reason.clone()));
+        if let Some(cause) = &resource.hold {
+            plan.stops.push(Stop::new(id, cause.clone()));
             continue;
         }
         let sight = world.get(id);
-        if let Sight::Unknown(reason) = sight {
-            plan.unknown.push(Stop::new(id, reason));
+        if let Sight::Unknown(cause) = sight {
+            plan.unknown.push(Stop::new(id, cause));
             continue;
         }
-        if let Some(reason) = doubt(resource, &sight) {
-            plan.stops.push(Stop::new(id, reason));
+        let task = journal.task(id);
+        if let Some(Task { verb, reference }) = task {
+            let message = format!("for the {verb} of `{}` that was begun before ({reference})", id.name);
+            plan.waits.push(Stop::new(id, Cause::new(Reason::TASK_RUNNING, message)));
+        } else if is_vanished(resource, &sight, journal.made(id), recreate) {
+            plan.stops.push(Stop::new(id, vanished(id)));
             continue;
         }
         let mut reached = false;
@@ -122,19 +139,32 @@ pub fn foresee<P: Platform>(
                     reached = true;
                     break;
                 }
-                Next::Step(step) if count < MOST_STEPS => {
+                Next::Step(step) if count < MAX_STEPS => {
                     let state = platform.predict(resource, &seen, &step.action);
                     world.set(id.clone(), Sight::Known(state));
+                    if count == 0 && task.is_some_and(|task| task.verb == step.verb) {
+                        continue;
+                    }
                     plan.steps.push(Planned { step: *step, after });
                     after = vec![plan.steps.len() - 1];
                 }
                 Next::Step(step) => {
-                    let reason = format!("it would need more than {MOST_STEPS} steps: {}", step.sentence);
-                    plan.stops.push(Stop::new(id, reason));
+                    let message = format!("it would need more than {MAX_STEPS} steps: {}", step.sentence);
+                    plan.stops.push(Stop::new(id, Cause::new(Reason::TOO_MANY_STEPS, message)));
                     break;
                 }
-                Next::Stop(reason) => {
-                    plan.stops.push(Stop::new(id, reason));
+                Next::Wait(wait) => {
+                    plan.waits.push(Stop::new(id, Cause::new(wait.reason, wait.sentence)));
+                    reached = true;
+                    break;
+                }
+                // How it is when the task has ended is seen then.
+                Next::Stop(_) if task.is_some() => {
+                    reached = true;
+                    break;
+                }
+                Next::Stop(cause) => {
+                    plan.stops.push(Stop::new(id, cause));
                     break;
                 }
             }
@@ -148,7 +178,8 @@ pub fn foresee<P: Platform>(
 
 impl<A: PartialEq> Plan<A> {
     pub fn is_empty(&self) -> bool {
-        self.steps.is_empty() && self.stops.is_empty() && self.unknown.is_empty()
+        let Plan { version: _, steps, stops, waits, unknown, seen: _ } = self;
+        steps.is_empty() && stops.is_empty() && waits.is_empty() && unknown.is_empty()
     }
 
     /// Whether this plan, made now, is still the one that was saved.

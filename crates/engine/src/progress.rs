@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use serde::Serialize;
-use tokio::sync::mpsc::UnboundedSender;
 
+use crate::reason::Reason;
 use crate::resource::{Endpoint, Id};
 
 /// Something that happened.
@@ -29,8 +29,8 @@ pub enum Event<'a> {
         #[serde(with = "crate::seconds")]
         pause: Duration,
     },
-    /// A resource could move but for this.
-    Waiting { resource: &'a Id, why: &'a str },
+    /// A resource waits for this.
+    Waiting { resource: &'a Id, reason: &'a Reason, why: &'a str },
     /// Nothing more will happen to a resource.
     Settled { resource: &'a Id, end: &'a str },
     /// An endpoint does not answer and is left alone for a while.
@@ -44,37 +44,18 @@ pub enum Event<'a> {
     Back { endpoint: &'a Endpoint },
 }
 
-/// Somebody who shows progress.
+/// Shows progress.
 pub trait Listener: Sync {
     fn tell(&self, event: &Event<'_>);
 }
 
-/// How far a step has come: the one who does it tells, and listeners hear of it.
-#[derive(Debug, Clone)]
-pub struct Meter {
-    pub(crate) resource: Id,
-    pub(crate) verb: Box<str>,
-    pub(crate) readings: UnboundedSender<Reading>,
-}
-
-/// What a meter shows.
-#[derive(Debug)]
-pub(crate) struct Reading {
-    pub(crate) resource: Id,
-    pub(crate) verb: Box<str>,
-    pub(crate) percent: u8,
-}
-
-impl Meter {
-    pub fn percent(&self, percent: u8) {
-        let Meter { resource, verb, readings } = self;
-        let reading = Reading { resource: resource.clone(), verb: verb.clone(), percent };
-        // A run that has ended needs to know no more.
-        let _ = readings.send(reading);
+impl<L: Listener + ?Sized> Listener for &L {
+    fn tell(&self, event: &Event<'_>) {
+        (**self).tell(event);
     }
 }
 
-/// Nobody.
+/// Shows nothing.
 #[derive(Debug, Clone, Copy)]
 pub struct Nobody;
 

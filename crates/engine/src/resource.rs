@@ -7,6 +7,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::reason::{Cause, Reason};
+use crate::world::World;
+
 /// Where resources live: a vCenter, an engine, a cluster. Each has its own queue, budgets and breaker.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(from = "Box<str>", into = "String")]
@@ -81,7 +84,16 @@ pub struct Resource<W> {
     /// Of those that could start, the lowest rank goes first.
     pub rank: u8,
     /// Why it must be left alone, whatever it looks like.
-    pub hold: Option<String>,
+    pub hold: Option<Cause>,
+}
+
+impl<W> Resource<W> {
+    /// The same resource, wanted otherwise.
+    pub(crate) fn with_wanted<V>(&self, wanted: V) -> Resource<V> {
+        let Resource { id, goal, needs, rank, hold, .. } = self;
+        let (id, needs, hold) = (id.clone(), needs.clone(), hold.clone());
+        Resource { id, goal: *goal, wanted, needs, rank: *rank, hold }
+    }
 }
 
 /// Why resources do not make a graph.
@@ -101,12 +113,24 @@ pub struct Graph<W> {
     resources: BTreeMap<Id, Arc<Resource<W>>>,
     /// For each, what has to be settled before it may move.
     waits_for: BTreeMap<Id, Vec<Id>>,
+    /// What is settled elsewhere, and needed here.
+    given: BTreeSet<Id>,
     order: Vec<Id>,
 }
 
 impl<W> Graph<W> {
     /// What is to be made waits for what it needs; what is to go waits for those that need it.
     pub fn new(resources: Vec<Resource<W>>) -> Result<Self, GraphError> {
+        Self::with_given(resources, [])
+    }
+
+    /// The same, where some of what they need is settled elsewhere, by another run. It is not looked at and never touched: how
+    /// it is, the world has to say, or what needs it stays where it is.
+    pub fn with_given(
+        resources: Vec<Resource<W>>,
+        given: impl IntoIterator<Item = Id>,
+    ) -> Result<Self, GraphError> {
+        let given: BTreeSet<Id> = given.into_iter().collect();
         let mut map = BTreeMap::new();
         for resource in resources {
             let id = resource.id.clone();
@@ -118,6 +142,9 @@ impl<W> Graph<W> {
         for (id, resource) in &map {
             for need in &resource.needs {
                 let Some(needed) = map.get(need) else {
+                    if given.contains(need) {
+                        continue;
+                    }
                     return Err(GraphError::Unknown(id.clone(), need.clone()));
                 };
                 let (waiting, first) = match needed.goal {
@@ -130,7 +157,7 @@ impl<W> Graph<W> {
             }
         }
         let order = sorted(&map, &waits_for)?;
-        Ok(Graph { resources: map, waits_for, order })
+        Ok(Graph { resources: map, waits_for, given, order })
     }
 
     /// In an order in which each comes after what it waits for.
@@ -146,6 +173,16 @@ impl<W> Graph<W> {
         self.waits_for.get(id).map_or(&[], Vec::as_slice)
     }
 
+    /// Something a resource needs that is settled elsewhere and is not there. What is to go needs nothing.
+    pub(crate) fn missing_given<'r, S: Clone>(
+        &self,
+        resource: &'r Resource<W>,
+        world: &World<S>,
+    ) -> Option<&'r Id> {
+        let mut given = resource.needs.iter().filter(|need| self.given.contains(*need));
+        given.find(|need| resource.goal == Goal::Present && world.get(need).state().is_none())
+    }
+
     pub fn len(&self) -> usize {
         self.order.len()
     }
@@ -156,14 +193,14 @@ impl<W> Graph<W> {
 
     /// The same resources, some of which must be left alone.
     #[must_use]
-    pub fn with_holds(self, holds: &BTreeMap<Id, String>) -> Self
+    pub fn with_holds(self, reason: &Reason, holds: &BTreeMap<Id, String>) -> Self
     where
         W: Clone,
     {
         let mut resources = self.resources;
-        for (id, reason) in holds {
+        for (id, message) in holds {
             if let Some(resource) = resources.get_mut(id) {
-                Arc::make_mut(resource).hold = Some(reason.clone());
+                Arc::make_mut(resource).hold = Some(Cause::new(reason.clone(), message));
             }
         }
         Graph { resources, ..self }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use crate::reason::{Cause, Reason};
 use crate::resource::Id;
 
 /// A part of an endpoint's budget that a step uses up while it runs.
@@ -47,12 +48,30 @@ pub struct Step<A> {
     pub limit: Duration,
 }
 
+/// Something that happens by itself. It is no step: nothing is called, and nothing is written down.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wait {
+    pub reason: Reason,
+    /// For people, the end of a sentence that begins with "wait": ``until `m` has an address``.
+    pub sentence: String,
+    /// After how long to look again, where no feed of changes says so earlier.
+    pub look_again: Duration,
+    /// How long it may take, from when it is waited for. Then the resource fails.
+    pub limit: Duration,
+    /// For people: what is wrong when it takes longer.
+    pub overdue: String,
+    /// What can be done about it then.
+    pub remedy: Option<String>,
+}
+
 /// What comes next for a resource.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Next<A> {
     /// It is as wanted.
     Done,
     Step(Box<Step<A>>),
-    /// Somebody has to decide or act, and what they should know.
-    Stop(String),
+    /// Nothing can be done: it happens by itself.
+    Wait(Box<Wait>),
+    /// It cannot go on by itself: a person has to decide or act.
+    Stop(Cause),
 }

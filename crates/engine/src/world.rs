@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::reason::{Cause, Reason};
 use crate::resource::Id;
 
 /// What a look at one resource found.
@@ -13,10 +14,17 @@ pub enum Sight<S> {
     /// It is there like this, or surely not there.
     Known(Option<S>),
     /// It could not be looked at, and why.
-    Unknown(String),
+    Unknown(Cause),
 }
 
 impl<S> Sight<S> {
+    pub(crate) fn map<T>(self, change: impl FnOnce(S) -> T) -> Sight<T> {
+        match self {
+            Sight::Known(state) => Sight::Known(state.map(change)),
+            Sight::Unknown(cause) => Sight::Unknown(cause),
+        }
+    }
+
     /// How it is, if it is known to be there.
     pub fn state(&self) -> Option<&S> {
         match self {
@@ -43,9 +51,15 @@ impl<S: Clone> World<S> {
         self.sights.insert(id, sight);
     }
 
-    /// What nobody has looked at is unknown.
+    /// What has not been looked at is unknown.
     pub fn get(&self, id: &Id) -> Sight<S> {
-        self.sights.get(id).cloned().unwrap_or_else(|| Sight::Unknown("nobody has looked yet".to_owned()))
+        let unseen = || Sight::Unknown(Cause::new(Reason::NOT_OBSERVED, "it has not been looked at"));
+        self.sights.get(id).cloned().unwrap_or_else(unseen)
+    }
+
+    /// Adds what is known from elsewhere.
+    pub fn extend(&mut self, other: World<S>) {
+        self.sights.extend(other.sights);
     }
 
     pub fn iter(&self) -> impl Iterator<Item = (&Id, &Sight<S>)> {

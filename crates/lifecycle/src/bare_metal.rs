@@ -9,9 +9,8 @@ use kube::{Api, Client};
 use sha2::{Digest, Sha512};
 use slipway_assets::ignition::bare_metal;
 use slipway_assets::names::MACHINES_NAMESPACE;
+use slipway_providers::cluster::{AccessError, call};
 use thiserror::Error;
-
-use crate::access::{AccessError, call};
 
 /// Where a cluster keeps what its workers are ignited with.
 const USER_DATA: (&str, &str, &str) = (MACHINES_NAMESPACE, "worker-user-data", "userData");

@@ -11,17 +11,18 @@ use std::io::{ErrorKind, Read};
 use std::path::Path;
 
 use jiff::Timestamp;
-use slipway_assets::pki::PkiError;
+use slipway_assets::pki::{Extent, PkiError};
 use slipway_assets::random::Random;
-use slipway_assets::{Cluster, Credentials, Identity, Named, Pki, Tree};
+use slipway_assets::{Cluster, Identity, Named, Pki, Tree};
 use slipway_config::findings::Report;
-use slipway_config::install_config::{self, InstallConfig, PayloadType};
+use slipway_config::install_config::{InstallConfig, PayloadType};
 use slipway_config::yaml::Limits;
 
-use crate::credentials::{self, Resolved};
+use crate::credentials;
 use crate::environment::Environment;
 use crate::regular;
 use crate::store::{Digest, Fate, INSTALL_CONFIG, Inputs, Plan, State, Step, Store, VERSION};
+use crate::workspace::Workspace;
 
 pub use self::carried::Broken;
 pub use self::error::Error;
@@ -54,12 +55,13 @@ const NETWORK: &str = "the manifests of the network plugin";
 const NO_COMPUTE: &str = "there are no compute machines (`compute[0].replicas` is 0): workload runs on the control plane. If you \
      bring compute machines of your own, set mastersSchedulable to false in manifests/cluster-scheduler-02-config.yml";
 
-type MakePki = dyn Fn(&InstallConfig, Timestamp, &dyn Random) -> Result<Pki, PkiError>;
+type DrawKeys = dyn Fn(&mut Pki, &InstallConfig, Extent, &dyn Random) -> Result<(), PkiError>;
 
 /// What makes keys and files. Tests pass their own.
 #[derive(Clone, Copy)]
 pub struct Generators<'a> {
-    pub pki: &'a MakePki,
+    /// Draws what is not there.
+    pub keys: &'a DrawKeys,
     pub manifests: &'a dyn Fn(&Cluster) -> Result<Tree, slipway_assets::Error>,
     pub ignition: &'a dyn Fn(&Cluster, &Tree) -> Result<Tree, slipway_assets::Error>,
 }
@@ -67,7 +69,7 @@ pub struct Generators<'a> {
 impl Default for Generators<'_> {
     fn default() -> Self {
         Generators {
-            pki: &Pki::generate,
+            keys: &Pki::draw,
             manifests: &slipway_assets::manifests,
             ignition: &slipway_assets::ignition,
         }
@@ -106,12 +108,18 @@ pub fn create_manifests(request: &Request<'_>) -> Result<Outcome, Error> {
 /// Writes the Ignition configurations, `auth/` and `metadata.json`, from the manifests as they are on disk. Those
 /// are generated first, or again when something they are made from has changed.
 pub fn create_ignition(request: &Request<'_>) -> Result<Outcome, Error> {
-    create_ignition_with(request, &Generators::default())
+    create_ignition_in(&mut Workspace::open(request)?)
+}
+
+/// [`create_ignition`] as a step of a command that goes on with what is there then.
+pub fn create_ignition_in(workspace: &mut Workspace<'_>) -> Result<Outcome, Error> {
+    write_ignition(workspace, &Generators::default())
 }
 
 /// [`create_manifests`] with other generators.
 pub fn create_manifests_with(request: &Request<'_>, generators: &Generators<'_>) -> Result<Outcome, Error> {
-    let Workbench { mut store, mut state, cluster, inputs, mut outcome } = prepare(request, generators)?;
+    let Workbench { mut store, mut state, cluster, inputs, mut outcome } =
+        prepare(&mut Workspace::open(request)?, Extent::Manifests, generators)?;
     let tree = (generators.manifests)(&cluster)?;
     let plan = store.plan(&state, Step::Manifests, tree, inputs, request.force)?;
     plan.check(request.force)?;
@@ -128,7 +136,13 @@ pub fn create_manifests_with(request: &Request<'_>, generators: &Generators<'_>)
 
 /// [`create_ignition`] with other generators.
 pub fn create_ignition_with(request: &Request<'_>, generators: &Generators<'_>) -> Result<Outcome, Error> {
-    let Workbench { mut store, mut state, cluster, inputs, mut outcome } = prepare(request, generators)?;
+    write_ignition(&mut Workspace::open(request)?, generators)
+}
+
+fn write_ignition(workspace: &mut Workspace<'_>, generators: &Generators<'_>) -> Result<Outcome, Error> {
+    let Workbench { mut store, mut state, cluster, inputs, mut outcome } =
+        prepare(workspace, Extent::All, generators)?;
+    let request = workspace.request();
     let tree = (generators.manifests)(&cluster)?;
     let manifests = store.plan(&state, Step::Manifests, tree, inputs.clone(), request.force)?;
     manifests.check(request.force)?;
@@ -154,6 +168,7 @@ pub fn create_ignition_with(request: &Request<'_>, generators: &Generators<'_>) 
     outcome.files.extend(carried.ignored.into_iter().map(|path| (path, Fate::Ignored)));
     outcome.files.sort();
     outcome.backup = store.backup().map(str::to_owned);
+    workspace.keep(store);
     Ok(outcome)
 }
 
@@ -214,57 +229,29 @@ struct Workbench {
     outcome: Outcome,
 }
 
-/// What the user wrote, and how to log in to what it names.
-#[derive(Debug)]
-pub(crate) struct Loaded {
-    pub(crate) config: InstallConfig,
-    pub(crate) credentials: Credentials,
-    text: String,
-    report: Report,
-    pub(crate) warnings: Vec<String>,
-}
-
-/// Reads the install-config of a directory, and nothing it points to.
-pub(crate) fn read(request: &Request<'_>) -> Result<InstallConfig, Error> {
-    judge(request, &read_install_config(request.directory)?).map(|(config, _)| config)
-}
-
-fn judge(request: &Request<'_>, text: &str) -> Result<(InstallConfig, Report), Error> {
-    let loaded = install_config::load(text);
-    let path = request.directory.join(INSTALL_CONFIG);
-    match loaded.config {
-        Some(config) => Ok((config, loaded.report)),
-        None => Err(Error::InstallConfig { path, report: Box::new(loaded.report) }),
-    }
-}
-
-/// Reads the install-config of a directory, and the credentials it points to.
-pub(crate) fn load(request: &Request<'_>) -> Result<Loaded, Error> {
-    let text = read_install_config(request.directory)?;
-    let (config, report) = judge(request, &text)?;
-    let Resolved { credentials, warnings } =
-        credentials::resolve(&config, request.directory, request.environment)?;
-    Ok(Loaded { config, credentials, text, report, warnings })
-}
-
 /// Reads the user's files before the directory is touched, then takes hold of it.
-fn prepare(request: &Request<'_>, generators: &Generators<'_>) -> Result<Workbench, Error> {
-    let Loaded { config, credentials, text, report, mut warnings } = load(request)?;
+fn prepare(
+    workspace: &mut Workspace<'_>,
+    keys: Extent,
+    generators: &Generators<'_>,
+) -> Result<Workbench, Error> {
+    let (credentials, mut warnings) = (workspace.credentials()?, workspace.warnings()?);
     let inputs = Inputs::from([
-        (INSTALL_CONFIG.to_owned(), Digest::of(text.as_bytes())),
+        (INSTALL_CONFIG.to_owned(), Digest::of(workspace.text().as_bytes())),
         ("the credentials".to_owned(), credentials::digest(&credentials)),
         ("the version of slipway".to_owned(), Digest::of(VERSION.as_bytes())),
     ]);
 
-    let mut store = Store::open(request.directory, request.command, request.now)?;
+    let mut store = workspace.take_store()?;
+    let (request, config) = (workspace.request(), workspace.config().clone());
     let mut new_names = false;
-    let state = match store.state()? {
+    let mut state = match store.state()? {
         None => {
             new_names = true;
-            draw(&config, request, generators)?
+            draw(&config, request)
         }
         Some(state) if state.cluster == config.name.as_str() => {
-            certificates::renew(state, &config, request, generators, &mut store, &mut warnings)?
+            certificates::renew(state, &config, request, &mut store, &mut warnings)?
         }
         Some(state) if request.force => {
             store.replaces_keys(&state);
@@ -273,7 +260,7 @@ fn prepare(request: &Request<'_>, generators: &Generators<'_>) -> Result<Workben
                 state.cluster, state.identity.infra_id
             ));
             // The files of the other cluster are still known, and replaced where they are unedited.
-            let mut new = draw(&config, request, generators)?;
+            let mut new = draw(&config, request);
             (new.steps, new.directories) = (state.steps, state.directories);
             new
         }
@@ -282,11 +269,12 @@ fn prepare(request: &Request<'_>, generators: &Generators<'_>) -> Result<Workben
             state
         }
     };
+    (generators.keys)(&mut state.pki, &config, keys, request.random)?;
     let outcome = Outcome {
         cluster: config.name.to_string(),
         infra_id: state.identity.infra_id.to_string(),
         new_names,
-        report,
+        report: workspace.report().clone(),
         warnings,
         files: Vec::new(),
         backup: None,
@@ -311,13 +299,14 @@ impl State {
     }
 }
 
-/// What is drawn once per cluster.
-fn draw(config: &InstallConfig, request: &Request<'_>, generators: &Generators<'_>) -> Result<State, Error> {
+/// What is drawn once per cluster; its keys are when a step needs them.
+fn draw(config: &InstallConfig, request: &Request<'_>) -> State {
     let identity = Identity::new(&config.name, request.now, request.random);
-    let pki = (generators.pki)(config, request.now, request.random)?;
-    let mut state = State::new(config.name.to_string(), identity, certificates::made_from(config), pki);
-    state.named_in_certificates = certificates::named(config);
-    Ok(state)
+    let key = config.signer_key();
+    let pki = Pki::new(request.now);
+    let mut state = State::new(config.name.to_string(), identity, certificates::made_from(config, key), pki);
+    state.named_in_certificates = certificates::named(config, key);
+    state
 }
 
 /// How a hint names a directory that is not the one commands take anyway.

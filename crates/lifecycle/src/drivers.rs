@@ -5,6 +5,7 @@
 //! | [`deploy`] | the operator: its definitions, rights and Deployment |
 //! | [`configure`] | connections, their Secrets, and the VDOConfig |
 //! | [`status`] | how everything is |
+//! | [`login`] | logins to a vCenter, the administrator's and the drivers' |
 //! | [`users`] | users of a vCenter with the least privileges |
 //! | [`upgrade`] | versions that are asked for |
 //! | [`remove`] | everything away, in the safe order |
@@ -17,6 +18,7 @@ pub mod bundle;
 pub mod configure;
 pub mod deploy;
 pub mod import_vdo;
+pub mod login;
 pub mod pin;
 pub mod registry;
 pub mod remove;
@@ -26,3 +28,6 @@ pub mod users;
 
 /// Where the operator, its connections and their Secrets are.
 pub use slipway_assets::drivers::operator::NAMESPACE;
+
+/// Owns the fields of what the command applies.
+pub const FIELD_MANAGER: &str = "slipway-cli";

@@ -2,35 +2,38 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`access`] | access to a cluster: connecting, calls with a deadline, applying |
 //! | [`bare_metal`] | hosts that are no machines of the platform |
-//! | [`check`] | whether a running cluster and its vCenters get along |
-//! | [`cluster`] | machines on vCenters: plan, create, destroy |
 //! | [`create`] | `create manifests` and `create ignition-configs` |
 //! | [`gather`] | everything that helps to find out what went wrong |
+//! | [`install`] | clusters on any platform: plan, apply, destroy |
 //! | [`install_config`] | `create install-config` from answers |
+//! | [`platform`] | what each platform makes of a cluster's files; the only place that opens clients |
 //! | [`preflight`] | whether the vCenters have what a cluster needs |
 //! | [`wait`] | until the machines have become a cluster |
 //! | [`store`] | the asset directory: lock, state, edits, writing |
 //! | [`credentials`] | how to log in to the platform |
+//! | [`workspace`] | the asset directory of a command: lock, install-config, credentials and state, opened once |
 //! | [`drivers`] | the vSphere drivers of a cluster, by their operator |
 //! | [`environment`] | the variables of the process |
-//! | [`text`] | errors as text |
-//! | [`random`] | randomness from the operating system |
+//! | [`survey`] | what the survey asks vCenters |
 
-pub mod access;
 pub mod bare_metal;
-pub mod check;
-pub mod cluster;
 pub mod create;
 pub mod credentials;
 pub mod drivers;
 pub mod environment;
 pub mod gather;
+pub mod install;
 pub mod install_config;
+pub mod platform;
 pub mod preflight;
-pub mod random;
 mod regular;
 pub mod store;
-pub mod text;
+pub mod survey;
 pub mod wait;
+pub mod workspace;
+
+/// A running cluster: connect, call, apply.
+pub use slipway_providers::cluster as access;
+/// Errors as text.
+pub use slipway_providers::text;

@@ -1,62 +1,40 @@
-//! `slipway preflight`: whether the vCenters have what a cluster needs, before anything is made.
+//! `slipway preflight`: what a directory says about the cluster to be made, handed to [`slipway_assess::preflight`].
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`report`] | findings, their order and their codes |
-//! | [`wanted`] | what a configuration wants of each vCenter |
-//! | [`needs`] | which privileges the steps need |
-//! | `observe` | reading a vCenter, in few calls |
-//! | `estate` | what was read, as a plain value |
-//! | `judge` | the rules |
-//! | `lookup` | names of old configurations, as paths |
-//! | `certificate` | how long a vCenter's certificate is valid |
-//! | [`network`] | DNS and virtual addresses |
+//! | `wanted` | what a configuration and its files want of each vCenter |
+//! | `needs` | which privileges creating, running and destroying it needs |
 
-mod certificate;
-mod estate;
-mod judge;
-mod lookup;
-pub mod needs;
-pub mod network;
-mod observe;
-pub mod report;
-pub mod wanted;
-
-// What the checks of a running cluster share with it.
-pub(crate) use self::certificate::{SOON_DAYS, expiry};
-pub(crate) use self::estate::Clocks;
-pub(crate) use self::judge::count;
-pub(crate) use self::judge::server::{BREAKING_SECONDS, NOTABLE_SECONDS, numbers};
-pub(crate) use self::observe::{clocks, reason};
+mod needs;
+#[cfg(test)]
+mod tests;
+mod wanted;
 
 use std::path::Path;
-use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
 
-use jiff::Timestamp;
 use secrecy::SecretString;
+pub use slipway_assess::preflight::needs::Need;
+use slipway_assess::preflight::network::Probe;
+use slipway_assess::preflight::report::{Check, Finding, Report};
+use slipway_assess::preflight::wanted::Wanted;
+use slipway_assess::preflight::{self as assess, Desired, Request, Terms, lookup};
+pub use slipway_assess::preflight::{Options, network, report};
 use slipway_assets::{Credentials, Identity, Login, Named};
 use slipway_config::findings;
 use slipway_config::install_config::vsphere::VCenter;
 use slipway_config::install_config::{self, InstallConfig, Missing, Platform};
-use slipway_providers::vsphere::error::Cause;
-use slipway_providers::vsphere::{self, Client, Endpoint, Proxy};
-use tokio::sync::watch;
-use tokio::task::JoinSet;
-use tokio::time::timeout;
-use tracing::debug;
+use slipway_providers::vsphere::inventory::Inventory;
+use slipway_providers::vsphere::{self, Trust};
 
-use self::estate::{Depth, Estate};
-use self::needs::Need;
-use self::network::Probe;
-use self::report::{Check, Finding, Report};
-use self::wanted::{Wanted, WantedNetwork};
-use crate::cluster::{self, Blueprint, Boot, BrokenFile, endpoint_of};
 use crate::create::{Error, read_install_config};
 use crate::credentials::{self, Resolved};
 use crate::environment::Environment;
+use crate::install;
+use crate::platform::BrokenFile;
+use crate::platform::vsphere::{Blueprint, Boot, endpoint_of};
 use crate::store::{self, INSTALL_CONFIG};
+use crate::workspace::Workspace;
 
 /// What is examined.
 #[derive(Debug, Clone)]
@@ -92,7 +70,7 @@ impl Subject {
         if is_vsphere && directory.join("cluster-api/machines").is_dir() {
             let read = Blueprint::read(directory, &self.named, Boot::NotNeeded);
             self.files = Some(read.map_err(|error| match error {
-                cluster::Error::Files(broken) => broken,
+                install::Error::Files(broken) => broken,
                 other => vec![BrokenFile { path: "cluster-api".to_owned(), message: other.to_string() }],
             }));
         }
@@ -100,25 +78,27 @@ impl Subject {
     }
 
     /// The same for a cluster that runs already; none for other platforms than vSphere.
-    pub fn checked(&self) -> Option<crate::check::subject::Subject> {
-        let identity = Some(&self.named.identity).filter(|identity| !identity.cluster_id.is_nil());
-        crate::check::subject::Subject::of_config(&self.named.config, identity, &self.logins)
+    pub fn checked(&self) -> Option<slipway_assess::check::subject::Subject> {
+        let Named { config, identity } = &self.named;
+        let cluster_id = (!identity.cluster_id.is_nil()).then(|| identity.infra_id.to_string());
+        let logins: Vec<vsphere::Login> = self.logins.iter().map(login).collect();
+        slipway_assess::check::subject::Subject::of_config(config, cluster_id, &logins)
     }
 
     /// Which privileges creating, running and destroying the cluster needs of a vCenter that has nothing of it yet.
-    pub fn needs(&self, position: usize) -> Result<Vec<Need>, cluster::Error> {
+    pub fn needs(&self, position: usize) -> Result<Vec<Need>, install::Error> {
         let blueprint = self.blueprint_of(&self.named)?;
-        match Wanted::of(&self.named, &blueprint, position) {
+        match wanted::of(&self.named, &blueprint, position) {
             Some(wanted) => Ok(needs::of(&self.named, &blueprint, &wanted, &|_| false)?),
             None => Ok(Vec::new()),
         }
     }
 
     /// The machines that will be made: as their files say, or as they would be written.
-    fn blueprint_of(&self, named: &Named) -> Result<Blueprint, cluster::Error> {
+    fn blueprint_of(&self, named: &Named) -> Result<Blueprint, install::Error> {
         match &self.files {
             Some(Ok(blueprint)) => Ok(blueprint.clone()),
-            Some(Err(broken)) => Err(cluster::Error::Files(broken.clone())),
+            Some(Err(broken)) => Err(install::Error::Files(broken.clone())),
             None if matches!(named.config.platform, Platform::VSphere(_)) => Blueprint::of(named),
             None => Ok(Blueprint::default()),
         }
@@ -130,53 +110,70 @@ impl Subject {
             _ => &[],
         }
     }
-}
 
-/// What says the time.
-pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
-
-/// How vCenters are asked.
-#[derive(Clone)]
-pub struct Options {
-    /// The longest one call may take.
-    pub call: Duration,
-    /// The longest everything may take.
-    pub whole: Duration,
-    /// The longest leaving may take. It is kept of the whole, a quarter of it at most.
-    pub goodbye: Duration,
-    pub proxy: Proxy,
-    pub clock: Clock,
-    /// Machines of this very cluster run already, of an earlier run: it is theirs to answer on its addresses.
-    pub machines_run: bool,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Options {
-            call: Duration::from_mins(1),
-            whole: Duration::from_mins(2),
-            goodbye: Duration::from_secs(5),
-            proxy: Proxy::FromEnvironment,
-            clock: Arc::new(Timestamp::now),
-            machines_run: false,
+    /// What is asked, and what is known without asking.
+    fn request(&self) -> Request {
+        let config = &self.named.config;
+        let asked = self.vcenters().iter().zip(&self.logins);
+        let vcenters = asked.map(|(vcenter, known)| assess::VCenter {
+            endpoint: endpoint_of(vcenter).to_string(),
+            server: vcenter.server.to_string(),
+            port: vcenter.port.get(),
+            trust: Trust::of(&vcenter.tls),
+            login: login(known),
+        });
+        let mut findings = incomplete(config);
+        findings.extend(other_platform(&config.platform));
+        if let Some(Err(broken)) = &self.files {
+            findings.extend(broken.iter().map(unusable));
+        }
+        Request {
+            cluster: config.name.to_string(),
+            vcenters: vcenters.collect(),
+            network: wanted::network(config),
+            findings,
         }
     }
 }
 
-impl Options {
-    /// The time for asking, and for leaving.
-    pub(crate) fn shares(&self) -> (Duration, Duration) {
-        let goodbye = self.goodbye.min(self.whole / 4);
-        (self.whole.saturating_sub(goodbye), goodbye)
-    }
+fn login(Login { user, password }: &Login) -> vsphere::Login {
+    vsphere::Login { user: user.clone(), password: password.clone() }
 }
 
-impl std::fmt::Debug for Options {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Options")
-            .field("call", &self.call)
-            .field("whole", &self.whole)
-            .finish_non_exhaustive()
+impl Desired for Subject {
+    fn expected(&self, position: usize) -> Option<Wanted> {
+        let blueprint = self.blueprint_of(&self.named).ok()?;
+        wanted::of(&self.named, &blueprint, position)
+    }
+
+    fn terms(&self, position: usize, inventory: Option<&Inventory>) -> Terms {
+        let (mut config, mut findings) = (None, Vec::new());
+        if let (Some(vcenter), Some(inventory)) = (self.vcenters().get(position), inventory) {
+            (config, findings) = lookup::resolve(&self.text, &vcenter.server.to_string(), inventory);
+        }
+        let named = match config {
+            Some(config) => Named { config, identity: self.named.identity.clone() },
+            None => self.named.clone(),
+        };
+        let is_there = |path: &str| inventory.is_some_and(|inventory| inventory.at(path).is_some());
+        let derived = self.blueprint_of(&named).map_err(|error| error.details().join("; "));
+        let derived = derived.and_then(|blueprint| {
+            let Some(wanted) = wanted::of(&named, &blueprint, position) else { return Ok(None) };
+            let needs =
+                needs::of(&named, &blueprint, &wanted, &is_there).map_err(|error| error.to_string())?;
+            Ok(Some((wanted, needs)))
+        });
+        match derived {
+            Ok(Some((wanted, needs))) => Terms { wanted: Some(wanted), needs, findings },
+            Ok(None) => Terms { findings, ..Terms::default() },
+            // What will be made is not known, so that nothing can be said about it.
+            Err(message) => {
+                if !matches!(self.files, Some(Err(_))) {
+                    findings.push(Finding::unknown(Check::Files, "cluster-api", message));
+                }
+                Terms { findings, ..Terms::default() }
+            }
+        }
     }
 }
 
@@ -191,7 +188,7 @@ pub struct Opened {
 }
 
 /// Reads the install-config of a directory, how to log in, and the names that were drawn. Changes nothing there, and
-/// does not wait for whoever works in it.
+/// does not wait for its lock.
 pub fn open(directory: &Path, environment: &Environment) -> Result<Opened, Error> {
     let text = read_install_config(directory)?;
     let loaded = install_config::load(&text);
@@ -203,81 +200,43 @@ pub fn open(directory: &Path, environment: &Environment) -> Result<Opened, Error
     };
     let Resolved { credentials, warnings } = match &config.platform {
         Platform::VSphere(_) => credentials::resolve(&config, directory, environment)?,
-        // Nobody logs in to the others here.
+        // The others are not logged in to here.
         _ => Resolved { credentials: Credentials::None, warnings: Vec::new() },
     };
+    let subject = subject(directory, text, config, credentials)?;
+    Ok(Opened { subject, report: loaded.report, warnings })
+}
+
+/// [`open`] as a step of a command that has the directory open.
+pub fn in_workspace(workspace: &mut Workspace<'_>) -> Result<Subject, Error> {
+    let credentials = workspace.credentials()?;
+    let (text, config) = (workspace.text().to_owned(), workspace.config().clone());
+    subject(workspace.request().directory, text, config, credentials)
+}
+
+fn subject(
+    directory: &Path,
+    text: String,
+    config: InstallConfig,
+    credentials: Credentials,
+) -> Result<Subject, Error> {
     let logins = match credentials {
         Credentials::VSphere(logins) => logins,
         _ => Vec::new(),
     };
     let state = store::peek(directory)?.filter(|state| state.cluster == config.name.as_str());
     let subject = Subject::new(text.into(), config, state.map(|state| state.identity), logins);
-    let subject = subject.with_files(directory);
-    Ok(Opened { subject, report: loaded.report, warnings })
+    Ok(subject.with_files(directory))
 }
 
-/// Asks all vCenters and the network at once. What one of them does not answer is a finding about that one. `None` if it was
-/// cancelled: then all sessions are ended, too.
+/// Asks all vCenters and the network at once; `None` if it was cancelled.
 pub async fn examine<P: Probe>(
     subject: Subject,
     options: Options,
     probe: P,
     cancelled: impl Future<Output = ()>,
 ) -> Option<Report> {
-    let cluster = subject.named.config.name.to_string();
-    let subject = Arc::new(subject);
-    let (stop, stopped) = watch::channel(false);
-    let mut tasks = JoinSet::new();
-    let wanted = WantedNetwork { begun: options.machines_run, ..WantedNetwork::of(&subject.named.config) };
-    let network = network::examine(wanted, Arc::new(probe));
-    let (whole, stopping) = (options.whole, stopped.clone());
-    tasks.spawn(async move {
-        let late = |_| vec![Finding::unknown(Check::Dns, "network", format!("no answer within {whole:?}"))];
-        let looked = until(stopping, timeout(whole, network)).await;
-        looked.map_or_else(Vec::new, |found| found.unwrap_or_else(late))
-    });
-    for position in 0..subject.vcenters().len() {
-        let (subject, options, stopped) = (subject.clone(), options.clone(), stopped.clone());
-        tasks.spawn(async move {
-            let Some(vcenter) = subject.vcenters().get(position) else { return Vec::new() };
-            let endpoint = endpoint_of(vcenter).to_string();
-            let mut findings = examine_one(&subject, position, vcenter, &options, stopped).await;
-            for finding in &mut findings {
-                finding.endpoint = Some(endpoint.clone());
-            }
-            findings
-        });
-    }
-    let mut findings = incomplete(&subject.named.config);
-    findings.extend(other_platform(&subject.named.config.platform));
-    if let Some(Err(broken)) = &subject.files {
-        findings.extend(broken.iter().map(unusable));
-    }
-    let mut cancelled = pin!(cancelled);
-    loop {
-        tokio::select! {
-            done = tasks.join_next() => match done {
-                None => break,
-                Some(Ok(found)) => findings.extend(found),
-                Some(Err(error)) => {
-                    let message = format!("a check broke off, which is a mistake in slipway: {error}");
-                    let finding = Finding::unknown(Check::Platform, "slipway", message);
-                    findings.push(finding.remedy("please report it"));
-                }
-            },
-            () = &mut cancelled, if !*stopped.borrow() => drop(stop.send_replace(true)),
-        }
-    }
-    let was_cancelled = *stopped.borrow();
-    (!was_cancelled).then(|| Report::new(cluster, findings))
-}
-
-/// What comes of it, unless everything is to stop before.
-async fn until<T>(mut stopped: watch::Receiver<bool>, work: impl Future<Output = T>) -> Option<T> {
-    tokio::select! {
-        done = work => Some(done),
-        Ok(_) = stopped.wait_for(|stopped| *stopped) => None,
-    }
+    assess::examine(subject.request(), Arc::new(subject), options, probe, cancelled).await
 }
 
 /// What can be left out as long as only files are wanted.
@@ -312,144 +271,4 @@ fn other_platform(platform: &Platform) -> Vec<Finding> {
 fn unusable(BrokenFile { path, message }: &BrokenFile) -> Finding {
     let remedy = "mend the file, or delete it and run `slipway create manifests`";
     Finding::failure(Check::Files, path, message.as_str()).remedy(remedy)
-}
-
-async fn examine_one(
-    subject: &Subject,
-    position: usize,
-    vcenter: &VCenter,
-    options: &Options,
-    stopped: watch::Receiver<bool>,
-) -> Vec<Finding> {
-    let endpoint = Endpoint {
-        proxy: options.proxy.clone(),
-        timeout: options.call.min(options.whole),
-        ..Endpoint::new(vcenter.server.as_str(), vcenter.port.get(), &vcenter.tls)
-    };
-    let Some(Login { user, password }) = subject.logins.get(position).cloned() else { return Vec::new() };
-    let client = match Client::new(endpoint.clone(), vsphere::Login { user, password }) {
-        Ok(client) => client,
-        Err(error) => return vec![unreachable(&error, None)],
-    };
-    let mut seen = None;
-    let expiry = expiry(&endpoint, endpoint.timeout);
-    let ask = ask(&client, subject, position, options, &mut seen);
-    let (asking, goodbye) = options.shares();
-    let asked = until(stopped, async { tokio::join!(timeout(asking, expiry), timeout(asking, ask)) }).await;
-    // Sessions are few and outlive us by half an hour: time is kept for ending them.
-    if let Ok(Err(error)) = timeout(goodbye, client.logout()).await {
-        debug!(server = %client.server(), error = %reason(&error), "logging out");
-    }
-    let Some((expiry, asked)) = asked else { return Vec::new() };
-    let mut findings = Vec::new();
-    if let Some(estate) = &seen {
-        let Terms { wanted, needs, names } = Terms::of(subject, position, estate);
-        findings.extend(names);
-        findings.extend(wanted.into_iter().flat_map(|wanted| judge::judge(&wanted, &needs, estate)));
-    }
-    findings.extend(match (asked, &seen) {
-        (Ok(Ok(())), None) => None,
-        (Ok(Ok(())), Some(estate)) => {
-            let message = format!("logged in as `{}`", estate.user);
-            Some(Finding::pass(Check::Connection, vcenter.server.to_string(), message))
-        }
-        (Ok(Err(error)), seen) => Some(unreachable(&error, seen.as_ref())),
-        (Err(_), seen) => {
-            let message = format!("no answer within {asking:?}; {}", unseen(seen.as_ref()));
-            let remedy =
-                "see whether it is overloaded or a firewall drops packets; give it more time with --timeout";
-            Some(Finding::failure(Check::Connection, vcenter.server.to_string(), message).remedy(remedy))
-        }
-    });
-    match expiry {
-        Ok(Ok(expires)) => findings.push(certificate::judge(expires, (options.clock)())),
-        Ok(Err(reason)) if seen.is_some() => {
-            let message = format!("how long the certificate is valid is not known: {reason}");
-            findings.push(Finding::unknown(Check::Certificate, "certificate", message));
-        }
-        // Who cannot be reached has been reported.
-        Ok(Err(_)) | Err(_) => {}
-    }
-    findings
-}
-
-/// Fills `seen`, as far as the vCenter answers.
-async fn ask(
-    client: &Client,
-    subject: &Subject,
-    position: usize,
-    options: &Options,
-    seen: &mut Option<Estate>,
-) -> Result<(), vsphere::Error> {
-    let Ok(blueprint) = subject.blueprint_of(&subject.named) else { return Ok(()) };
-    let Some(expected) = Wanted::of(&subject.named, &blueprint, position) else { return Ok(()) };
-    let estate = observe::observe(client, &expected, &options.clock, options.whole / 2, seen).await?;
-    let Terms { needs, .. } = Terms::of(subject, position, estate);
-    let entities = judge::entities(&needs, estate).into_iter().map(|id| client.moref(id));
-    let held = client.privileges(&estate.user, &entities.collect::<Vec<_>>()).await;
-    estate.privileges = held
-        .map(|held| held.into_iter().map(|(moref, privileges)| (moref.reference, privileges)).collect())
-        .map_err(|error| reason(&error));
-    estate.depth = Depth::Privileges;
-    Ok(())
-}
-
-/// What a vCenter is judged by, once its inventory says what names mean.
-struct Terms {
-    wanted: Option<Wanted>,
-    needs: Vec<Need>,
-    /// What is to be said about names.
-    names: Vec<Finding>,
-}
-
-impl Terms {
-    fn of(subject: &Subject, position: usize, estate: &Estate) -> Self {
-        let (mut config, mut names) = (None, Vec::new());
-        if let Some(vcenter) = subject.vcenters().get(position)
-            && estate.depth >= Depth::Inventory
-        {
-            (config, names) = lookup::resolve(&subject.text, &vcenter.server.to_string(), estate);
-        }
-        let named = match config {
-            Some(config) => Named { config, identity: subject.named.identity.clone() },
-            None => subject.named.clone(),
-        };
-        let is_there = |path: &str| estate.at(path).is_some();
-        let derived = subject.blueprint_of(&named).map_err(|error| error.details().join("; "));
-        let derived = derived.and_then(|blueprint| {
-            let Some(wanted) = Wanted::of(&named, &blueprint, position) else { return Ok(None) };
-            let needs =
-                needs::of(&named, &blueprint, &wanted, &is_there).map_err(|error| error.to_string())?;
-            Ok(Some((wanted, needs)))
-        });
-        match derived {
-            Ok(Some((wanted, needs))) => Terms { wanted: Some(wanted), needs, names },
-            Ok(None) => Terms { wanted: None, needs: Vec::new(), names },
-            // What will be made is not known, so that nothing can be said about it.
-            Err(message) => {
-                if !matches!(subject.files, Some(Err(_))) {
-                    names.push(Finding::unknown(Check::Files, "cluster-api", message));
-                }
-                Terms { wanted: None, needs: Vec::new(), names }
-            }
-        }
-    }
-}
-
-/// What the findings about a vCenter do not cover.
-fn unseen(seen: Option<&Estate>) -> String {
-    match seen {
-        None => "nothing else is known about this vCenter".to_owned(),
-        Some(estate) => format!("not looked at: {}", estate.depth.beyond().join(", ")),
-    }
-}
-
-fn unreachable(error: &vsphere::Error, seen: Option<&Estate>) -> Finding {
-    let message = format!("{}; {}", reason(error), unseen(seen));
-    let finding = Finding::failure(Check::Connection, error.server.to_string(), message);
-    match (&error.source, error.hint()) {
-        (Cause::Setup(_), _) => finding.remedy("correct `tls` of this vCenter in install-config.yaml"),
-        (_, Some(hint)) => finding.remedy(hint),
-        (_, None) => finding.remedy("run it again; if it stays, look after the vCenter"),
-    }
 }

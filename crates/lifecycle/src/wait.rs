@@ -7,7 +7,7 @@
 //! | [`bootstrap`] | until the cluster does without its bootstrap machine |
 //! | [`kubernetes`] | until nodes and system pods are well |
 //! | [`openshift`] | until the cluster's operators are stable |
-//! | [`cause`] | why somebody does not answer |
+//! | [`cause`] | why a server does not answer |
 //! | `machines` | what the platform knows about machines, told to the cluster |
 //!
 //! Every look gives a [`View`], which is judged by pure functions.

@@ -8,7 +8,7 @@ use ipnet::IpNet;
 use jiff::SignedDuration;
 use tracing::Level;
 
-use crate::machine_config::role::Role;
+use crate::server::machine_config::role::Role;
 
 /// Runs inside of a cluster that Slipway launched, and on its bootstrap machine.
 #[derive(Debug, Parser)]
@@ -219,7 +219,7 @@ pub struct CsrApprover {
 
     /// Who asks for machines' first certificates, such as `worker=system:bootstrap:abcdef`; without a role for all machines.
     /// Can be repeated
-    #[arg(long, value_name = "[ROLE=]USER", default_value = crate::csr::OPENSHIFT_BOOTSTRAPPER)]
+    #[arg(long, value_name = "[ROLE=]USER", default_value = slipway_assess::csr::OPENSHIFT_BOOTSTRAPPER)]
     pub bootstrapper: Vec<String>,
 
     /// Where confirmed hosts and the keys of machines are written down
@@ -276,7 +276,7 @@ pub struct Run {
 
     /// Where the compatibility matrix comes from: `embedded`, a file, `configmap:NAME`, or an https URL
     #[arg(long, value_name = "PLACE", default_value = "embedded")]
-    pub matrix: crate::drivers::matrix::Place,
+    pub matrix: crate::controllers::drivers::matrix::Place,
 
     /// A public key that a matrix from outside may be signed with; can be repeated
     #[arg(long, value_name = "KEY")]
@@ -304,7 +304,7 @@ pub struct Run {
 
     /// Who asks for machines' first certificates, such as `worker=system:bootstrap:abcdef`; without a role for all machines.
     /// Can be repeated
-    #[arg(long, value_name = "[ROLE=]USER", default_value = crate::csr::OPENSHIFT_BOOTSTRAPPER)]
+    #[arg(long, value_name = "[ROLE=]USER", default_value = slipway_assess::csr::OPENSHIFT_BOOTSTRAPPER)]
     pub bootstrapper: Vec<String>,
 
     /// A virtual address, which no certificate may have; can be repeated

@@ -3,9 +3,9 @@
 use std::process::ExitCode;
 
 use clap::Parser;
-use slipway_lifecycle::text::words;
 use slipway_operator::args::Args;
 use slipway_operator::run::run;
+use slipway_providers::text::words;
 
 fn main() -> ExitCode {
     match run(Args::parse()) {

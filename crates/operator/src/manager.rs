@@ -6,14 +6,15 @@ use kube::Client;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use crate::csr;
-use crate::lease::{self, Lock};
-use crate::metrics::Metrics;
-use crate::nodes::Nodes;
-use crate::{checks, connections, drivers};
+use crate::controllers::csr;
+use crate::controllers::{checks, connections, drivers};
+use crate::runtime::lease::{self, Lock};
+use crate::runtime::metrics::Metrics;
+use crate::runtime::stop::stopped;
+use crate::runtime::watches::Watches;
 
 /// How long controllers may take to end, unless another copy may start before that.
-const FAREWELL: Duration = Duration::from_secs(10);
+const STOP_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What runs.
 #[derive(Debug, Clone)]
@@ -54,46 +55,45 @@ pub async fn run(
     tracing::info!(identity, "waiting for the lease");
     tokio::select! {
         () = lock.acquire() => {}
-        _ = stop.wait_for(|stop| *stop) => return End::Told,
+        () = stopped(&mut stop) => return End::Told,
     }
     tracing::info!(identity, "leading");
     metrics.leading(true);
     let (sender, receiver) = watch::channel(false);
+    let watches = Watches::new(client);
     let mut controllers: JoinSet<Result<(), String>> = JoinSet::new();
     if let Some(pace) = connections {
-        let (client, metrics, stop) = (client.clone(), metrics.clone(), receiver.clone());
+        let (watches, metrics, stop) = (watches.clone(), metrics.clone(), receiver.clone());
         let namespace = namespace.clone();
         controllers.spawn(async move {
-            connections::run(client, namespace, pace, insecure, metrics, stop).await;
+            connections::run(watches, namespace, pace, insecure, metrics, stop).await;
             Ok(())
         });
     }
-    let mut watches = JoinSet::new();
-    let watched = drivers.is_some() || checks.is_some();
-    let nodes = watched.then(|| Nodes::follow(client.clone(), &mut watches));
-    if let Some((settings, nodes)) = drivers.zip(nodes.clone()) {
-        controllers.spawn(drivers::run(client.clone(), settings, nodes, metrics.clone(), receiver.clone()));
+    if let Some(settings) = drivers {
+        let (watches, metrics, stop) = (watches.clone(), metrics.clone(), receiver.clone());
+        controllers.spawn(drivers::run(watches, settings, metrics, stop));
     }
-    if let Some((settings, nodes)) = checks.zip(nodes) {
-        let (client, metrics, stop) = (client.clone(), metrics.clone(), receiver.clone());
+    if let Some(settings) = checks {
+        let (watches, metrics, stop) = (watches.clone(), metrics.clone(), receiver.clone());
         controllers.spawn(async move {
-            checks::run(client, settings, nodes, metrics, stop).await;
+            checks::run(watches, settings, metrics, stop).await;
             Ok(())
         });
     }
     if let Some((settings, counters)) = csr {
-        let (client, stop, namespace) = (client.clone(), receiver.clone(), namespace.clone());
+        let (watches, stop, namespace) = (watches.clone(), receiver.clone(), namespace.clone());
         controllers.spawn(async move {
             let (sender, roster) = watch::channel(settings.roster.borrow().clone());
-            let hosts = csr::hosts::follow(client.clone(), namespace, sender, stop.clone());
+            let hosts = csr::hosts::follow(watches.clone(), namespace, sender, stop.clone());
             let settings = csr::controller::Settings { roster, ..settings };
-            tokio::join!(csr::controller::run(client, settings, counters, stop), hosts);
+            tokio::join!(csr::controller::run(watches, settings, counters, stop), hosts);
             Ok(())
         });
     }
     let end = tokio::select! {
         () = lock.hold() => End::LeaseLost,
-        _ = stop.wait_for(|stop| *stop) => End::Told,
+        () = stopped(&mut stop) => End::Told,
         Some(ended) = controllers.join_next() => End::Failed(match ended {
             Ok(Ok(())) => "a controller ended by itself".to_owned(),
             Ok(Err(reason)) => reason,
@@ -104,7 +104,7 @@ pub async fn run(
     // Nobody listens if all have ended already.
     let _ = sender.send(true);
     let farewell =
-        if end == End::LeaseLost { lease.duration.saturating_sub(lease.deadline) } else { FAREWELL };
+        if end == End::LeaseLost { lease.duration.saturating_sub(lease.deadline) } else { STOP_TIMEOUT };
     let _ = tokio::time::timeout(farewell, async { while controllers.join_next().await.is_some() {} }).await;
     controllers.abort_all();
     if end != End::LeaseLost {

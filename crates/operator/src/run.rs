@@ -16,28 +16,34 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 use slipway_api::slipway::vdo_config::Images;
+use slipway_assess::csr::{Bootstrapper, Roster};
 use slipway_assets::kubernetes::Facts;
-use slipway_lifecycle::access::{connect, connect_within};
-use slipway_lifecycle::text::chain;
+use slipway_providers::cluster::{connect, connect_within};
+use slipway_providers::text::chain;
 use tokio_rustls::TlsAcceptor;
 
+use crate::agents::bootstrap::told::with_record;
+use crate::agents::bootstrap::{self, Agent, Ledger, drive};
+use crate::agents::node as node_agent;
 use crate::args::{
     Args, Bootstrap, Certificates, Command, Controller, CsrApprover, MachineConfigServer, MachineConfigToken,
     Node, Run,
 };
-use crate::bootstrap::told::with_record;
-use crate::bootstrap::{self, Agent, Ledger, drive};
-use crate::csr::{self, Bootstrapper, Roster, controller};
-use crate::host::{Files, Processes};
-use crate::machine_config::cluster::ClusterSource;
-use crate::machine_config::directory::Directory;
-use crate::machine_config::metrics::Metrics;
-use crate::machine_config::rotate::{MASTER_TOKEN_LIFE, Rotated, rotate};
-use crate::machine_config::routes::{Demand, router};
-use crate::machine_config::source::Source;
-use crate::net::health::{health_router, with_readiness};
-use crate::net::{self, Limits, Transport, tls};
-use crate::{certificates, checks, connections, drivers, lease, log, manager, onprem};
+use crate::controllers::csr::{self, controller};
+use crate::controllers::{certificates, checks, connections, drivers};
+use crate::manager;
+use crate::runtime::host::{Files, Processes};
+use crate::runtime::net::health::{health_router, with_readiness};
+use crate::runtime::net::{self, Limits, Transport, tls};
+use crate::runtime::stop::stopped;
+use crate::runtime::watches::{SHORT_WATCH_TIMEOUT, Watches};
+use crate::runtime::{lease, log};
+use crate::server::machine_config::cluster::ClusterSource;
+use crate::server::machine_config::directory::Directory;
+use crate::server::machine_config::metrics::Metrics;
+use crate::server::machine_config::rotate::{MASTER_TOKEN_LIFE, Rotated, rotate};
+use crate::server::machine_config::routes::{Demand, router};
+use crate::server::machine_config::source::Source;
 
 /// How long the API server may take before the operator does not call itself ready.
 const READY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -147,7 +153,7 @@ impl Serving {
         let health = serve_health(health_listen, routes, &stop).await?;
         let acceptor = tokio::select! {
             acceptor = acceptor(source.clone()) => acceptor?,
-            _ = stop.wait_for(|stop| *stop) => return Ok(()),
+            () = stopped(&mut stop) => return Ok(()),
         };
         let listener = bind(listen).await?;
         tracing::info!(address = %listener.local_addr()?, "machines are served");
@@ -203,9 +209,9 @@ async fn node(args: Node) -> anyhow::Result<()> {
     let Node { name, facts, kubeconfig } = args;
     let facts = read_facts(&facts)?;
     let stop = on_signal()?;
-    let client = connect_within(kubeconfig.as_deref(), None, controller::SILENCE_TIMEOUT).await?;
+    let client = connect_within(kubeconfig.as_deref(), None, SHORT_WATCH_TIMEOUT).await?;
     tracing::info!(node = name, "the machines of the cluster are followed");
-    onprem::follow(client, facts, &name, Files::below("/"), Processes, stop).await;
+    node_agent::follow(client, facts, &name, Files::below("/"), Processes, stop).await;
     Ok(())
 }
 
@@ -253,7 +259,7 @@ async fn csr_approver(args: CsrApprover) -> anyhow::Result<()> {
     let metrics = csr::metrics::Metrics::register(&mut registry);
     let stop = on_signal()?;
     let health = serve_health(health_listen, health_router(registry), &stop).await?;
-    let silence = controller::SILENCE_TIMEOUT;
+    let silence = SHORT_WATCH_TIMEOUT;
     let client = connect_within(kubeconfig.as_deref(), context.as_deref(), silence).await?;
     let held_masters = after_bootstrap.then(|| csr::completion::WAITING.to_owned());
     let (sender, roster) = watch::channel(Roster { named_alike, held_masters, ..Roster::default() });
@@ -261,15 +267,16 @@ async fn csr_approver(args: CsrApprover) -> anyhow::Result<()> {
     let settings =
         controller::Settings { bootstrappers, namespace: namespace.clone(), vips: vip, roster, refused };
     tracing::info!("requests of kubelets are judged");
+    let watches = Watches::new(client.clone());
     tokio::join!(
         csr::bindings::keep_away(client.clone(), remove_binding, stop.clone()),
-        csr::hosts::follow(client.clone(), namespace, sender.clone(), stop.clone()),
+        csr::hosts::follow(watches.clone(), namespace, sender.clone(), stop.clone()),
         async {
             if after_bootstrap {
                 csr::completion::follow(client.clone(), sender, stop.clone()).await;
             }
         },
-        controller::run(client.clone(), settings, metrics, stop.clone()),
+        controller::run(watches, settings, metrics, stop.clone()),
     );
     health.await.context("serving health")?;
     tracing::info!("the end");
@@ -323,7 +330,7 @@ async fn operator(args: Run) -> anyhow::Result<()> {
         health_listen,
     } = args;
     let mut registry = Registry::default();
-    let metrics = crate::metrics::Metrics::register(&mut registry);
+    let metrics = crate::runtime::metrics::Metrics::register(&mut registry);
     let has = |controller| controllers.contains(&controller);
     let csr = has(Controller::Csr).then(|| {
         let bootstrappers = bootstrappers(&bootstrapper)?;
@@ -355,7 +362,7 @@ async fn operator(args: Run) -> anyhow::Result<()> {
     };
     let checks = checks::Settings {
         namespace: namespace.clone(),
-        options: slipway_lifecycle::check::Options::default(),
+        options: slipway_assess::check::Options::default(),
         pace: checks::Pace::default(),
         insecure,
     };

@@ -2,10 +2,22 @@
 //!
 //! | module | what it holds |
 //! |---|---|
+//! | [`provider`] | what a platform offers to install and remove clusters |
 //! | [`vsphere`] | vCenter, by SOAP and REST; needs the feature `client` |
 //! | [`vim`] | its messages alone |
+//! | [`cluster`] | a Kubernetes cluster: connect, call, apply, typed errors; needs `client` |
+//! | [`distrust`] | why a server's certificate is not trusted; needs `client` |
+//! | [`text`] | errors as text; needs `client` |
 //! | [`transport`] | failures of connections, in plain words |
 
+#[cfg(feature = "client")]
+pub mod cluster;
+#[cfg(feature = "client")]
+pub mod distrust;
+#[cfg(feature = "client")]
+pub mod provider;
+#[cfg(feature = "client")]
+pub mod text;
 pub mod transport;
 #[cfg_attr(not(feature = "client"), expect(dead_code, reason = "only the client needs all of it"))]
 pub mod vim;

@@ -1,27 +1,60 @@
-//! Failures of connections, in the words people know.
+//! Failures of connections: what the operating system said beneath all layers of a client.
 
 use std::error::Error;
 use std::io::{self, ErrorKind};
 
-/// What the operating system said beneath all layers of a client. `None`: it was something else.
-pub fn plain(error: &(dyn Error + 'static)) -> Option<&'static str> {
+/// Why a connection failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reason {
+    Unresolved,
+    Refused,
+    Reset,
+    Closed,
+    HostUnreachable,
+    NetworkUnreachable,
+    TimedOut,
+}
+
+impl Reason {
+    /// In the words people know.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Reason::Unresolved => "its name cannot be resolved",
+            Reason::Refused => "connection refused",
+            Reason::Reset => "the connection was reset",
+            Reason::Closed => "the connection was closed",
+            Reason::HostUnreachable => "no route to host",
+            Reason::NetworkUnreachable => "network unreachable",
+            Reason::TimedOut => "timed out",
+        }
+    }
+}
+
+/// Why a connection failed. `None`: it was something else.
+pub fn reason(error: &(dyn Error + 'static)) -> Option<Reason> {
     let mut layers = std::iter::successors(Some(error), |layer| (**layer).source());
     layers.find_map(|layer| {
+        // The standard library has no kind for a failed lookup, and no client has a type for it: this text is all there is.
         if layer.to_string().contains("failed to lookup address") {
-            return Some("its name cannot be resolved");
+            return Some(Reason::Unresolved);
         }
         let error = layer.downcast_ref::<io::Error>()?;
         match error.kind() {
-            ErrorKind::ConnectionRefused => Some("connection refused"),
-            ErrorKind::ConnectionReset | ErrorKind::ConnectionAborted => Some("the connection was reset"),
-            ErrorKind::BrokenPipe | ErrorKind::UnexpectedEof => Some("the connection was closed"),
-            ErrorKind::HostUnreachable => Some("no route to host"),
-            ErrorKind::NetworkUnreachable => Some("network unreachable"),
-            ErrorKind::TimedOut => Some("timed out"),
+            ErrorKind::ConnectionRefused => Some(Reason::Refused),
+            ErrorKind::ConnectionReset | ErrorKind::ConnectionAborted => Some(Reason::Reset),
+            ErrorKind::BrokenPipe | ErrorKind::UnexpectedEof => Some(Reason::Closed),
+            ErrorKind::HostUnreachable => Some(Reason::HostUnreachable),
+            ErrorKind::NetworkUnreachable => Some(Reason::NetworkUnreachable),
+            ErrorKind::TimedOut => Some(Reason::TimedOut),
             // Others are wrapped in one.
-            _ => error.get_ref().and_then(|inner| plain(inner)),
+            _ => error.get_ref().and_then(|inner| reason(inner)),
         }
     })
+}
+
+/// [`reason`] in words.
+pub fn plain(error: &(dyn Error + 'static)) -> Option<&'static str> {
+    reason(error).map(Reason::as_str)
 }
 
 /// A failure in plain words, or else as it is.

@@ -13,6 +13,7 @@
 //! | [`moref`] | references to managed objects, with their vCenter |
 //! | [`performance`] | what a vCenter measured |
 //! | [`placement`] | DRS groups and rules |
+//! | `provider` | what installing and removing clusters needs beside the kinds |
 //! | [`properties`], [`watch`] | reading many objects at once, and following their changes |
 //! | [`tasks`] | what a vCenter does in the background |
 //! | [`inventory`], [`paths`] | finding objects; names and inventory paths |
@@ -23,7 +24,6 @@
 pub mod authorization;
 pub mod certificate;
 pub mod client;
-pub mod distrust;
 pub mod endpoint;
 pub mod error;
 pub mod import;
@@ -34,6 +34,7 @@ pub mod ova;
 pub mod performance;
 pub mod placement;
 pub mod properties;
+mod provider;
 pub mod rest;
 pub mod sso;
 pub mod storage;
@@ -45,6 +46,8 @@ pub mod watch;
 pub use self::client::Client;
 pub use self::endpoint::{Endpoint, Login, Proxy, Trust};
 pub use self::error::Error;
+pub use self::provider::Places;
+pub use crate::distrust;
 pub use crate::vim::fault::{Fault, FaultKind};
 pub use crate::vim::moref::{MoRef, Reference};
 pub use crate::vim::{fault, moref, paths, soap};

@@ -5,6 +5,7 @@
 //! | [`peers`] | what the servers are, how they are built, where they are found |
 //! | [`control_plane`] | etcd and a Kubernetes API server, with controllers, scheduler and kwok if asked |
 //! | [`vcenter`] | simulated vCenters, with inventories, faults and a log of requests |
+//! | [`estate`] | inventories for them, and install-configs that fit |
 //! | [`ccm`] | the vSphere cloud controller manager |
 //! | [`cluster_api`] | Cluster API and its vSphere provider |
 //! | [`lab`] | machines that boot, and a switch between them |
@@ -23,6 +24,7 @@ pub mod clock;
 pub mod cluster_api;
 pub mod control_plane;
 mod dialogue;
+pub mod estate;
 pub mod kubectl;
 pub mod lab;
 pub mod network;

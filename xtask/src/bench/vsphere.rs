@@ -10,7 +10,6 @@ use slipway_testkit::cluster_api::Flags;
 use slipway_testkit::control_plane::{ControlPlane, Network, Options};
 
 use self::site::{CALL_MS, CLONE_MS, CLONES_PER_HOST, Files, HOSTS, TASK_MS};
-use crate::command::{cargo, run as run_command};
 use crate::peers;
 
 const GENERATED: usize = 200;
@@ -96,15 +95,7 @@ pub(crate) fn run(vcenters: &[u8], alone: bool) -> anyhow::Result<()> {
     let began = Instant::now();
     println!("building what is needed: slipway, the simulator of vCenters, Cluster API and its provider");
     peers::need(&["vcsim", "etcd", "kubernetes", "crds", "cluster-api", "capv"])?;
-    run_command(&mut cargo(&[
-        "build",
-        "--quiet",
-        "--release",
-        "--package",
-        "slipway-cli",
-        "--bin",
-        "slipway",
-    ]))?;
+    super::build_slipway()?;
     println!(
         "every vCenter: {HOSTS} hosts with {CLONES_PER_HOST} clones at once each (our budget: 16 units per host, 4 per \
          clone), {CLONE_MS} ms per clone, {TASK_MS} ms per other task, {CALL_MS} ms per call, addresses by DHCP"

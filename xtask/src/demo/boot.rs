@@ -5,8 +5,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use serde_json::{Value, json};
+use slipway_testkit::estate::REGION;
 use slipway_testkit::kubectl::Kubectl;
-use slipway_testkit::lab::harbour::{Harbour, Programs, REGION, Wish};
+use slipway_testkit::lab::harbour::{Harbour, Programs, Wish};
 use slipway_testkit::lab::root::{GREETING, WEB};
 use slipway_testkit::lab::{Lab, Machine, root as lab_root};
 use slipway_testkit::process::eventually;

@@ -20,12 +20,13 @@ const CLOCKED: &str = "clocked::";
 const WAITING: [&str; 2] = ["crates/operator it", "crates/lifecycle cluster"];
 
 /// What takes longest begins first; the others find room beside it.
-const LONGEST: [&str; 6] = [
+const LONGEST: [&str; 7] = [
     "xtask unit tests",
     "crates/lifecycle cluster",
     "crates/assets it",
     "crates/operator it",
     "crates/cli it",
+    "crates/assess check",
     "crates/lifecycle unit tests",
 ];
 

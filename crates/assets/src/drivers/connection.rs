@@ -3,6 +3,7 @@
 use serde_json::Value;
 use slipway_api::slipway::VSphereConnection;
 use slipway_api::slipway::connection::{self, ConfigMapKey, SecretName, VSphereConnectionSpec};
+pub use slipway_api::slipway::login::{SERVER_KEY, Unbound, bound};
 use slipway_config::install_config::vsphere::Tls;
 use slipway_config::secret::Secret;
 
@@ -25,52 +26,6 @@ pub struct Connection {
 
 /// The key of authorities in the ConfigMap of a connection.
 const CA_KEY: &str = "ca.crt";
-/// The key of a Secret that says for which vCenter its login is; several are separated by spaces or commas.
-pub const SERVER_KEY: &str = "server";
-
-/// A login that is sent to no server: whoever may write connections, and may not read Secrets, must not have it sent to a server
-/// of their own.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Unbound {
-    #[error(
-        "the Secret `{secret}` does not say that its login is for `{server}`: it has no key `{SERVER_KEY}`"
-    )]
-    Unsaid { secret: String, server: String },
-    #[error("the login in the Secret `{secret}` is for another vCenter than `{server}`")]
-    Another { secret: String, server: String },
-}
-
-impl Unbound {
-    /// What to do about it.
-    pub fn remedy(&self) -> String {
-        match self {
-            Unbound::Unsaid { secret, server } => format!(
-                "if it is, add the key: kubectl --namespace {} patch secret {secret} --patch \
-                 '{{\"stringData\":{{\"{SERVER_KEY}\":\"{server}\"}}}}'",
-                operator::NAMESPACE
-            ),
-            Unbound::Another { .. } => {
-                "give the connection a Secret with a login for its own vCenter; `slipway drivers configure` makes one"
-                    .to_owned()
-            }
-        }
-    }
-}
-
-/// Whether a login may be sent to a server, by what the Secret has under [`SERVER_KEY`].
-pub fn bound(secret: &str, said: Option<&str>, server: &str) -> Result<(), Unbound> {
-    let (secret, owned) = (secret.to_owned(), server.to_owned());
-    let mut servers =
-        said.unwrap_or_default().split([' ', ',', '\r', '\n', '\t']).filter(|one| !one.is_empty()).peekable();
-    if servers.peek().is_none() {
-        return Err(Unbound::Unsaid { secret, server: owned });
-    }
-    if servers.any(|one| one.eq_ignore_ascii_case(server)) {
-        return Ok(());
-    }
-    Err(Unbound::Another { secret, server: owned })
-}
-
 impl Connection {
     /// From what a VSphereConnection says, and what was read from the objects it names.
     pub fn new(
@@ -156,7 +111,7 @@ mod tests {
     use serde_json::{Value, json};
     use slipway_config::install_config::vsphere::Tls;
 
-    use super::{Connection, Unbound, bound};
+    use super::Connection;
 
     fn read(tls: &Value, authorities: Option<&str>) -> Result<Connection, String> {
         let spec = json!({"server": "vc.example.com", "credentialsSecret": {"name": "login"}, "tls": tls});
@@ -169,21 +124,6 @@ mod tests {
             &"hunter2\r\n".into(),
         )
         .map_err(|error| error.to_string())
-    }
-
-    #[rstest]
-    #[case::its_own(Some("vc.example.com\n"), Ok(()))]
-    #[case::one_of_several(Some("vc2.example.com, VC.example.com"), Ok(()))]
-    #[case::another(Some("vc.example.com.attacker.test"), Err("another"))]
-    #[case::prefix(Some("vc.example"), Err("another"))]
-    #[case::empty(Some(" \n"), Err("unsaid"))]
-    #[case::old(None, Err("unsaid"))]
-    fn a_login_goes_to_its_own_vcenter(#[case] said: Option<&str>, #[case] expected: Result<(), &str>) {
-        let judged = bound("login", said, "vc.example.com").map_err(|problem| match problem {
-            Unbound::Unsaid { .. } => "unsaid",
-            Unbound::Another { .. } => "another",
-        });
-        assert_eq!(judged, expected);
     }
 
     #[rstest]

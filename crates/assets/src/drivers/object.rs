@@ -7,12 +7,11 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use k8s_openapi::{Metadata, Resource};
 use serde::Serialize;
 use serde_json::Value;
+pub use slipway_api::well_known::DRIVER_LABEL;
 use slipway_config::matrix::{Driver, Row};
 
 use super::settings::DriverError;
 
-/// Which driver an object belongs to. What carries it and is no longer made is to be deleted.
-pub const DRIVER_LABEL: &str = "slipway.dev/driver";
 /// Who applies the objects of the drivers, as the API server knows it. What others apply is not deleted, whatever its labels.
 pub const MANAGER: &str = "slipway-drivers";
 /// Which version of the driver an object was made for.

@@ -27,7 +27,7 @@ use crate::names::MACHINES_NAMESPACE;
 use crate::objects::{map, namespace, within};
 
 /// Where the operator runs, and where it looks for connections.
-pub const NAMESPACE: &str = "slipway-system";
+pub const NAMESPACE: &str = slipway_api::well_known::OPERATOR_NAMESPACE;
 /// Its name: of the account, the roles and the Deployment.
 pub const NAME: &str = "slipway-operator";
 /// The role and the binding of one that approves certificates of nodes.

@@ -2,6 +2,7 @@
 
 use aws_lc_rs::hmac;
 use slipway_api::slipway::vdo_config::UpdatePolicy;
+use slipway_api::well_known::VSPHERE_NODE_LABEL;
 use slipway_config::driver_config::{cloud, csi};
 use slipway_config::gcfg::WriteError;
 use slipway_config::install_config::vsphere::Tls;
@@ -25,7 +26,7 @@ impl NodeMark {
     pub fn label(self) -> &'static str {
         match self {
             NodeMark::InstanceType => "node.kubernetes.io/instance-type",
-            NodeMark::Slipway => "slipway.dev/vsphere-node",
+            NodeMark::Slipway => VSPHERE_NODE_LABEL,
         }
     }
 }

@@ -24,7 +24,7 @@ use super::settings::{DriverError, DriverSettings, NodeMark, WebhookCertificate,
 use crate::objects::{config_map, map, named, namespace, secret, within};
 
 /// The name the driver registers under.
-pub const DRIVER: &str = "csi.vsphere.vmware.com";
+pub const DRIVER: &str = slipway_api::well_known::STORAGE_DRIVER;
 /// Where the storage driver runs.
 pub const NAMESPACE: &str = "vmware-system-csi";
 pub const CONTROLLER: &str = "vsphere-csi-controller";

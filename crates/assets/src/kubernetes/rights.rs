@@ -3,6 +3,8 @@
 
 use serde_json::{Value, json};
 
+pub use slipway_api::well_known::KUBELET_SIGNERS;
+
 use super::{
     APPROVER, CERTIFICATES, COMPLETION_NAME, CONFIRMED_HOSTS, FIRST_KEYS, Facts, JOIN_TOKEN_SECRET,
     MACHINE_CONFIG_NAMESPACE, MACHINE_CONFIG_SECRET, MACHINE_CONFIG_TLS_SECRET, NAMESPACE,
@@ -10,15 +12,11 @@ use super::{
 use crate::names::{MACHINES_NAMESPACE, Role};
 
 /// Where the accounts are.
-pub const SYSTEM: &str = "kube-system";
+pub const SYSTEM: &str = slipway_api::well_known::SYSTEM_NAMESPACE;
 /// The account that follows the machines, on every machine.
 pub const NODE: &str = "slipway-node";
 /// The account of the machine-config server.
 pub const MACHINE_CONFIG: &str = "slipway-machine-config";
-
-/// Who signs what kubelets ask for.
-pub const KUBELET_SIGNERS: [&str; 2] =
-    ["kubernetes.io/kube-apiserver-client-kubelet", "kubernetes.io/kubelet-serving"];
 
 const RBAC: &str = "rbac.authorization.k8s.io";
 /// What a watch needs.

@@ -62,14 +62,14 @@ fn published(config: &InstallConfig) -> Published<'_> {
         feature_set: (config.features.set != FeatureSet::Default).then(|| config.features.set.to_string()),
         feature_gates: config.features.custom.iter().map(|(name, on)| format!("{name}={on}")).collect(),
         os_image_stream: config.os_image_stream.map(OsImageStream::as_str),
-        pki: pki(config.signer_key),
+        pki: config.signer_key.and_then(pki),
     }
 }
 
 /// Only what differs from the default: readers of older releases do not know the field.
 fn pki(key: SignerKey) -> Option<Pki> {
     let key = match key {
-        _ if key == SignerKey::default() => return None,
+        SignerKey::Rsa(2048) => return None,
         SignerKey::Rsa(key_size) => Key { algorithm: "RSA", rsa: Some(RsaKey { key_size }), ecdsa: None },
         SignerKey::Ecdsa(curve) => {
             Key { algorithm: "ECDSA", rsa: None, ecdsa: Some(EcdsaKey { curve: curve.to_string() }) }

@@ -1,5 +1,7 @@
 //! Drawing keys and signing certificates.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::Mutex;
 
 use base64::Engine;
@@ -16,86 +18,83 @@ use super::plan::{Leaf, Signer, Usage};
 use super::{BACKDATED, LEAF_KEY, PkiError, TOKEN_KEY};
 use crate::random::Random;
 
-/// Keys of service accounts: their files without an extension.
-const TOKEN_KEYS: [&str; 2] = ["service-account", "bound-service-account-signing-key"];
+type Files = BTreeMap<String, String>;
 
-/// A signer that is ready to sign.
-struct Authority {
-    signer: Signer,
-    certificate: String,
-    key: String,
-    issuer: Issuer<'static, KeyPair>,
-}
-
-/// All signers, and what else takes long to draw.
-pub(super) struct Workshop<'a> {
-    authorities: Vec<Authority>,
-    token_keys: Vec<String>,
+/// Signers that are ready to sign.
+pub(super) struct Authorities {
+    issuers: Vec<(Signer, Issuer<'static, KeyPair>)>,
     now: Timestamp,
-    random: &'a dyn Random,
 }
 
-impl<'a> Workshop<'a> {
-    /// Draws the slow keys on all processors.
-    pub(super) fn new(
+impl Authorities {
+    /// The signers of these leaves. Signers without a certificate get one.
+    pub(super) fn of(
+        files: &mut Files,
         signers: &[Signer],
-        kind: SignerKey,
+        leaves: &[Leaf],
         now: Timestamp,
-        random: &'a dyn Random,
     ) -> Result<Self, PkiError> {
-        let wanted: Vec<(&str, SignerKey)> = signers
-            .iter()
-            .map(|signer| (signer.name(), kind))
-            .chain(TOKEN_KEYS.map(|name| (name, TOKEN_KEY)))
-            .collect();
-        let mut keys = draw(&wanted, random)?.into_iter();
-        let mut authorities = Vec::new();
-        for (signer, key) in signers.iter().copied().zip(keys.by_ref()) {
-            authorities.push(authority(signer, key, now).map_err(|source| failed(signer.name(), source))?);
+        let mut issuers = Vec::new();
+        for &signer in signers {
+            let signs = leaves.iter().any(|leaf| leaf.signer == signer);
+            if signs || !files.contains_key(&signer.certificate()) {
+                let issuer = authority(files, signer, now).map_err(|source| failed(signer.name(), source))?;
+                issuers.push((signer, issuer));
+            }
         }
-        Ok(Workshop { authorities, token_keys: keys.collect(), now, random })
+        Ok(Authorities { issuers, now })
     }
 
-    fn authority(&self, signer: Signer) -> Option<&Authority> {
-        self.authorities.iter().find(|authority| authority.signer == signer)
-    }
-
-    pub(super) fn certificate(&self, signer: Signer) -> &str {
-        self.authority(signer).map_or("", |authority| &authority.certificate)
-    }
-
-    pub(super) fn key(&self, signer: Signer) -> &str {
-        self.authority(signer).map_or("", |authority| &authority.key)
-    }
-
-    /// Certificate and key of a leaf. It lasts as long as its signer: whoever holds the files of a cluster
-    /// holds both, so a shorter life would protect nobody.
-    pub(super) fn issue(&self, leaf: &Leaf) -> Result<(String, String), PkiError> {
+    /// Adds certificate and key of a leaf. It lasts as long as its signer: the files of a cluster hold both, so a shorter life
+    /// would protect nothing.
+    pub(super) fn issue(&self, files: &mut Files, leaf: &Leaf, random: &dyn Random) -> Result<(), PkiError> {
         let make = || -> Result<(String, String), rcgen::Error> {
-            let authority = self.authority(leaf.signer).ok_or(rcgen::Error::CouldNotParseKeyPair)?;
-            let pem = self.random.key(LEAF_KEY)?;
+            let issuer = self.issuers.iter().find(|(signer, _)| *signer == leaf.signer);
+            let (_, issuer) = issuer.ok_or(rcgen::Error::CouldNotParseKeyPair)?;
+            let pem = random.key(LEAF_KEY)?;
             let key = KeyPair::from_pem(&pem)?;
-            let certificate = leaf_params(leaf, self.now)?.signed_by(&key, &authority.issuer)?;
+            let certificate = leaf_params(leaf, self.now)?.signed_by(&key, issuer)?;
             Ok((certificate.pem(), pem))
         };
-        make().map_err(|source| failed(leaf.name, source))
+        let (certificate, key) = make().map_err(|source| failed(leaf.name, source))?;
+        files.extend([(leaf.certificate(), certificate), (format!("{}.key", leaf.name), key)]);
+        Ok(())
     }
+}
 
-    /// Keys without a certificate: file names and contents.
-    pub(super) fn loose_keys(&self) -> Result<Vec<(String, String)>, PkiError> {
-        let mut files = Vec::new();
-        for (name, pem) in TOKEN_KEYS.into_iter().zip(&self.token_keys) {
-            let key = KeyPair::from_pem(pem).map_err(|source| failed(name, source))?;
-            files.push((format!("{name}.key"), pem.clone()));
-            files.push((format!("{name}.pub"), key.public_key_pem()));
+/// Draws the keys that take long, on all processors, unless they are there: of signers and of service accounts.
+pub(super) fn draw_slow(
+    files: &mut Files,
+    signers: &[Signer],
+    token_keys: &[&str],
+    kind: SignerKey,
+    random: &dyn Random,
+) -> Result<(), PkiError> {
+    let names = |signer: &Signer| (signer.name().to_owned(), kind);
+    let tokens = token_keys.iter().map(|&name| (name.to_owned(), TOKEN_KEY));
+    let mut wanted: Vec<(String, SignerKey)> = signers.iter().map(names).chain(tokens).collect();
+    wanted.retain(|(name, _)| !files.contains_key(&format!("{name}.key")));
+    let drawn = draw(&wanted, random)?;
+    for ((name, _), pem) in wanted.into_iter().zip(drawn) {
+        if token_keys.contains(&name.as_str()) {
+            let key = KeyPair::from_pem(&pem).map_err(|source| failed(&name, source))?;
+            files.insert(format!("{name}.pub"), key.public_key_pem());
         }
-        let ssh = "bootstrap-ssh";
-        let pem = self.random.key(LEAF_KEY).map_err(|source| failed(ssh, source))?;
-        let key = KeyPair::from_pem(&pem).map_err(|source| failed(ssh, source))?;
-        files.push((format!("{ssh}.pub"), ssh_public_key(&key)));
-        files.push((format!("{ssh}.key"), pem));
-        Ok(files)
+        files.insert(format!("{name}.key"), pem);
     }
+    Ok(())
+}
+
+/// The key to log in to the bootstrap machine with, unless it is there.
+pub(super) fn add_ssh_key(files: &mut Files, random: &dyn Random) -> Result<(), PkiError> {
+    let name = "bootstrap-ssh";
+    if files.contains_key(&format!("{name}.key")) {
+        return Ok(());
+    }
+    let pem = random.key(LEAF_KEY).map_err(|source| failed(name, source))?;
+    let key = KeyPair::from_pem(&pem).map_err(|source| failed(name, source))?;
+    files.extend([(format!("{name}.pub"), ssh_public_key(&key)), (format!("{name}.key"), pem)]);
+    Ok(())
 }
 
 fn failed(name: &str, source: rcgen::Error) -> PkiError {
@@ -103,12 +102,12 @@ fn failed(name: &str, source: rcgen::Error) -> PkiError {
 }
 
 /// Keys in the order they are asked for.
-fn draw(wanted: &[(&str, SignerKey)], random: &dyn Random) -> Result<Vec<String>, PkiError> {
+fn draw(wanted: &[(String, SignerKey)], random: &dyn Random) -> Result<Vec<String>, PkiError> {
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(wanted.len());
     let queue = Mutex::new(wanted.iter().enumerate());
     let work = || -> Vec<(usize, Result<String, PkiError>)> {
         let next = || queue.lock().unwrap_or_else(std::sync::PoisonError::into_inner).next();
-        let key = |(index, (name, kind)): (usize, &(&str, SignerKey))| {
+        let key = |(index, (name, kind)): (usize, &(String, SignerKey))| {
             (index, random.key(*kind).map_err(|source| failed(name, source)))
         };
         std::iter::from_fn(next).map(key).collect()
@@ -125,7 +124,12 @@ fn draw(wanted: &[(&str, SignerKey)], random: &dyn Random) -> Result<Vec<String>
     drawn.into_iter().map(|(_, key)| key).collect()
 }
 
-fn authority(signer: Signer, pem: String, now: Timestamp) -> Result<Authority, rcgen::Error> {
+/// A signer whose key is drawn. Its certificate is signed unless it is there.
+fn authority(
+    files: &mut Files,
+    signer: Signer,
+    now: Timestamp,
+) -> Result<Issuer<'static, KeyPair>, rcgen::Error> {
     let unit: &[&str] = if Signer::OPENSHIFT.contains(&signer) { &["openshift"] } else { &[] };
     let mut params = params(signer.name(), unit, &DnType::OrganizationalUnitName);
     lifetime(&mut params, now, signer.validity());
@@ -135,9 +139,12 @@ fn authority(signer: Signer, pem: String, now: Timestamp) -> Result<Authority, r
         KeyUsagePurpose::KeyEncipherment,
         KeyUsagePurpose::KeyCertSign,
     ];
-    let key = KeyPair::from_pem(&pem)?;
-    let certificate = params.self_signed(&key)?.pem();
-    Ok(Authority { signer, certificate, key: pem, issuer: Issuer::new(params, key) })
+    let key = files.get(&signer.key()).map_or("", String::as_str);
+    let key = KeyPair::from_pem(key)?;
+    if let Entry::Vacant(certificate) = files.entry(signer.certificate()) {
+        certificate.insert(params.self_signed(&key)?.pem());
+    }
+    Ok(Issuer::new(params, key))
 }
 
 fn leaf_params(leaf: &Leaf, now: Timestamp) -> Result<CertificateParams, rcgen::Error> {

@@ -6,7 +6,7 @@ use jiff::SignedDuration;
 use slipway_config::install_config::{InstallConfig, PayloadType};
 use slipway_config::net::Cidr;
 
-use super::SHORTEST_VALIDITY;
+use super::{Extent, SHORTEST_VALIDITY};
 use crate::names;
 
 /// As long as anybody plans for a cluster.
@@ -61,6 +61,24 @@ impl Signer {
             PayloadType::OpenShift => &Signer::OPENSHIFT,
             PayloadType::Kubernetes => &Signer::KUBEADM,
         }
+    }
+
+    /// Those of a payload that a step needs.
+    pub(super) fn needed(payload: PayloadType, extent: Extent) -> &'static [Signer] {
+        match extent {
+            Extent::Manifests => &[Signer::Root],
+            Extent::All => Signer::of(payload),
+        }
+    }
+
+    /// The file of the certificate.
+    pub(super) fn certificate(self) -> String {
+        format!("{}.crt", self.name())
+    }
+
+    /// The file of the key.
+    pub(super) fn key(self) -> String {
+        format!("{}.key", self.name())
     }
 
     /// Name of the files, and common name.
@@ -188,6 +206,13 @@ pub struct Leaf {
     pub common_name: &'static str,
     pub organizations: &'static [&'static str],
     pub usage: Usage,
+}
+
+impl Leaf {
+    /// The file of the certificate.
+    pub(super) fn certificate(&self) -> String {
+        format!("{}.crt", self.name)
+    }
 }
 
 /// What a certificate is presented for.

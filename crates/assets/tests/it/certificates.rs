@@ -2,14 +2,16 @@
 
 use std::path::Path;
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use jiff::{SignedDuration, Timestamp};
 use slipway_assets::Pki;
-use slipway_assets::pki::{Bundle, SHORTEST_VALIDITY, Signer};
+use slipway_assets::pki::{Bundle, Extent, SHORTEST_VALIDITY, Signer};
+use slipway_assets::random::Random;
 use slipway_config::install_config::{Curve, SignerKey};
 use tempfile::TempDir;
 
-use crate::fixtures::{EVERYTHING, Fresh, config, now};
+use crate::fixtures::{self, ALL, EVERYTHING, Fresh, Repeating, config, now};
 
 /// Each leaf: signer, what it is for, names and addresses.
 const LEAVES: [(&str, Signer, &str, &[&str]); 13] = [
@@ -71,8 +73,11 @@ fn openssl(folder: &Path, arguments: &[&str]) -> Result<String, String> {
 
 fn pki(key: SignerKey) -> (Pki, TempDir) {
     let mut config = config(EVERYTHING);
-    config.signer_key = key;
-    let pki = Pki::generate(&config, now(), &Fresh).unwrap();
+    config.signer_key = Some(key);
+    // As commands do: some for the manifests, the others afterwards.
+    let mut pki = Pki::new(now());
+    pki.draw(&config, Extent::Manifests, &Fresh).unwrap();
+    pki.draw(&config, Extent::All, &Fresh).unwrap();
     let folder = tempfile::tempdir().unwrap();
     for (name, pem) in pki.files() {
         fs_err::write(folder.path().join(name), pem).unwrap();
@@ -137,6 +142,74 @@ fn chains_and_names_with_rsa() {
 #[test]
 fn chains_and_names_with_ecdsa() {
     judge(SignerKey::Ecdsa(Curve::P384));
+}
+
+/// A new key every time, but for those that take long.
+struct Quick;
+
+impl Random for Quick {
+    fn fill(&self, buffer: &mut [u8]) {
+        Fresh.fill(buffer);
+    }
+
+    fn key(&self, kind: SignerKey) -> Result<String, rcgen::Error> {
+        match kind {
+            SignerKey::Rsa(_) => Repeating::default().key(kind),
+            SignerKey::Ecdsa(_) => Fresh.key(kind),
+        }
+    }
+}
+
+/// What manifests contain is drawn for them, and what is drawn is never drawn again.
+#[test]
+fn manifests_need_few_keys() {
+    for (name, text) in ALL {
+        let mut cluster = fixtures::cluster(text);
+        cluster.named.config.signer_key = Some(SignerKey::Ecdsa(Curve::P256));
+        let config = cluster.config.clone();
+        cluster.pki = Pki::new(now());
+        cluster.pki.draw(&config, Extent::Manifests, &Quick).unwrap();
+        let early = cluster.pki.clone();
+        let manifests = slipway_assets::manifests(&cluster).unwrap();
+        cluster.pki.draw(&config, Extent::All, &Quick).unwrap();
+        let complete = cluster.pki.clone();
+        assert!(early.files().all(|(file, pem)| complete.pem(file) == pem), "{name}");
+        assert!(slipway_assets::manifests(&cluster).unwrap() == manifests, "{name}");
+        for signer in Signer::of(config.payload.kind()) {
+            let key = format!("{}.key", signer.name());
+            assert_eq!(!early.pem(&key).is_empty(), *signer == Signer::Root, "{name}: {key}");
+            assert!(!complete.pem(&key).is_empty(), "{name}: {key}");
+        }
+        cluster.pki.draw(&config, Extent::All, &Quick).unwrap();
+        assert!(cluster.pki == complete, "{name}");
+    }
+}
+
+/// Runs out of keys.
+struct Exhausted(AtomicUsize);
+
+impl Random for Exhausted {
+    fn fill(&self, buffer: &mut [u8]) {
+        Fresh.fill(buffer);
+    }
+
+    fn key(&self, kind: SignerKey) -> Result<String, rcgen::Error> {
+        let left = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
+        left.map_err(|_| rcgen::Error::KeyGenerationUnavailable)?;
+        Repeating::default().key(kind)
+    }
+}
+
+#[test]
+fn all_keys_of_a_step_are_drawn_or_none() {
+    let config = config(EVERYTHING);
+    let mut pki = Pki::new(now());
+    pki.draw(&config, Extent::Manifests, &Repeating::default()).unwrap();
+    let before = pki.clone();
+    for keys in [0, 5, 13] {
+        pki.draw(&config, Extent::All, &Exhausted(AtomicUsize::new(keys))).unwrap_err();
+        assert!(pki == before, "{keys} keys");
+    }
 }
 
 /// A cluster that is first started months after its files were made meets no expired certificate, nor does

@@ -1,51 +1,95 @@
-//! Whole trees, as they were last agreed on: `cargo xtask golden` writes them anew.
+//! Trees as they were last agreed on: `cargo xtask golden` writes them anew.
+
+mod difference;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use rstest::rstest;
 use serde_json::{Value, json};
+use similar::TextDiff;
 use slipway_assets::kubernetes::machine_config;
 use slipway_assets::names::Role;
 use slipway_assets::{Access, Cluster, Error, File, Tree};
 use slipway_config::install_config::PayloadType;
 use slipway_config::yaml::to_yaml;
 
+use self::difference::{difference, renamed};
 use crate::fixtures::{self, EVERYTHING, KUBERNETES, KUBEVIRT, NONE, OVIRT, SEED, VSPHERE};
 use crate::ignition::decoded;
 
-#[rstest]
-#[case("vsphere", VSPHERE)]
-#[case("vsphere-seed", SEED)]
-#[case("vsphere-everything", EVERYTHING)]
-#[case("vsphere-kubernetes", KUBERNETES)]
-#[case("ovirt", OVIRT)]
-#[case("kubevirt", KUBEVIRT)]
-#[case("none", NONE)]
-fn trees_are_as_agreed(#[case] name: &str, #[case] config: &str) {
+/// Files as people see them, by path.
+type Shown = BTreeMap<String, String>;
+
+const HINT: &str = "if that is what it should be, run `cargo xtask golden` and review the difference";
+
+fn shown(config: &str) -> (Cluster, Shown) {
     let cluster = fixtures::cluster(config);
     let tree = all_files(&cluster);
-    let shown: BTreeMap<PathBuf, String> =
-        tree.iter().map(|(path, file)| (PathBuf::from(path), show(&cluster, &tree, path, file))).collect();
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
-    if std::env::var_os("SLIPWAY_GOLDEN").is_some_and(|what| what == "update") {
+    let shown =
+        tree.iter().map(|(path, file)| (path.to_owned(), show(&cluster, &tree, path, file))).collect();
+    (cluster, shown)
+}
+
+fn golden(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
+}
+
+fn updates() -> bool {
+    std::env::var_os("SLIPWAY_GOLDEN").is_some_and(|what| what == "update")
+}
+
+/// One of each payload, and with most of the settings there are.
+#[rstest]
+#[case("vsphere-everything", EVERYTHING)]
+#[case("vsphere-kubernetes", KUBERNETES)]
+fn whole_trees_are_as_agreed(#[case] name: &str, #[case] config: &str) {
+    let (_, shown) = shown(config);
+    let root = golden(name);
+    if updates() {
         update(&root, &shown);
     }
     let agreed = read(&root);
-    let hint = "if that is what it should be, run `cargo xtask golden` and review the difference";
     assert_eq!(
         agreed.keys().collect::<Vec<_>>(),
         shown.keys().collect::<Vec<_>>(),
-        "the files of {name} changed; {hint}"
+        "the files of {name} changed; {HINT}"
     );
     for (path, text) in &shown {
-        assert!(agreed[path] == *text, "{name}/{} changed; {hint}\n{text}", path.display());
+        assert!(agreed[path] == *text, "{name}/{path} changed; {HINT}\n{text}");
     }
 }
 
-fn update(root: &Path, shown: &BTreeMap<PathBuf, String>) {
+/// The others are kept as what differs from the tree with everything, whose cluster has another name.
+#[rstest]
+#[case("vsphere", VSPHERE)]
+#[case("vsphere-seed", SEED)]
+#[case("ovirt", OVIRT)]
+#[case("kubevirt", KUBEVIRT)]
+#[case("none", NONE)]
+fn other_trees_differ_as_agreed(#[case] name: &str, #[case] config: &str) {
+    /// Made once: it takes seconds.
+    static BASE: LazyLock<(Cluster, Shown)> = LazyLock::new(|| shown(EVERYTHING));
+    let (base_cluster, base) = &*BASE;
+    let (cluster, shown) = shown(config);
+    let (from, to) = (base_cluster.config.name.as_str(), cluster.config.name.as_str());
+    let text = format!(
+        "The files of {name} beside those of vsphere-everything, with {to} for {from}.\n\n{}",
+        difference(&renamed(base, from, to), &shown)
+    );
+    let file = golden(&format!("{name}.diff"));
+    if updates() {
+        fs_err::write(&file, &text).unwrap();
+    }
+    let agreed = fs_err::read_to_string(&file).unwrap();
+    let diff = TextDiff::from_lines(&agreed, &text);
+    assert!(agreed == text, "the files of {name} changed; {HINT}\n{}", diff.unified_diff());
+}
+
+fn update(root: &Path, shown: &Shown) {
     if root.exists() {
         fs_err::remove_dir_all(root).unwrap();
     }
@@ -56,7 +100,7 @@ fn update(root: &Path, shown: &BTreeMap<PathBuf, String>) {
     }
 }
 
-fn read(root: &Path) -> BTreeMap<PathBuf, String> {
+fn read(root: &Path) -> Shown {
     let mut files = BTreeMap::new();
     let mut folders = vec![root.to_owned()];
     while let Some(folder) = folders.pop() {
@@ -66,7 +110,7 @@ fn read(root: &Path) -> BTreeMap<PathBuf, String> {
                 folders.push(path);
             } else {
                 let text = fs_err::read_to_string(&path).unwrap();
-                files.insert(path.strip_prefix(root).unwrap().to_owned(), text);
+                files.insert(path.strip_prefix(root).unwrap().to_str().unwrap().to_owned(), text);
             }
         }
     }

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use serde::Serialize;
-use slipway_lifecycle::check::cluster::{Cluster, read};
-use slipway_lifecycle::check::report::{NodeState, Outcome, Round};
-use slipway_lifecycle::check::subject::Subject;
-use slipway_lifecycle::check::{Context, Options};
+use slipway_assess::check::cluster::{Cluster, read};
+use slipway_assess::check::report::{NodeState, Outcome, Round};
+use slipway_assess::check::subject::Subject;
+use slipway_assess::check::{Context, Options};
 use slipway_lifecycle::environment::Environment;
 use slipway_lifecycle::preflight;
 

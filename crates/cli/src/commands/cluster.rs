@@ -5,15 +5,21 @@ pub(crate) mod destroy;
 pub(crate) mod gather;
 pub(crate) mod plan;
 pub(crate) mod status;
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+mod toy;
 pub(crate) mod wait;
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use serde_json::Value;
 use slipway_engine::plan::Stop;
-use slipway_engine::{End, Endpoint, Id, Outcome, Plan};
-use slipway_lifecycle::cluster::{Error, Kept, Patience, Project, Prospect, Purpose, Surplus, Unseen};
-use slipway_providers::vsphere::kinds::{Action, State};
+use slipway_engine::{End, Endpoint, Id, Plan};
+use slipway_lifecycle::install::{
+    Applied, Error, Installation, Kept, Preview, Purpose, Surplus, Timeouts, Unseen, Words,
+};
 
 use super::create as files;
 use crate::args::{Output, Reach};
@@ -23,17 +29,16 @@ use crate::output::{ERROR, FAINT, HEADING, NAME, Printer, WARNING, error_json};
 use crate::progress::Progress;
 use crate::runtime::Runtime;
 
-/// How long to wait for whom.
-fn patience(reach: &Reach) -> Patience {
+fn timeouts(reach: &Reach) -> Timeouts {
     let Reach { call_timeout: call, address_timeout: address, silence_timeout: silence, .. } = *reach;
-    Patience { call, address, silence }
+    Timeouts { call, address, silence }
 }
 
 fn refuse(error: Error, printer: &Printer) -> anyhow::Result<Exit> {
     let exit = match error {
         Error::Create(error) => return files::refuse(error, printer),
         Error::Missing(_) => Exit::InstallConfig,
-        Error::VCenter(_) | Error::Kind(_) | Error::Blind { .. } | Error::Strays(_) | Error::Lacking(_) => {
+        Error::Endpoint(_) | Error::Blind { .. } | Error::Strays { .. } | Error::Lacking(_) => {
             Exit::Infrastructure
         }
         _ => Exit::Other,
@@ -46,19 +51,22 @@ fn refuse(error: Error, printer: &Printer) -> anyhow::Result<Exit> {
     Ok(exit)
 }
 
-/// The steps of a plan, vCenter by vCenter, and what stands in the way.
-fn plan_text(plan: &Plan<Action>) -> String {
+/// The steps of a plan, endpoint by endpoint, and what stands in the way.
+fn plan_text(plan: &Plan<Value>) -> String {
     let mut text = String::new();
-    let mut endpoints: BTreeMap<&Endpoint, Vec<(usize, &str)>> = BTreeMap::new();
+    let mut endpoints: BTreeMap<&Endpoint, Vec<String>> = BTreeMap::new();
     for (index, planned) in plan.steps.iter().enumerate() {
         let step = &planned.step;
-        endpoints.entry(&step.resource.endpoint).or_default().push((index + 1, &step.sentence));
+        let line = format!("  {:>3}  {}\n", index + 1, step.sentence);
+        endpoints.entry(&step.resource.endpoint).or_default().push(line);
+    }
+    for wait in &plan.waits {
+        let line = format!("       {FAINT}wait {}{FAINT:#}\n", wait.cause);
+        endpoints.entry(&wait.resource.endpoint).or_default().push(line);
     }
     for (endpoint, steps) in endpoints {
         text.push_str(&format!("\n{HEADING}{endpoint}{HEADING:#}\n"));
-        for (number, sentence) in steps {
-            text.push_str(&format!("  {number:>3}  {sentence}\n"));
-        }
+        text.extend(steps);
     }
     // What could not be seen is why others stop.
     for (stops, style, word) in [(&plan.unknown, WARNING, "unknown"), (&plan.stops, ERROR, "stop")] {
@@ -85,8 +93,8 @@ fn plan_text(plan: &Plan<Action>) -> String {
 /// Each cause once, with the resources it is the cause for.
 fn causes(stops: &[Stop]) -> BTreeMap<(&Endpoint, &str), Vec<&Id>> {
     let mut causes: BTreeMap<_, Vec<&Id>> = BTreeMap::new();
-    for Stop { resource, reason, .. } in stops.iter().filter(|stop| stop.waits_for.is_none()) {
-        causes.entry((&resource.endpoint, reason.as_str())).or_default().push(resource);
+    for Stop { resource, cause, .. } in stops.iter().filter(|stop| stop.waits_for.is_none()) {
+        causes.entry((&resource.endpoint, cause.message.as_str())).or_default().push(resource);
     }
     causes
 }
@@ -105,7 +113,7 @@ fn kept_text(kept: &[Kept]) -> String {
     kept.iter().map(|one| format!("{WARNING}kept{WARNING:#}: {one}\n")).collect()
 }
 
-fn unseen_json(Unseen { resource: Id { endpoint, kind, name }, at }: &Unseen) -> serde_json::Value {
+fn unseen_json(Unseen { resource: Id { endpoint, kind, name }, at }: &Unseen) -> Value {
     serde_json::json!({"endpoint": endpoint, "kind": kind, "name": name, "made": at})
 }
 
@@ -121,16 +129,20 @@ fn surplus_note(surplus: &[Surplus]) -> Option<String> {
 }
 
 /// `14 steps on 2 vCenters`.
-fn tally(plan: &Plan<Action>) -> String {
-    let endpoints = steps_of(plan).len();
-    let plural = |count: usize, word: &str| match count {
-        1 => format!("1 {word}"),
-        _ => format!("{count} {word}s"),
+fn tally(plan: &Plan<Value>, words: Words) -> String {
+    let count = |count: usize, one: &str, several: &str| match count {
+        1 => format!("1 {one}"),
+        _ => format!("{count} {several}"),
     };
-    format!("{} on {}", plural(plan.steps.len(), "step"), plural(endpoints, "vCenter"))
+    let endpoints = steps_of(plan).len();
+    format!(
+        "{} on {}",
+        count(plan.steps.len(), "step", "steps"),
+        count(endpoints, words.endpoint, words.endpoints)
+    )
 }
 
-fn steps_of(plan: &Plan<Action>) -> BTreeMap<Endpoint, u64> {
+fn steps_of(plan: &Plan<Value>) -> BTreeMap<Endpoint, u64> {
     let mut steps: BTreeMap<Endpoint, u64> = BTreeMap::new();
     for planned in &plan.steps {
         *steps.entry(planned.step.resource.endpoint.clone()).or_default() += 1;
@@ -138,41 +150,42 @@ fn steps_of(plan: &Plan<Action>) -> BTreeMap<Endpoint, u64> {
     steps
 }
 
-/// Does what a plan says, shows how far it is, and logs out.
+/// Does what was planned, shows how far it is, and logs out.
 fn carry_out(
-    mut project: Project,
-    prospect: Prospect,
+    mut installation: Box<dyn Installation>,
+    preview: &Preview,
     recreate: &[String],
-    patience: Patience,
+    timeouts: Timeouts,
     runtime: &Runtime,
     printer: &Printer,
-) -> Result<Outcome<State>, Error> {
-    let progress = Progress::new(printer, &steps_of(&prospect.plan));
-    let outcome = runtime.block_on(async {
-        let outcome = project.apply(prospect, recreate, patience, &progress, interrupted()).await;
-        project.close().await;
-        outcome
+) -> Result<Applied, Error> {
+    let progress = Progress::new(printer, &steps_of(&preview.plan));
+    let applied = runtime.block_on(async {
+        let cancelled = Box::pin(interrupted());
+        let applied = installation.apply(recreate, timeouts, &progress, cancelled).await;
+        installation.close().await;
+        applied
     });
     progress.finish();
-    outcome
+    applied
 }
 
 /// Looks at everything, or logs out again: then it is known how the command ends.
-fn survey(
-    mut project: Project,
+fn preview(
+    mut installation: Box<dyn Installation>,
     purpose: Purpose,
     recreate: &[String],
     runtime: &Runtime,
     printer: &Printer,
-) -> Result<(Project, Prospect), anyhow::Result<Exit>> {
-    for warning in std::mem::take(&mut project.warnings) {
+) -> Result<(Box<dyn Installation>, Preview), anyhow::Result<Exit>> {
+    for warning in installation.take_warnings() {
         printer.warning(&warning);
     }
-    let found = runtime.block_on(unless_interrupted(project.survey(purpose, recreate)));
+    let found = runtime.block_on(unless_interrupted(installation.plan(purpose, recreate)));
     match found {
-        Some(Ok(prospect)) => Ok((project, prospect)),
+        Some(Ok(preview)) => Ok((installation, preview)),
         found => {
-            runtime.block_on(project.close());
+            runtime.block_on(installation.close());
             Err(match found {
                 Some(Err(error)) => refuse(error, printer),
                 _ => interrupt::tell("nothing was done", printer),
@@ -187,9 +200,9 @@ fn troubles(ends: &BTreeMap<Id, End>) -> String {
     for (id, end) in ends {
         let (word, reason, remedy) = match end {
             End::Done { .. } | End::Blocked { .. } | End::Unfinished => continue,
-            End::Failed { verb, error, remedy } => ("failed", format!("{verb}: {error}"), remedy.clone()),
-            End::Stopped { reason } => ("stopped", reason.clone(), None),
-            End::Unknown { reason } => ("unknown", reason.clone(), None),
+            End::Failed { verb, error, remedy, .. } => ("failed", format!("{verb}: {error}"), remedy.clone()),
+            End::Stopped(cause) => ("stopped", cause.message.clone(), None),
+            End::Unknown(cause) => ("unknown", cause.message.clone(), None),
         };
         text.push_str(&format!("{ERROR}{word}{ERROR:#}: {NAME}{id}{NAME:#}: {reason}\n"));
         if let Some(remedy) = remedy {
@@ -223,10 +236,10 @@ fn ends_json(ends: &BTreeMap<Id, End>) -> Vec<EndJson<'_>> {
     ends.iter().map(|(Id { endpoint, kind, name }, end)| EndJson { endpoint, kind, name, end }).collect()
 }
 
-fn exit_of(outcome: &Outcome<State>) -> Exit {
-    if outcome.cancelled {
+fn exit_of(applied: &Applied) -> Exit {
+    if applied.cancelled {
         Exit::Interrupted
-    } else if outcome.is_done() {
+    } else if applied.is_done() {
         Exit::Ok
     } else {
         Exit::Infrastructure

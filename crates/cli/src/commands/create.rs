@@ -3,7 +3,7 @@
 mod assets;
 mod install_config;
 
-pub(super) use assets::{refuse, tell_written, warnings, with_request};
+pub(super) use assets::{refuse, tell_written, warnings, with_request, with_workspace};
 use slipway_lifecycle::create::{create_ignition, create_manifests};
 
 use crate::args::Create;

@@ -7,10 +7,10 @@ mod show;
 
 use jiff::Timestamp;
 use kube::Client;
+use slipway_assess::csr::Bootstrapper;
+use slipway_assess::csr::approve::{self as csr_approve, Judged};
+use slipway_assess::csr::host::Host;
 use slipway_assets::drivers::operator::NAMESPACE;
-use slipway_operator::csr::Bootstrapper;
-use slipway_operator::csr::approve::{self as csr_approve, Judged};
-use slipway_operator::csr::host::Host;
 
 use crate::args::{Known, Node};
 use crate::exit::{Exit, Usage};

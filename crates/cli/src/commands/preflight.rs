@@ -124,6 +124,7 @@ fn lines(finding: &Finding) -> String {
         Outcome::Failure => (ERROR, "failure"),
         Outcome::Unknown => (ERROR, "unknown"),
         Outcome::Warning => (WARNING, "warning"),
+        Outcome::Pending => (WARNING, "pending"),
         Outcome::Pass => (GOOD, "pass"),
     };
     // A message about what is not right names the object; one about what is right need not.

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use secrecy::SecretString;
+use slipway_lifecycle::survey;
 
-use super::estate::{Certificate, Estate, Failure, Greeting, Inventory, Target, certificate};
+use super::estate::{Certificate, Estate, Failure, Greeting, Lists, Target, certificate};
 use super::prompt::{Ask, Prompter, Stop, Tone};
 
 /// Wrong passwords until the survey ends: vCenters lock accounts after a few more.
@@ -24,7 +25,7 @@ pub(super) struct Contact<'a> {
 
 /// What came of a password.
 pub(super) enum Tried {
-    In(Box<Inventory>),
+    In(Box<Lists>),
     /// It is not the right one.
     Refused,
     /// Nobody knows; it can be tried again.
@@ -37,7 +38,7 @@ impl Contact<'_> {
         let label = target.label();
         self.prompter.say(Tone::Plain, &format!("connecting to {label} …"));
         loop {
-            match self.estate.greet(target) {
+            match self.estate.contact(target) {
                 Ok(Greeting::Trusted(product)) => {
                     self.prompter.say(Tone::Info, &format!("{label} is a {product}"));
                     return Ok(true);
@@ -77,8 +78,8 @@ impl Contact<'_> {
     pub(super) fn tell(&mut self, label: &str, failure: Failure) -> Result<(), Stop> {
         let (message, hint) = match failure {
             Failure::Interrupted => return Err(Stop::Abort),
-            Failure::Login(message) => (message, None),
-            Failure::Other { message, hint } => (message, hint),
+            Failure::VCenter(survey::Failure::Login(message)) => (message, None),
+            Failure::VCenter(survey::Failure::Other { message, hint }) => (message, hint),
         };
         self.prompter.say(Tone::Error, &format!("{label}: {message}"));
         if let Some(hint) = hint {
@@ -103,7 +104,7 @@ impl Contact<'_> {
                 refusals.0.remove(&key);
                 Ok(Tried::In(Box::new(inventory)))
             }
-            Err(Failure::Login(words)) => {
+            Err(Failure::VCenter(survey::Failure::Login(words))) => {
                 self.prompter.say(Tone::Error, &format!("{label} refuses {user}: {words}"));
                 let refused = refusals.0.entry(key).or_default();
                 *refused += 1;

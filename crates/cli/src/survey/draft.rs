@@ -7,7 +7,7 @@ use slipway_lifecycle::install_config::{
     Answers, FailureDomainAnswers, PasswordAt, PlatformKind, VCenterAnswers, VSphereAnswers, VSphereTopology,
 };
 
-use super::estate::{Inventory, Target};
+use super::estate::{Lists, Target};
 
 /// More vCenters are not allowed in one cluster.
 pub(crate) const MOST_VCENTERS: usize = 3;
@@ -66,7 +66,7 @@ pub(crate) struct VCenter {
     pub(crate) user: Option<String>,
     pub(crate) password: Option<Password>,
     /// Read with the password: both are there or neither is.
-    pub(crate) inventory: Option<Arc<Inventory>>,
+    pub(crate) inventory: Option<Arc<Lists>>,
     pub(crate) domains: Vec<Domain>,
     pub(crate) all_domains: bool,
 }

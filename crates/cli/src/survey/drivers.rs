@@ -16,7 +16,7 @@ use slipway_lifecycle::install_config::{Answers, PasswordAt, PlatformKind, split
 use super::FIRST;
 use super::contact::{Contact, Refusals, Tried};
 use super::draft::{Draft, MOST_VCENTERS, Password, VCenter};
-use super::estate::{Estate, Inventory, Target};
+use super::estate::{Estate, Lists, Target};
 use super::history::{By, History};
 use super::prompt::{Ask, Check, Echo, Prompter, Stop, Tone};
 use super::rules::judge;
@@ -67,7 +67,7 @@ struct Place {
     target: Option<Target>,
     user: Option<String>,
     /// They go together.
-    password: Option<(SecretString, Arc<Inventory>)>,
+    password: Option<(SecretString, Arc<Lists>)>,
     datacenters: Option<Vec<String>>,
 }
 

@@ -12,7 +12,7 @@ use slipway_lifecycle::install_config::{
 };
 
 use self::script::{Do, Fake, PASSWORD, Script, inventory};
-use super::estate::Inventory;
+use super::estate::Lists;
 use super::{Setting, Stop, Survey};
 
 const PULL_SECRET: &str = r#"{"auths":{"registry.example.com":{"auth":"dXNlcjpwYXNzd29yZA=="}}}"#;
@@ -47,7 +47,7 @@ fn estate() -> Fake {
     fake([("north.example.com", vec![north]), ("south.example.com", vec![south])])
 }
 
-fn fake(vcenters: impl IntoIterator<Item = (&'static str, Vec<Inventory>)>) -> Fake {
+fn fake(vcenters: impl IntoIterator<Item = (&'static str, Vec<Lists>)>) -> Fake {
     let inventories = vcenters.into_iter().map(|(server, versions)| (server, VecDeque::from(versions)));
     Fake { inventories: inventories.collect(), ..Fake::default() }
 }
@@ -242,7 +242,7 @@ fn a_certificate_is_shown_and_pinned_by_consent() {
 #[test]
 fn empty_lists_are_explained_and_read_again() {
     let versions = vec![
-        Inventory::default(),
+        Lists::default(),
         inventory("south", &[], &[], &[]),
         inventory("south", &["blue"], &[], &[]),
         inventory("south", &["blue"], &["fast"], &[]),
@@ -258,7 +258,7 @@ fn empty_lists_are_explained_and_read_again() {
 fn an_empty_list_leads_back() {
     let back = [("Read the lists again", Do::No), ("Password", Do::Back), ("User name", Do::Abort)];
     let mut script = steps(&[&LOGIN, &back]);
-    let mut estate = fake([("north.example.com", vec![Inventory::default()])]);
+    let mut estate = fake([("north.example.com", vec![Lists::default()])]);
     assert!(matches!(run(setting(), &mut script, &mut estate), Err(Stop::Abort)));
 }
 

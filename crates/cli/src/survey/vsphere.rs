@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::draft::{Domain, MOST_VCENTERS, Question, VCenter};
-use super::estate::Inventory;
+use super::estate::Lists;
 use super::prompt::{Ask, Stop, Tone};
 use super::questions::TextQuestion;
 use super::{By, Survey};
@@ -81,7 +81,7 @@ impl Survey<'_> {
         Ok(By::User)
     }
 
-    fn inventory(&self, v: usize) -> Arc<Inventory> {
+    fn inventory(&self, v: usize) -> Arc<Lists> {
         self.draft.vcenters[v].inventory.clone().unwrap_or_default()
     }
 }

@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 
 use serde_json::{Value, json};
 use slipway_testkit::control_plane::{ControlPlane, Options};
+use slipway_testkit::estate::{self, PASSWORD_VARIABLE, Server, Site};
 use slipway_testkit::process::eventually;
 use slipway_testkit::vcenter::VCenter;
 use tempfile::TempDir;
@@ -17,65 +18,42 @@ use crate::run::{slipway, transcript_of};
 const PASSWORD: &str = "swordfish";
 const NODE: &str = "42166f45-6f10-6d46-4b2d-7f7e4f5b7a01";
 
-/// One node's machine is fine, the other's is old.
+/// One node's machine is fine, the others' are old.
 fn vcenter() -> VCenter {
+    let site = Site::new("north");
     let machine = |name: &str, uuid: &str, hardware: &str| {
-        json!({"name": name, "cluster": "compute", "datastore": "vsan", "networks": ["cluster-net"], "disks_gb": [1],
-               "uuid": uuid, "hardware_version": hardware, "extra_config": {"disk.EnableUUID": "TRUE"}})
+        site.machine(&json!({
+            "name": name, "disks_gb": [1], "uuid": uuid, "hardware_version": hardware,
+            "extra_config": {"disk.EnableUUID": "TRUE"},
+        }))
     };
-    let inventory = json!({
-        "users": [{"name": "slipway", "password": PASSWORD}],
-        "permissions": [{"principal": "slipway@vsphere.local", "role": "Admin", "entity": "/"}],
-        "datacenters": [{
-            "name": "north",
-            "clusters": [{"name": "compute", "hosts": [{"name": "esx", "count": 2}]}],
-            "datastores": [{"name": "vsan", "capacity_gb": 1000, "free_gb": 500}],
-            "networks": [{"name": "cluster-net"}],
-            "vms": [
-                machine("worker-0", NODE, "vmx-19"),
-                machine("worker-1", &NODE.replace("7a01", "7a02"), "vmx-13"),
-                machine("worker-2", &NODE.replace("7a01", "7a03"), "vmx-13"),
-            ],
-        }],
-    });
+    let mut inventory = site.inventory();
+    inventory["users"] = json!([{"name": "slipway", "password": PASSWORD}]);
+    inventory["permissions"] =
+        json!([{"principal": "slipway@vsphere.local", "role": "Admin", "entity": "/"}]);
+    inventory["categories"] = json!([]);
+    let datacenter = &mut inventory["datacenters"][0];
+    datacenter["clusters"][0]["hosts"][0]["count"] = json!(2);
+    datacenter["datastores"][0] = json!({"name": "vsan", "capacity_gb": 1000, "free_gb": 500});
+    datacenter["vms"] = json!([
+        machine("worker-0", NODE, "vmx-19"),
+        machine("worker-1", &NODE.replace("7a01", "7a02"), "vmx-13"),
+        machine("worker-2", &NODE.replace("7a01", "7a03"), "vmx-13"),
+    ]);
     VCenter::start_at(Ipv4Addr::LOCALHOST.into(), &inventory, &[]).expect("a vCenter")
 }
 
-fn directory(port: u16, thumbprint: &str, datastore: &str) -> TempDir {
-    let text = format!(
-        r#"apiVersion: v1
-baseDomain: example.com
-metadata: {{name: harbour}}
-platform:
-  vsphere:
-    apiVIPs: [10.0.0.10]
-    ingressVIPs: [10.0.0.11]
-    vcenters:
-    - server: 127.0.0.1
-      port: {port}
-      user: slipway@vsphere.local
-      passwordEnv: VCENTER_PASSWORD
-      datacenters: [north]
-      tls: {{thumbprint: "{thumbprint}"}}
-    failureDomains:
-    - name: north
-      region: europe
-      zone: north
-      server: 127.0.0.1
-      topology:
-        datacenter: north
-        computeCluster: /north/host/compute
-        datastore: /north/datastore/{datastore}
-        networks: [cluster-net]
-pullSecret: '{{"auths":{{"registry.example.com":{{"auth":"dXNlcjpwYXNzd29yZA=="}}}}}}'
-"#
-    );
-    file(text).0
+fn directory(vcenter: &VCenter, datastore: &str) -> TempDir {
+    let site = Site { datastore: datastore.to_owned(), ..Site::new("north") };
+    let mut config = estate::install_config("harbour", [(&site, Server::of(vcenter))]);
+    let vsphere = &mut config["platform"]["vsphere"];
+    vsphere["vcenters"][0]["user"] = json!("slipway@vsphere.local");
+    file(config.to_string()).0
 }
 
 fn command(directory: &TempDir, arguments: &[&str]) -> Command {
     let mut command = slipway(arguments);
-    command.current_dir(directory.path()).env("VCENTER_PASSWORD", PASSWORD);
+    command.current_dir(directory.path()).env(PASSWORD_VARIABLE, PASSWORD);
     command
 }
 
@@ -87,12 +65,11 @@ fn plane() -> &'static ControlPlane {
 #[test]
 fn a_directory_is_enough_for_the_vcenters() {
     let vcenter = vcenter();
-    let port = vcenter.port();
-    let sound = directory(port, vcenter.thumbprint_sha256(), "vsan");
+    let sound = directory(&vcenter, "vsan");
     let arguments = ["check", "--dir", "."];
     let transcript = |directory: &TempDir| transcript_of(&mut command(directory, &arguments), &arguments);
     insta::assert_snapshot!(transcript(&sound));
-    insta::assert_snapshot!(transcript(&directory(port, vcenter.thumbprint_sha256(), "gone")));
+    insta::assert_snapshot!(transcript(&directory(&vcenter, "gone")));
     assert!(!sound.path().join(".slipway").exists(), "nothing is left behind");
     let stats = vcenter.control("GET", "/stats", &Value::Null).expect("figures");
     assert_eq!((&stats["soap_sessions"], &stats["rest_sessions"]), (&json!(0), &json!(0)));
@@ -142,7 +119,7 @@ fn a_cluster_is_checked() {
         let file = plane.scratch().write(&format!("{name}.json"), object.to_string()).expect("a file");
         plane.kubectl().run(&["create", "--filename", file.to_str().expect("UTF-8")]).expect("a node");
     }
-    let directory = directory(vcenter.port(), vcenter.thumbprint_sha256(), "vsan");
+    let directory = directory(&vcenter, "vsan");
     let kubeconfig = plane.kubeconfig().to_str().expect("UTF-8");
     let run = |arguments: &[&str]| {
         let all = [&["check", "--dir", ".", "--kubeconfig", kubeconfig], arguments].concat();
@@ -185,7 +162,7 @@ fn a_cluster_is_checked() {
 #[test]
 fn a_watch_tells_what_changes_and_leaves_no_session() {
     let vcenter = vcenter();
-    let directory = directory(vcenter.port(), vcenter.thumbprint_sha256(), "vsan");
+    let directory = directory(&vcenter, "vsan");
     let arguments = ["check", "--dir", ".", "--watch", "--every", "200ms", "--output", "json"];
     let out = directory.path().join("out");
     let mut child = command(&directory, &arguments)

@@ -8,6 +8,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use slipway_testkit::estate::{self, PASSWORD_VARIABLE, Server, Site};
 use slipway_testkit::ova;
 use slipway_testkit::process::eventually;
 use slipway_testkit::vcenter::{ADMINISTRATOR, VCenter};
@@ -22,75 +23,35 @@ pub(crate) const ZONES: [(&str, &str); 2] = [("north", "127.0.0.1"), ("south", "
 const NETWORK: &str = "VLAN 10/20";
 const SIGKILL: i32 = 9;
 
+fn site(zone: &str) -> Site {
+    Site { network: NETWORK.to_owned(), ..Site::new(zone) }
+}
+
 pub(crate) fn vcenter((zone, server): (&str, &str)) -> VCenter {
-    let inventory = json!({
-        "vcenter": {"name": zone},
-        "dhcp": "10.20.0.0/16",
-        "datacenters": [{
-            "name": zone,
-            "clusters": [{"name": "compute", "hosts": [{"name": "esx", "count": 3}]}],
-            "datastores": [{"name": "vsan", "capacity_gb": 9000, "free_gb": 8000}],
-            "networks": [{"name": NETWORK}],
-            "vms": [{"name": "rhcos", "template": true, "cluster": "compute", "datastore": "vsan",
-                     "networks": [NETWORK], "disks_gb": [16], "hardware_version": "vmx-15"}],
-        }],
-        "categories": [
-            {"name": "openshift-region", "cardinality": "SINGLE",
-             "tags": [{"name": "europe", "attach": [format!("/{zone}")]}]},
-            {"name": "openshift-zone", "cardinality": "SINGLE",
-             "tags": [{"name": zone, "attach": [format!("/{zone}/host/compute")]}]},
-        ],
-        // Slow enough to be caught at it.
-        "faults": [{"on": {}, "fault": {"delay_ms": 15}}],
-    });
+    let mut inventory = site(zone).inventory();
+    inventory["dhcp"] = json!("10.20.0.0/16");
+    // Slow enough to be caught at it.
+    inventory["faults"] = json!([{"on": {}, "fault": {"delay_ms": 15}}]);
     let server = server.parse().expect("an address");
     VCenter::start_at(server, &inventory, &["--tls-name", &server.to_string()]).expect("a vCenter")
 }
 
+fn config(vcenters: &[VCenter]) -> Value {
+    let sites = ZONES.map(|(zone, _)| site(zone));
+    estate::install_config("harbour", sites.iter().zip(vcenters.iter().map(Server::of)))
+}
+
+fn remove(object: &mut Value, key: &str) {
+    assert!(object.as_object_mut().expect("an object").remove(key).is_some(), "no {key}");
+}
+
 pub(crate) fn directory(vcenters: &[VCenter]) -> TempDir {
-    let (mut servers, mut domains) = (String::new(), String::new());
-    for ((zone, server), vcenter) in ZONES.iter().zip(vcenters) {
-        let (port, print) = (vcenter.port(), vcenter.thumbprint_sha256());
-        servers.push_str(&format!(
-            "    - {{server: {server}, port: {port}, user: {}, passwordEnv: PW, datacenters: [{zone}], tls: {{thumbprint: \
-             \"{print}\"}}}}\n",
-            ADMINISTRATOR.0
-        ));
-        domains.push_str(&format!(
-            "    - name: {zone}
-      region: europe
-      zone: {zone}
-      server: {server}
-      topology:
-        datacenter: {zone}
-        computeCluster: /{zone}/host/compute
-        datastore: /{zone}/datastore/vsan
-        networks: [{NETWORK}]
-        template: /{zone}/vm/rhcos
-"
-        ));
-    }
-    file(format!(
-        r#"apiVersion: v1
-baseDomain: example.com
-metadata: {{name: harbour}}
-networking: {{machineNetwork: [{{cidr: 127.20.0.0/16}}]}}
-pullSecret: '{{"auths":{{"registry.example.com":{{"auth":"dXNlcjpwYXNzd29yZA=="}}}}}}'
-payload: {{releaseImage: "quay.io/openshift-release-dev/ocp-release:4.20.3-x86_64"}}
-platform:
-  vsphere:
-    apiVIPs: [127.20.0.10]
-    ingressVIPs: [127.20.0.11]
-    vcenters:
-{servers}    failureDomains:
-{domains}"#
-    ))
-    .0
+    file(config(vcenters).to_string()).0
 }
 
 pub(crate) fn command(directory: &Path, arguments: &[&str]) -> Command {
     let mut command = slipway(arguments);
-    command.current_dir(directory).env("PW", ADMINISTRATOR.1).stdin(Stdio::null());
+    command.current_dir(directory).env(PASSWORD_VARIABLE, ADMINISTRATOR.1).stdin(Stdio::null());
     command
 }
 
@@ -192,16 +153,15 @@ fn killed_anywhere_it_goes_on_where_it_was() {
 #[test]
 fn an_import_that_was_cut_is_recognised() {
     let vcenters = [vcenter(ZONES[0])];
-    let directory = directory(&vcenters);
-    let path = directory.path();
     let image = ova::image().expect("an image");
     let sum = ova::sha256(&image);
     let (port, _) = ova::serve(image).expect("a server");
-    let config = path.join("install-config.yaml");
-    let text = std::fs::read_to_string(&config).expect("a configuration");
-    let image = format!("    clusterOSImage: http://127.0.0.1:{port}/rhcos.ova?sha256={sum}\n    apiVIPs");
-    let text = text.replace("        template: /north/vm/rhcos\n", "").replace("    apiVIPs", &image);
-    std::fs::write(&config, text).expect("a configuration");
+    let mut config = config(&vcenters);
+    let vsphere = &mut config["platform"]["vsphere"];
+    vsphere["clusterOSImage"] = json!(format!("http://127.0.0.1:{port}/rhcos.ova?sha256={sum}"));
+    remove(&mut vsphere["failureDomains"][0]["topology"], "template");
+    let directory = file(config.to_string()).0;
+    let path = directory.path();
     let create = || {
         let mut command = command(path, &CREATE);
         command.env("XDG_CACHE_HOME", path.join("cache"));
@@ -252,7 +212,7 @@ fn a_cluster_is_made_once() {
     assert_eq!(machines(&vcenters).len(), 4);
     let remove = || {
         let mut command = slipway(&["destroy", "cluster"]);
-        command.current_dir(path).env("PW", ADMINISTRATOR.1);
+        command.current_dir(path).env(PASSWORD_VARIABLE, ADMINISTRATOR.1);
         Terminal::run(&command)
     };
     let mut terminal = remove();
@@ -415,15 +375,11 @@ fn interrupted_it_logs_out_and_goes_on_later() {
 #[test]
 fn an_install_config_without_an_image_makes_files_only() {
     let vcenters = [vcenter(ZONES[0])];
-    let directory = directory(&vcenters);
+    let mut config = config(&vcenters);
+    remove(&mut config, "payload");
+    remove(&mut config["platform"]["vsphere"]["failureDomains"][0]["topology"], "template");
+    let directory = file(config.to_string()).0;
     let path = directory.path();
-    let config = path.join("install-config.yaml");
-    let text = std::fs::read_to_string(&config).expect("a configuration");
-    let text: String = text
-        .split_inclusive('\n')
-        .filter(|line| !line.starts_with("payload:") && !line.contains("template:"))
-        .collect();
-    std::fs::write(&config, text).expect("a configuration");
     let before = snapshot(&vcenters);
     for arguments in [&["plan"][..], &CREATE] {
         let output = command(path, arguments).output().expect("the command runs");

@@ -4,6 +4,7 @@ use std::net::Ipv4Addr;
 use std::process::Command;
 
 use serde_json::{Value, json};
+use slipway_testkit::estate::{self, PASSWORD_VARIABLE, Server, Site};
 use slipway_testkit::vcenter::VCenter;
 use tempfile::TempDir;
 
@@ -13,65 +14,42 @@ use crate::run::{slipway, transcript_of};
 const PASSWORD: &str = "swordfish";
 
 fn vcenter() -> VCenter {
-    let inventory = json!({
-        "users": [{"name": "slipway", "password": PASSWORD}],
-        "permissions": [
-            {"principal": "slipway@vsphere.local", "role": "Admin", "entity": "/"},
-            {"principal": "slipway@vsphere.local", "role": "ReadOnly", "entity": "/north/network/cluster-net"},
-        ],
-        "datacenters": [{
-            "name": "north",
-            "clusters": [{"name": "compute", "hosts": [{"name": "esx", "count": 3}]}],
-            "datastores": [{"name": "vsan", "capacity_gb": 1000, "free_gb": 500}],
-            "networks": [{"name": "cluster-net"}],
-            "vms": [{"name": "rhcos", "template": true, "cluster": "compute", "datastore": "vsan",
-                     "networks": ["cluster-net"], "disks_gb": [16], "hardware_version": "vmx-15",
-                     "product": {"name": "coreos", "vendor": "x", "version": "420.94.202501010000-0"}}],
-        }],
-    });
+    let site = Site::new("north");
+    let mut inventory = site.inventory();
+    inventory["users"] = json!([{"name": "slipway", "password": PASSWORD}]);
+    inventory["permissions"] = json!([
+        {"principal": "slipway@vsphere.local", "role": "Admin", "entity": "/"},
+        {"principal": "slipway@vsphere.local", "role": "ReadOnly", "entity": site.path("network/cluster-net")},
+    ]);
+    inventory["categories"] = json!([]);
+    let datacenter = &mut inventory["datacenters"][0];
+    datacenter["datastores"][0] = json!({"name": "vsan", "capacity_gb": 1000, "free_gb": 500});
+    datacenter["vms"][0]["product"] =
+        json!({"name": "coreos", "vendor": "x", "version": "420.94.202501010000-0"});
     VCenter::start_at(Ipv4Addr::LOCALHOST.into(), &inventory, &[]).expect("a vCenter")
 }
 
-/// A directory with an install-config for a vCenter. The user's load balancer answers, whatever its address is.
+/// An install-config for a vCenter. The user's load balancer answers, whatever its address is.
+fn config(port: u16, thumbprint: &str) -> Value {
+    let server = Server::at("127.0.0.1", port, json!({"thumbprint": thumbprint}));
+    let mut config = estate::install_config("harbour", [(&Site::new("north"), server)]);
+    config["compute"][0]["replicas"] = json!(3);
+    config["networking"]["machineNetwork"] = json!([{"cidr": "10.20.0.0/16"}]);
+    let vsphere = &mut config["platform"]["vsphere"];
+    vsphere["apiVIPs"] = json!(["10.20.0.10"]);
+    vsphere["ingressVIPs"] = json!(["10.20.0.11"]);
+    vsphere["loadBalancer"] = json!({"type": "UserManaged"});
+    vsphere["vcenters"][0]["user"] = json!("slipway@vsphere.local");
+    config
+}
+
 fn directory(port: u16, thumbprint: &str) -> TempDir {
-    let text = format!(
-        r#"apiVersion: v1
-baseDomain: example.com
-metadata: {{name: harbour}}
-networking: {{machineNetwork: [{{cidr: 10.20.0.0/16}}]}}
-platform:
-  vsphere:
-    apiVIPs: [10.20.0.10]
-    ingressVIPs: [10.20.0.11]
-    loadBalancer: {{type: UserManaged}}
-    vcenters:
-    - server: 127.0.0.1
-      port: {port}
-      user: slipway@vsphere.local
-      passwordEnv: VCENTER_PASSWORD
-      datacenters: [north]
-      tls: {{thumbprint: "{thumbprint}"}}
-    failureDomains:
-    - name: north
-      region: europe
-      zone: north
-      server: 127.0.0.1
-      topology:
-        datacenter: north
-        computeCluster: /north/host/compute
-        datastore: /north/datastore/vsan
-        networks: [cluster-net]
-        template: /north/vm/rhcos
-payload: {{releaseImage: "quay.io/openshift-release-dev/ocp-release:4.20.3-x86_64"}}
-pullSecret: '{{"auths":{{"registry.example.com":{{"auth":"dXNlcjpwYXNzd29yZA=="}}}}}}'
-"#
-    );
-    file(text).0
+    file(config(port, thumbprint).to_string()).0
 }
 
 fn command(directory: &TempDir, arguments: &[&str]) -> Command {
     let mut command = slipway(arguments);
-    command.current_dir(directory.path()).env("VCENTER_PASSWORD", PASSWORD);
+    command.current_dir(directory.path()).env(PASSWORD_VARIABLE, PASSWORD);
     command
 }
 
@@ -129,12 +107,9 @@ fn what_was_not_looked_at_is_not_ready() {
     for platform in ["ovirt", "kubevirt"] {
         assert_eq!(verdict(&file(platform), 9), "not-checked");
     }
-    let directory = directory(1, &"00".repeat(20));
-    let path = directory.path().join("install-config.yaml");
-    let text = std::fs::read_to_string(&path).expect("a configuration");
-    let text: Vec<&str> = text.lines().filter(|line| !line.starts_with("payload")).collect();
-    std::fs::write(&path, text.join("\n")).expect("a configuration");
-    assert_eq!(verdict(&directory, 3), "incomplete");
+    let mut config = config(1, &"00".repeat(20));
+    assert!(config.as_object_mut().expect("an object").remove("payload").is_some());
+    assert_eq!(verdict(&self::file(config.to_string()).0, 3), "incomplete");
 }
 
 #[test]
@@ -146,7 +121,7 @@ fn what_cannot_be_started_says_why() {
     let output = command(&directory, &["preflight", "--timeout", "0s"]).output().expect("the command runs");
     assert_eq!(output.status.code(), Some(2));
     let mut unknown = command(&directory, &["preflight"]);
-    let output = unknown.env_remove("VCENTER_PASSWORD").output().expect("the command runs");
+    let output = unknown.env_remove(PASSWORD_VARIABLE).output().expect("the command runs");
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&output.stderr).contains("vcenters[0].passwordEnv"));
 }

@@ -4,8 +4,8 @@ use secrecy::ExposeSecret;
 use slipway_config::features::Gate;
 use slipway_config::install_config::vsphere::{self, Password, PathLookup, Tls};
 use slipway_config::install_config::{
-    InstallConfig, LoadBalancer, Missing, Payload, Platform, SignerKey, Stack, kubevirt, load, load_with,
-    ovirt,
+    Curve, InstallConfig, LoadBalancer, Missing, Payload, Platform, SignerKey, Stack, kubevirt, load,
+    load_with, ovirt,
 };
 use slipway_config::inventory::{Branch, InventoryPath};
 
@@ -35,10 +35,19 @@ fn defaults_are_openshifts() {
     assert_eq!(config.networking.network_type, "OVNKubernetes");
     assert_eq!(config.networking.stack, Stack::V4);
     assert_eq!((config.pools.control_plane.replicas, config.pools.compute.replicas), (3, 0));
-    assert_eq!(config.signer_key, SignerKey::Rsa(2048));
+    assert_eq!(config.signer_key(), SignerKey::Rsa(2048));
     assert!(matches!(config.payload, Payload::OpenShift { .. }));
     assert!(config.features.enabled(Gate::VSphereMultiVCenters));
     assert!(!config.features.enabled(Gate::VSphereMultiVCenterDay2));
+}
+
+/// kubeadm takes either kind; what is written counts.
+#[test]
+fn signers_of_the_kubernetes_payload_are_ecdsa() {
+    assert_eq!(config(KUBERNETES).signer_key(), SignerKey::Ecdsa(Curve::P256));
+    let rsa = "pki: {signerCertificates: {key: {algorithm: RSA, rsa: {keySize: 2048}}}}";
+    let config = config(&format!("{KUBERNETES}{rsa}\n"));
+    assert_eq!((config.signer_key, config.signer_key()), (Some(SignerKey::Rsa(2048)), SignerKey::Rsa(2048)));
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use crate::reason::{Cause, Reason};
 use crate::resource::Id;
 use crate::world::World;
 
@@ -15,15 +16,16 @@ pub enum End {
     /// It is as wanted.
     Done { changed: bool },
     Failed {
+        reason: Reason,
         verb: Box<str>,
         error: String,
         #[serde(skip_serializing_if = "Option::is_none")]
         remedy: Option<String>,
     },
-    /// Somebody has to decide.
-    Stopped { reason: String },
+    /// It cannot go on by itself: a person has to decide or act.
+    Stopped(Cause),
     /// It could not be looked at.
-    Unknown { reason: String },
+    Unknown(Cause),
     /// It waits for one that did not end well.
     Blocked { by: Id },
     /// The run ended before its turn came, or while it was at it.
@@ -35,13 +37,24 @@ impl End {
         matches!(self, End::Done { .. })
     }
 
+    /// Why it did not end well; a constant.
+    pub fn reason(&self) -> Option<Reason> {
+        match self {
+            End::Done { .. } | End::Unfinished => None,
+            End::Failed { reason, .. }
+            | End::Stopped(Cause { reason, .. })
+            | End::Unknown(Cause { reason, .. }) => Some(reason.clone()),
+            End::Blocked { .. } => Some(Reason::BLOCKED),
+        }
+    }
+
     /// One word.
     pub fn as_str(&self) -> &'static str {
         match self {
             End::Done { .. } => "done",
             End::Failed { .. } => "failed",
-            End::Stopped { .. } => "stopped",
-            End::Unknown { .. } => "unknown",
+            End::Stopped(_) => "stopped",
+            End::Unknown(_) => "unknown",
             End::Blocked { .. } => "blocked",
             End::Unfinished => "unfinished",
         }

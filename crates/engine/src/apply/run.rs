@@ -1,43 +1,71 @@
-//! One run: who may move, who waits, who is looked at again.
+//! One run: what may move, what waits, what is looked at again.
+
+mod attempts;
+mod looks;
+mod waits;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tracing::{Instrument, info_span};
 
+use self::attempts::Attempt;
+use self::waits::Waiting;
 use super::end::{End, Outcome, Performed};
-use super::{Look, Moment, Options, doubt, explain, look, queries};
-use crate::breaker::Breaker;
+use super::{Look, Options, is_vanished, vanished};
 use crate::budget::Reservation;
-use crate::journal::{Entry, Event as Journaled, Journal, JournalError};
-use crate::platform::{Failure, Platform, Severity};
-use crate::progress::{Event, Listener, Meter, Reading};
+use crate::context::{Context, News, What};
+use crate::journal::{Before, Entry, Event as Journaled, Journal, Task};
+use crate::platform::Platform;
+use crate::progress::{Event, Listener};
+use crate::reason::Reason;
 use crate::resource::{Endpoint, Graph, Id, Resource};
-use crate::retry;
-use crate::step::{Next, Step};
+use crate::step::{Next, Step, Wait};
 use crate::world::{Seen, Sight, World};
 
 /// What a background task comes back with.
 enum Message<P: Platform> {
-    Performed(Box<Attempt<P>>),
+    Tried(Box<Attempt<P>>),
     Looked(Look<P>),
 }
 
-/// A step that has been tried.
-struct Attempt<P: Platform> {
-    step: Box<Step<P::Action>>,
-    started: Instant,
-    /// `None`: it took too long.
-    result: Option<Result<Option<P::State>, P::Error>>,
-    number: usize,
-    _reservation: Reservation,
+/// What can be started.
+enum Work<A> {
+    Step(Box<Step<A>>),
+    /// An earlier run or attempt has started it: only its end is waited for.
+    Resume {
+        resource: Id,
+        task: Task,
+    },
 }
 
-type Pending<P> = BTreeMap<(u8, usize), Box<Step<<P as Platform>::Action>>>;
+impl<A> Work<A> {
+    fn resource(&self) -> &Id {
+        match self {
+            Work::Step(step) => &step.resource,
+            Work::Resume { resource, .. } => resource,
+        }
+    }
+
+    fn verb(&self) -> &str {
+        match self {
+            Work::Step(step) => &step.verb,
+            Work::Resume { task, .. } => &task.verb,
+        }
+    }
+}
+
+/// What is to be done about a resource whose turn it is.
+enum Decision<A> {
+    Work(Work<A>),
+    Wait(Box<Wait>),
+    End(End),
+}
+
+type Pending<P> = BTreeMap<(u8, usize), Work<<P as Platform>::Action>>;
 
 pub(super) struct Run<'a, P: Platform, J, L> {
     platform: Arc<P>,
@@ -54,23 +82,21 @@ pub(super) struct Run<'a, P: Platform, J, L> {
     open: BTreeMap<Id, usize>,
     ends: BTreeMap<Id, End>,
     changed: BTreeSet<Id>,
-    /// Steps that could start, by rank.
+    /// What could start, by rank.
     pending: Pending<P>,
     /// Resources to look at again, and when.
     stale: BTreeMap<Id, Instant>,
     attempts: BTreeMap<Id, (Box<str>, u32)>,
-    breakers: BTreeMap<Endpoint, Breaker>,
     looking: BTreeSet<Endpoint>,
-    waiting: BTreeMap<Id, String>,
+    /// What listeners heard last of what a resource waits for.
+    told: BTreeMap<Id, String>,
+    waiting: Waiting,
     performed: Vec<Performed>,
-    started: usize,
     tasks: JoinSet<Message<P>>,
-    readings: (UnboundedSender<Reading>, UnboundedReceiver<Reading>),
-    /// A test has ended the run.
-    dead: bool,
+    news: (UnboundedSender<News>, UnboundedReceiver<News>),
 }
 
-impl<'a, P: Platform, J: Journal, L: Listener> Run<'a, P, J, L> {
+impl<'a, P: Platform, J: Journal<P::State>, L: Listener> Run<'a, P, J, L> {
     pub(super) fn new(
         platform: Arc<P>,
         graph: &'a Graph<P::Wanted>,
@@ -104,21 +130,19 @@ impl<'a, P: Platform, J: Journal, L: Listener> Run<'a, P, J, L> {
             pending: BTreeMap::new(),
             stale: BTreeMap::new(),
             attempts: BTreeMap::new(),
-            breakers: BTreeMap::new(),
             looking: BTreeSet::new(),
-            waiting: BTreeMap::new(),
+            told: BTreeMap::new(),
+            waiting: Waiting::default(),
             performed: Vec::new(),
-            started: 0,
             tasks: JoinSet::new(),
-            readings: unbounded_channel(),
-            dead: false,
+            news: unbounded_channel(),
         }
     }
 
     pub(super) async fn finish(
         mut self,
         cancelled: impl Future<Output = ()> + Send,
-    ) -> Result<Outcome<P::State>, JournalError> {
+    ) -> Result<Outcome<P::State>, J::Error> {
         let mut cancelled = std::pin::pin!(cancelled);
         let mut stop_at: Option<Instant> = None;
         let ready = self.graph.iter().filter(|resource| self.graph.waits_for(&resource.id).is_empty());
@@ -126,73 +150,91 @@ impl<'a, P: Platform, J: Journal, L: Listener> Run<'a, P, J, L> {
             self.consider(&resource);
         }
         loop {
+            // Before anything is tried: what other runs give back meanwhile is not missed.
+            let mut freed = std::pin::pin!(self.options.lanes.freed());
+            freed.as_mut().enable();
             if stop_at.is_none() {
                 self.look_again();
                 self.start().await?;
+                self.follow();
             }
-            let idle = self.tasks.is_empty() && (stop_at.is_some() || self.stale.is_empty());
-            if idle || self.dead {
+            let nothing_to_do = self.stale.is_empty() && self.pending.is_empty();
+            if self.tasks.is_empty() && (stop_at.is_some() || nothing_to_do) {
                 break;
             }
-            let wake = stop_at.or_else(|| self.next_look());
+            let wake = stop_at.or_else(|| self.next_look().into_iter().chain(self.waiting.open_at()).min());
             tokio::select! {
                 biased;
                 () = &mut cancelled, if stop_at.is_none() => stop_at = Some(Instant::now() + self.options.grace),
+                Some(news) = self.news.1.recv() => self.hear(news).await?,
                 Some(message) = self.tasks.join_next() => {
                     // A step that panics has ended in an unknown way; its resource stays unfinished.
                     if let Ok(message) = message {
                         self.take(message).await?;
                     }
                 }
-                Some(Reading { resource, verb, percent }) = self.readings.1.recv() => {
-                    self.listener.tell(&Event::Progress { resource: &resource, verb: &verb, percent });
-                }
+                Some(id) = self.waiting.changes.1.recv() => self.heard_change(&id),
+                Some(ended) = self.waiting.feeds.join_next() => self.unfollowed(ended),
+                () = freed, if !self.pending.is_empty() || !self.stale.is_empty() => {}
                 () = sleep_until(wake) => if stop_at.is_some() { break },
             }
         }
         for resource in self.graph.iter() {
             self.ends.entry(resource.id.clone()).or_insert(End::Unfinished);
         }
-        Ok(Outcome {
-            ends: self.ends,
-            performed: self.performed,
-            world: self.world,
-            cancelled: stop_at.is_some() || self.dead,
-        })
+        let cancelled = stop_at.is_some();
+        Ok(Outcome { ends: self.ends, performed: self.performed, world: self.world, cancelled })
     }
 
-    /// Moves a resource whose turn it is: it gets a step, or it is settled, and then those that waited for it.
+    /// Moves a resource whose turn it is: something is done about it, or it is settled, and then those that waited for it.
     fn consider(&mut self, resource: &Arc<Resource<P::Wanted>>) {
-        match self.judge(resource) {
-            Ok(step) => self.enqueue(resource, step),
-            Err(end) => self.settle(&resource.id, end),
+        let decision = self.judge(resource);
+        self.act(resource, decision);
+    }
+
+    fn act(&mut self, resource: &Resource<P::Wanted>, decision: Decision<P::Action>) {
+        match decision {
+            Decision::Work(work) => self.enqueue(resource, work),
+            Decision::Wait(wait) => self.wait(&resource.id, *wait),
+            Decision::End(end) => self.settle(&resource.id, end),
         }
     }
 
-    /// The next step of a resource, or its end.
-    fn judge(&self, resource: &Resource<P::Wanted>) -> Result<Box<Step<P::Action>>, End> {
+    fn judge(&self, resource: &Resource<P::Wanted>) -> Decision<P::Action> {
         let id = &resource.id;
         let first = self.graph.waits_for(id);
         if let Some(by) = first.iter().find(|first| !self.ends.get(first).is_some_and(End::is_done)) {
-            return Err(End::Blocked { by: by.clone() });
+            return Decision::End(End::Blocked { by: by.clone() });
         }
-        if let Some(reason) = &resource.hold {
-            return Err(End::Stopped { reason: reason.clone() });
+        if let Some(by) = self.graph.missing_given(resource, &self.world) {
+            return Decision::End(End::Blocked { by: by.clone() });
+        }
+        if let Some(cause) = &resource.hold {
+            return Decision::End(End::Stopped(cause.clone()));
         }
         let sight = self.world.get(id);
-        if let Sight::Unknown(reason) = sight {
-            return Err(End::Unknown { reason });
+        if let Sight::Unknown(cause) = sight {
+            return Decision::End(End::Unknown(cause));
+        }
+        // Whatever it looks like now: a task may be at it.
+        if let Some(task) = self.journal.task(id) {
+            return Decision::Work(Work::Resume { resource: id.clone(), task: task.clone() });
         }
         // Only at first sight: what this run has made and lost is looked at like anything else.
         let made = self.journal.made(id).filter(|_| !self.changed.contains(id));
-        if let Some(reason) = doubt(resource, &sight, made, &self.options.recreate) {
-            return Err(End::Stopped { reason });
+        if is_vanished(resource, &sight, made, &self.options.recreate) {
+            return Decision::End(End::Stopped(vanished(id)));
         }
         match self.platform.next(resource, &self.seen(resource)) {
-            Next::Step(step) => Ok(step),
-            Next::Done => Err(End::Done { changed: self.changed.contains(id) }),
-            Next::Stop(reason) => Err(End::Stopped { reason }),
+            Next::Step(step) => Decision::Work(Work::Step(step)),
+            Next::Wait(wait) => Decision::Wait(wait),
+            Next::Done => Decision::End(End::Done { changed: self.changed.contains(id) }),
+            Next::Stop(cause) => Decision::End(End::Stopped(cause)),
         }
+    }
+
+    fn entry(&self, resource: &Id, verb: &str, event: Journaled<P::State>) -> Entry<P::State> {
+        Entry { at: self.options.clock.now(), resource: resource.clone(), verb: verb.into(), event }
     }
 
     fn seen(&self, resource: &Resource<P::Wanted>) -> Seen<P::State> {
@@ -207,318 +249,150 @@ impl<'a, P: Platform, J: Journal, L: Listener> Run<'a, P, J, L> {
         })
     }
 
-    fn enqueue(&mut self, resource: &Resource<P::Wanted>, step: Box<Step<P::Action>>) {
+    fn enqueue(&mut self, resource: &Resource<P::Wanted>, work: Work<P::Action>) {
         let place = self.places.get(&resource.id).copied().unwrap_or_default();
-        self.pending.insert((resource.rank, place), step);
+        self.pending.insert((resource.rank, place), work);
     }
 
     fn settle(&mut self, id: &Id, end: End) {
-        let mut settled = vec![(id.clone(), end)];
-        while let Some((id, end)) = settled.pop() {
-            self.listener.tell(&Event::Settled { resource: &id, end: end.as_str() });
-            self.waiting.remove(&id);
-            self.ends.insert(id.clone(), end);
-            for follower in self.followers.remove(&id).unwrap_or_default() {
-                let (Some(open), Some(resource)) = (self.open.get_mut(&follower), self.graph.get(&follower))
-                else {
-                    continue;
-                };
-                *open -= 1;
-                if *open > 0 {
-                    continue;
-                }
-                match self.judge(resource) {
-                    Ok(step) => self.enqueue(resource, step),
-                    Err(end) => settled.push((follower, end)),
-                }
+        self.listener.tell(&Event::Settled { resource: id, end: end.as_str() });
+        self.told.remove(id);
+        self.waiting.forget(id);
+        self.ends.insert(id.clone(), end);
+        for follower in self.followers.remove(id).unwrap_or_default() {
+            let (Some(open), Some(resource)) = (self.open.get_mut(&follower), self.graph.get(&follower))
+            else {
+                continue;
+            };
+            *open -= 1;
+            if *open == 0 {
+                self.consider(&resource.clone());
             }
         }
     }
 
     /// Starts what may start, the intents first.
-    async fn start(&mut self) -> Result<(), JournalError> {
+    async fn start(&mut self) -> Result<(), J::Error> {
         let mut chosen = Vec::new();
         let mut exhausted: BTreeSet<(Endpoint, Box<str>)> = BTreeSet::new();
         for key in self.pending.keys().copied().collect::<Vec<_>>() {
-            let Some(step) = self.pending.get(&key) else { continue };
-            let endpoint = &step.resource.endpoint;
-            if let Some(breaker) = self.breakers.get(endpoint).filter(|breaker| breaker.probing()) {
-                let why = format!("{endpoint} does not answer ({})", breaker.reason);
-                tell_waiting(self.listener, &mut self.waiting, &step.resource, why);
+            let Some(work) = self.pending.get(&key) else { continue };
+            let id = work.resource().clone();
+            let endpoint = &id.endpoint;
+            if let Some(why) = self.options.lanes.closed(endpoint) {
+                let why = format!("{endpoint} does not answer ({why})");
+                self.tell_waiting(&id, &Reason::UNREACHABLE, why);
+                self.probe(key);
                 continue;
             }
+            let costs = match work {
+                Work::Step(step) => step.costs.as_slice(),
+                Work::Resume { .. } => &[],
+            };
             let used_up =
-                step.costs.iter().find(|cost| exhausted.contains(&(endpoint.clone(), cost.budget.clone())));
+                costs.iter().find(|cost| exhausted.contains(&(endpoint.clone(), cost.budget.clone())));
             let reserved = match used_up {
                 Some(cost) => Err(cost.budget.clone()),
-                None => self.options.budgets.reserve(endpoint, &step.costs),
+                None => self.options.lanes.budgets.reserve(endpoint, costs),
             };
             match reserved {
                 Ok(reservation) => chosen.push((key, reservation)),
                 Err(budget) => {
                     let why = format!("for its turn: enough is under way ({budget})");
-                    tell_waiting(self.listener, &mut self.waiting, &step.resource, why);
+                    self.tell_waiting(&id, &Reason::BUDGET_EXHAUSTED, why);
                     exhausted.insert((endpoint.clone(), budget));
                 }
             }
         }
         let chosen: Vec<_> =
             chosen.into_iter().filter_map(|(key, held)| Some((self.pending.remove(&key)?, held))).collect();
-        if chosen.is_empty() {
-            return Ok(());
+        let entries: Vec<_> = chosen
+            .iter()
+            .filter_map(|(work, _)| match work {
+                Work::Step(step) => {
+                    let before = Some(Before::of(self.world.get(&step.resource).state().cloned()));
+                    let removal = self.removes(step);
+                    let intended = Journaled::Intended { mark: step.mark, removal, before };
+                    Some(self.entry(&step.resource, &step.verb, intended))
+                }
+                Work::Resume { .. } => None,
+            })
+            .collect();
+        if !entries.is_empty() {
+            self.journal.append(entries).await?;
         }
-        let entries = chosen.iter().map(|(step, _)| {
-            entry(step, Journaled::Intended { mark: step.mark, removal: self.removes(step) })
-        });
-        let entries = entries.collect();
-        self.journal.append(entries).await?;
-        for (step, reservation) in chosen {
-            self.spawn(step, reservation);
+        for (work, reservation) in chosen {
+            self.spawn(work, reservation);
         }
         Ok(())
     }
 
-    fn spawn(&mut self, step: Box<Step<P::Action>>, reservation: Reservation) {
-        let Some(resource) = self.graph.get(&step.resource).cloned() else { return };
-        let number = self.started;
-        self.started += 1;
-        if self.options.fate.as_ref().is_some_and(|fate| fate(number, Moment::Intended)) {
-            self.dead = true;
+    /// An endpoint has to answer a look before anything else is sent: where this run does not look anyway, it does now.
+    fn probe(&mut self, key: (u8, usize)) {
+        let Some(id) = self.pending.get(&key).map(|work| work.resource().clone()) else { return };
+        let looks = self.stale.keys().any(|stale| stale.endpoint == id.endpoint);
+        if !looks && !self.looking.contains(&id.endpoint) {
+            self.pending.remove(&key);
+            self.stale.insert(id, Instant::now());
         }
-        if self.dead {
-            return;
-        }
-        self.waiting.remove(&step.resource);
-        let attempt = self.attempts.get(&step.resource).map_or(1, |(_, count)| count + 1);
-        let Step { resource: id, verb, sentence, .. } = &*step;
+    }
+
+    fn spawn(&mut self, work: Work<P::Action>, reservation: Reservation) {
+        let Some(resource) = self.graph.get(work.resource()).cloned() else { return };
+        let (id, verb) = (&resource.id, work.verb());
+        self.told.remove(id);
+        let attempt = self.attempts.get(id).map_or(1, |(_, count)| count + 1);
+        let resumes;
+        let sentence = match &work {
+            Work::Step(step) => &step.sentence,
+            Work::Resume { task, .. } => {
+                resumes = format!("wait for the {verb} that was begun before ({})", task.reference);
+                &resumes
+            }
+        };
         self.listener.tell(&Event::Started { resource: id, verb, sentence, attempt });
         let span = info_span!("step", endpoint = %id.endpoint, resource = %id.name, verb = %verb);
-        let readings = self.readings.0.clone();
-        let meter = Meter { resource: id.clone(), verb: verb.clone(), readings };
-        let (platform, seen, started) = (self.platform.clone(), self.seen(&resource), Instant::now());
+        let context = Context { resource: id.clone(), verb: verb.into(), news: self.news.0.clone() };
+        let (platform, seen) = (self.platform.clone(), self.seen(&resource));
         let task = async move {
-            let work = platform.perform(&resource, &seen, &step.action, &meter);
-            let result = tokio::time::timeout(step.limit, work).await.ok();
-            Message::Performed(Box::new(Attempt { step, started, result, number, _reservation: reservation }))
+            let attempt = Attempt::make(&*platform, &resource, seen, work, &context, reservation).await;
+            Message::Tried(Box::new(attempt))
         };
         self.tasks.spawn(task.instrument(span));
     }
 
-    async fn take(&mut self, message: Message<P>) -> Result<(), JournalError> {
+    async fn take(&mut self, message: Message<P>) -> Result<(), J::Error> {
         match message {
             Message::Looked(look) => {
                 self.looked(look);
                 Ok(())
             }
-            Message::Performed(attempt) => self.tried(*attempt).await,
+            Message::Tried(attempt) => self.tried(*attempt).await,
         }
     }
 
-    async fn tried(&mut self, attempt: Attempt<P>) -> Result<(), JournalError> {
-        let Attempt { step, started, result, number, _reservation } = attempt;
-        if self.options.fate.as_ref().is_some_and(|fate| fate(number, Moment::Performed)) {
-            self.dead = true;
-        }
-        if self.dead {
-            return Ok(());
-        }
-        let id = step.resource.clone();
-        match result {
-            Some(Ok(state)) => {
-                let kept = state.as_ref().and_then(|state| serde_json::to_value(state).ok());
-                self.journal.append(vec![entry(&step, Journaled::Done { state: kept })]).await?;
-                self.answered(&id.endpoint);
-                self.succeeded(&step, started, state);
+    /// What a step says while it runs.
+    async fn hear(&mut self, news: News) -> Result<(), J::Error> {
+        let News { resource, verb, what } = news;
+        match what {
+            What::Percent(percent) => {
+                self.listener.tell(&Event::Progress { resource: &resource, verb: &verb, percent });
             }
-            Some(Err(error)) => {
-                let text = explain(&error);
-                let refused = matches!(error.severity(), Severity::Lasting);
-                let failed = Journaled::Failed { error: text.clone(), refused };
-                self.journal.append(vec![entry(&step, failed)]).await?;
-                if error.severity() != Severity::Unreachable {
-                    self.answered(&id.endpoint);
-                }
-                self.failed(&step, &text, (error.severity(), error.silence()), error.remedy());
-            }
-            None => {
-                let text = format!("it took longer than {} s", step.limit.as_secs());
-                let failed = Journaled::Failed { error: text.clone(), refused: false };
-                self.journal.append(vec![entry(&step, failed)]).await?;
-                self.failed(&step, &text, (Severity::Passing { after: None }, Duration::ZERO), None);
+            What::Task(reference, written) => {
+                let entry = self.entry(&resource, &verb, Journaled::Task { reference });
+                self.journal.append(vec![entry]).await?;
+                drop(written);
             }
         }
         Ok(())
     }
 
-    fn succeeded(&mut self, step: &Step<P::Action>, started: Instant, state: Option<P::State>) {
-        let Step { resource: id, verb, sentence, .. } = step;
-        let took = started.elapsed();
-        self.listener.tell(&Event::Finished { resource: id, verb, took });
-        self.performed.push(Performed {
-            resource: id.clone(),
-            verb: verb.clone(),
-            sentence: sentence.clone(),
-            started: started - self.began,
-            took,
-        });
-        self.changed.insert(id.clone());
-        self.attempts.remove(id);
-        self.world.set(id.clone(), Sight::Known(state));
-        let Some(resource) = self.graph.get(id).cloned() else { return };
-        self.consider(&resource);
-    }
-
-    fn failed(
-        &mut self,
-        step: &Step<P::Action>,
-        error: &str,
-        (severity, silence): (Severity, Duration),
-        remedy: Option<String>,
-    ) {
-        let id = &step.resource;
-        let give_up = End::Failed { verb: step.verb.clone(), error: error.to_owned(), remedy };
-        let (verb, count) = self.attempts.entry(id.clone()).or_insert_with(|| (step.verb.clone(), 0));
-        if *verb != step.verb {
-            (*verb, *count) = (step.verb.clone(), 0);
-        }
-        // Nothing is tried before a look has succeeded: an endpoint that is away for long costs one attempt, one that
-        // answers everything but this call costs them all.
-        *count += 1;
-        let count = *count;
-        let pause = match severity {
-            Severity::Lasting => return self.settle(id, give_up),
-            _ if count >= self.options.attempts => return self.settle(id, give_up),
-            Severity::Unreachable => {
-                let Some(pause) = self.silent(&id.endpoint, error, silence) else {
-                    self.settle(id, give_up);
-                    return self.abandon(&id.endpoint, error);
-                };
-                pause
-            }
-            Severity::Passing { after } => {
-                after.unwrap_or_else(|| retry::pause(&self.options.pauses, count, id))
-            }
-        };
-        self.listener.tell(&Event::Retrying { resource: id, verb: &step.verb, error, pause });
-        self.stale.insert(id.clone(), Instant::now() + pause);
-    }
-
-    /// An endpoint did not answer. How long to leave it alone; `None` when that has lasted too long.
-    fn silent(&mut self, endpoint: &Endpoint, error: &str, silence: Duration) -> Option<Duration> {
-        let pauses = self.options.pauses;
-        let breaker = self.breakers.entry(endpoint.clone()).or_insert_with(|| Breaker::new(pauses));
-        let opened = breaker.failed(error.to_owned(), silence);
-        if breaker.silent_for() > self.options.patience {
-            return None;
-        }
-        let until = breaker.open_until();
-        let pause = until.map_or_else(|| retry::pause(&pauses, 1, endpoint), |until| until - Instant::now());
-        if opened {
-            self.listener.tell(&Event::Silent { endpoint, error, pause });
-        }
-        Some(pause)
-    }
-
-    fn answered(&mut self, endpoint: &Endpoint) {
-        if let Some(breaker) = self.breakers.get_mut(endpoint) {
-            if breaker.probing() {
-                self.listener.tell(&Event::Back { endpoint });
-            }
-            breaker.succeeded();
+    fn tell_waiting(&mut self, id: &Id, reason: &Reason, why: String) {
+        if self.told.get(id) != Some(&why) {
+            self.listener.tell(&Event::Waiting { resource: id, reason, why: &why });
+            self.told.insert(id.clone(), why);
         }
     }
-
-    /// Looks at what failed, as soon as it is due: all of an endpoint at once, one look at a time.
-    fn look_again(&mut self) {
-        let now = Instant::now();
-        let due: BTreeSet<Endpoint> =
-            self.stale.iter().filter(|(_, at)| **at <= now).map(|(id, _)| id.endpoint.clone()).collect();
-        for endpoint in due {
-            let resting = self.breakers.get(&endpoint).is_some_and(|breaker| breaker.open_until().is_some());
-            if resting || !self.looking.insert(endpoint.clone()) {
-                continue;
-            }
-            let chosen = |id: &Id| id.endpoint == endpoint && self.stale.get(id).is_some_and(|at| *at <= now);
-            let (resources, made) = queries(self.graph, self.journal, chosen);
-            for resource in &resources {
-                self.stale.remove(&resource.id);
-            }
-            let platform = self.platform.clone();
-            self.tasks.spawn(async move { Message::Looked(look(platform, endpoint, resources, made).await) });
-        }
-    }
-
-    fn looked(&mut self, Look { endpoint, ids, result }: Look<P>) {
-        self.looking.remove(&endpoint);
-        match result {
-            Ok(sights) => {
-                self.answered(&endpoint);
-                for (id, sight) in ids.into_iter().zip(sights) {
-                    self.world.set(id.clone(), sight);
-                    if let Some(resource) = self.graph.get(&id).cloned() {
-                        self.consider(&resource);
-                    }
-                }
-            }
-            Err(error) => self.blind(&endpoint, ids, &error),
-        }
-    }
-
-    /// A look failed: try again later, for as long as that makes sense.
-    fn blind(&mut self, endpoint: &Endpoint, ids: Vec<Id>, error: &P::Error) {
-        let text = explain(error);
-        let pause = match error.severity() {
-            Severity::Lasting => None,
-            Severity::Unreachable | Severity::Passing { .. } => self.silent(endpoint, &text, error.silence()),
-        };
-        for id in ids {
-            match pause {
-                Some(pause) => {
-                    self.stale.insert(id, Instant::now() + pause);
-                }
-                None => self.settle(&id, End::Unknown { reason: text.clone() }),
-            }
-        }
-        if pause.is_none() {
-            self.abandon(endpoint, &text);
-        }
-    }
-
-    /// Nobody will answer at this endpoint any more: what is left there ends.
-    fn abandon(&mut self, endpoint: &Endpoint, reason: &str) {
-        let left: Vec<Id> = self
-            .pending
-            .values()
-            .map(|step| &step.resource)
-            .filter(|id| id.endpoint == *endpoint)
-            .cloned()
-            .collect();
-        self.pending.retain(|_, step| step.resource.endpoint != *endpoint);
-        for id in left {
-            self.settle(&id, End::Unknown { reason: reason.to_owned() });
-        }
-    }
-
-    /// When something is to be looked at again.
-    fn next_look(&self) -> Option<Instant> {
-        let due = self.stale.iter().filter(|(id, _)| !self.looking.contains(&id.endpoint));
-        due.map(|(id, at)| {
-            let rests = self.breakers.get(&id.endpoint).and_then(Breaker::open_until);
-            rests.map_or(*at, |until| until.max(*at))
-        })
-        .min()
-    }
-}
-
-fn tell_waiting(listener: &impl Listener, waiting: &mut BTreeMap<Id, String>, id: &Id, why: String) {
-    if waiting.get(id) != Some(&why) {
-        listener.tell(&Event::Waiting { resource: id, why: &why });
-        waiting.insert(id.clone(), why);
-    }
-}
-
-fn entry<A>(step: &Step<A>, event: Journaled) -> Entry {
-    Entry::now(step.resource.clone(), &step.verb, event)
 }
 
 async fn sleep_until(wake: Option<Instant>) {

@@ -5,9 +5,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use slipway_engine::feed::{Changes, Followed};
+use slipway_engine::journal::Task;
 use slipway_engine::platform::Query;
 use slipway_engine::{
-    Cost, Endpoint, Failure, Goal, Id, Meter, Next, Platform, Resource, Seen, Severity, Sight, Step,
+    Context, Cost, Endpoint, Failure, Goal, Id, Next, Platform, Reason, Resource, Resumed, Seen, Severity,
+    Sight, Step, Wait,
 };
 use thiserror::Error;
 
@@ -26,10 +29,33 @@ pub(crate) enum Trouble {
     Hang,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// What is wanted of a thing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Aim {
+    pub(crate) on: bool,
+    /// It has to get warm, which it does by itself.
+    pub(crate) warm: bool,
+    /// It is made in a task.
+    pub(crate) slow: bool,
+}
+
+impl Default for Aim {
+    fn default() -> Self {
+        Aim { on: true, warm: false, slow: false }
+    }
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Thing {
     pub(crate) on: bool,
+    #[serde(default)]
+    pub(crate) warm: bool,
 }
+
+/// How long a thing may take to get warm.
+pub(crate) const WARM_TIMEOUT: Duration = Duration::from_mins(5);
+pub(crate) const WARM_INTERVAL: Duration = Duration::from_mins(1);
+pub(crate) const COLD: Reason = Reason::new("Cold");
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) enum Act {
@@ -46,6 +72,14 @@ pub(crate) struct ToyError {
 }
 
 impl Failure for ToyError {
+    fn reason(&self) -> Reason {
+        match self.trouble {
+            Trouble::Before | Trouble::After | Trouble::Hang => Reason::UNREACHABLE,
+            Trouble::Busy => Reason::new("Busy"),
+            Trouble::Refused => Reason::new("Refused"),
+        }
+    }
+
     fn severity(&self) -> Severity {
         match self.trouble {
             Trouble::Before | Trouble::After | Trouble::Hang => Severity::Unreachable,
@@ -69,6 +103,24 @@ pub(crate) struct Server {
     pub(crate) blank: BTreeSet<Endpoint>,
     pub(crate) running: u32,
     pub(crate) peak: u32,
+    /// How often each endpoint was looked at.
+    pub(crate) looks: BTreeMap<Endpoint, u32>,
+    /// Tasks that were accepted: what each makes, and whether it has ended.
+    pub(crate) tasks: Vec<(Id, bool)>,
+    /// Whether the endpoint tells of changes.
+    pub(crate) feed: bool,
+}
+
+impl Server {
+    /// All tasks come to their end.
+    pub(crate) fn end_tasks(&mut self) {
+        for (id, ended) in &mut self.tasks {
+            if !std::mem::replace(ended, true) {
+                self.things.insert(id.clone(), Thing::default());
+                *self.made.entry(id.clone()).or_default() += 1;
+            }
+        }
+    }
 }
 
 /// How long a call takes.
@@ -91,7 +143,7 @@ impl Toy {
             // As a vCenter does: a second object of the same name is refused.
             Act::Make if server.things.contains_key(id) => return Err(ToyError { trouble: Trouble::Busy }),
             Act::Make => {
-                server.things.insert(id.clone(), Thing { on: false });
+                server.things.insert(id.clone(), Thing::default());
                 *server.made.entry(id.clone()).or_default() += 1;
             }
             Act::SwitchOn | Act::SwitchOff => {
@@ -107,18 +159,40 @@ impl Toy {
     }
 }
 
+impl Toy {
+    /// As long as the server works on a task.
+    async fn wait_for(&self, task: usize) -> Thing {
+        while !self.server().tasks[task].1 {
+            tokio::time::sleep(CALL).await;
+        }
+        Thing::default()
+    }
+}
+
 impl Platform for Toy {
-    type Wanted = ();
+    type Wanted = Aim;
     type State = Thing;
     type Action = Act;
     type Error = ToyError;
 
-    fn next(&self, resource: &Resource<()>, seen: &Seen<Thing>) -> Next<Act> {
+    fn next(&self, resource: &Resource<Aim>, seen: &Seen<Thing>) -> Next<Act> {
+        let Aim { on: wanted, warm, .. } = resource.wanted;
         let action = match (resource.goal, seen.own) {
             (Goal::Present, None) => Act::Make,
-            (Goal::Present, Some(Thing { on: false })) => Act::SwitchOn,
+            (Goal::Present, Some(Thing { on: false, .. })) if wanted => Act::SwitchOn,
+            (Goal::Present, Some(Thing { on: true, .. })) if !wanted => Act::SwitchOff,
+            (Goal::Present, Some(Thing { warm: false, .. })) if warm => {
+                return Next::Wait(Box::new(Wait {
+                    reason: COLD,
+                    sentence: format!("until {} is warm", resource.id),
+                    look_again: WARM_INTERVAL,
+                    limit: WARM_TIMEOUT,
+                    overdue: "it stays cold".to_owned(),
+                    remedy: None,
+                }));
+            }
             (Goal::Present, Some(_)) | (Goal::Absent, None) => return Next::Done,
-            (Goal::Absent, Some(Thing { on: true })) => Act::SwitchOff,
+            (Goal::Absent, Some(Thing { on: true, .. })) => Act::SwitchOff,
             (Goal::Absent, Some(_)) => Act::Remove,
         };
         let verb = format!("{action:?}").to_lowercase();
@@ -135,26 +209,31 @@ impl Platform for Toy {
         }))
     }
 
-    fn predict(&self, _: &Resource<()>, _: &Seen<Thing>, action: &Act) -> Option<Thing> {
+    fn predict(&self, _: &Resource<Aim>, _: &Seen<Thing>, action: &Act) -> Option<Thing> {
         match action {
-            Act::Make | Act::SwitchOff => Some(Thing { on: false }),
-            Act::SwitchOn => Some(Thing { on: true }),
+            Act::Make | Act::SwitchOff => Some(Thing::default()),
+            Act::SwitchOn => Some(Thing { on: true, warm: false }),
             Act::Remove => None,
         }
+    }
+
+    fn restore(&self, resource: &Resource<Aim>, state: &Thing) -> Option<Aim> {
+        Some(Aim { on: state.on, ..resource.wanted })
     }
 
     async fn observe(
         &self,
         endpoint: &Endpoint,
-        queries: &[Query<'_, ()>],
+        queries: &[Query<'_, Aim, Thing>],
     ) -> Result<Vec<Sight<Thing>>, ToyError> {
         tokio::time::sleep(CALL).await;
-        let server = self.server();
+        let mut server = self.server();
+        *server.looks.entry(endpoint.clone()).or_default() += 1;
         if server.dead.contains(endpoint) {
             return Err(ToyError { trouble: Trouble::Before });
         }
         let blank = server.blank.contains(endpoint);
-        let sight = |query: &Query<'_, ()>| match server.things.get(&query.resource.id) {
+        let sight = |query: &Query<'_, Aim, Thing>| match server.things.get(&query.resource.id) {
             Some(thing) if !blank => Sight::Known(Some(*thing)),
             _ => Sight::Known(None),
         };
@@ -163,12 +242,12 @@ impl Platform for Toy {
 
     async fn perform(
         &self,
-        resource: &Resource<()>,
+        resource: &Resource<Aim>,
         seen: &Seen<Thing>,
         action: &Act,
-        meter: &Meter,
+        context: &Context,
     ) -> Result<Option<Thing>, ToyError> {
-        meter.percent(50);
+        context.percent(50);
         let trouble = {
             let mut server = self.server();
             server.running += 1;
@@ -187,10 +266,51 @@ impl Platform for Toy {
                 Err(ToyError { trouble: Trouble::After })
             }
             Some(trouble) => Err(ToyError { trouble }),
+            None if *action == Act::Make && resource.wanted.slow => {
+                let task = {
+                    let mut server = self.server();
+                    server.calls.push((resource.id.clone(), Act::Make));
+                    server.tasks.push((resource.id.clone(), false));
+                    server.tasks.len() - 1
+                };
+                context.task(format!("task-{task}")).await;
+                Ok(Some(self.wait_for(task).await))
+            }
             None => {
                 self.act(&resource.id, *action)?;
                 Ok(self.predict(resource, seen, action))
             }
         }
+    }
+
+    async fn resume(&self, _: &Resource<Aim>, task: &Task, _: &Context) -> Result<Resumed<Thing>, ToyError> {
+        let number = task.reference.strip_prefix("task-").and_then(|number| number.parse().ok());
+        match number.filter(|number| *number < self.server().tasks.len()) {
+            Some(number) => Ok(Resumed::Done(Some(self.wait_for(number).await))),
+            None => Ok(Resumed::Over),
+        }
+    }
+
+    async fn follow(
+        &self,
+        _: &Endpoint,
+        resources: &[Followed<Aim, Thing>],
+        changes: &Changes,
+    ) -> Result<(), ToyError> {
+        let mut open: Vec<&Followed<Aim, Thing>> = resources.iter().collect();
+        while !open.is_empty() {
+            tokio::time::sleep(CALL).await;
+            let server = self.server();
+            if server.feed {
+                open.retain(|followed| {
+                    let same = server.things.get(&followed.resource.id) == followed.seen.as_ref();
+                    if !same {
+                        changes.tell(&followed.resource.id);
+                    }
+                    same
+                });
+            }
+        }
+        Ok(())
     }
 }

@@ -3,18 +3,26 @@
 use std::collections::BTreeMap;
 
 use jiff::SignedDuration;
-use slipway_assets::names;
+use slipway_assets::{Pki, names};
 use slipway_config::install_config::{Curve, InstallConfig, PayloadType, SignerKey};
 
-use super::{Error, Generators, Request};
+use super::{Error, Request};
 use crate::store::{Digest, State, Step, Store};
 
 /// An installation takes an hour or two, and machines are not always started at once.
 const NEEDED: SignedDuration = SignedDuration::from_hours(24);
 
+/// The kind of key that the signers of a state should have. Where the install-config leaves it open, earlier releases drew RSA keys for
+/// every payload, and these are as good.
+fn signer_key(state: &State, config: &InstallConfig) -> SignerKey {
+    const EARLIER: SignerKey = SignerKey::Rsa(2048);
+    let earlier = config.signer_key.is_none() && state.certificates_for == made_from(config, EARLIER);
+    if earlier { EARLIER } else { config.signer_key() }
+}
+
 /// Everything the names in the certificates, and their keys, depend on: by what people call it.
-pub(super) fn named(config: &InstallConfig) -> BTreeMap<String, String> {
-    let key = match config.signer_key {
+pub(super) fn named(config: &InstallConfig, key: SignerKey) -> BTreeMap<String, String> {
+    let key = match key {
         SignerKey::Rsa(bits) => format!("RSA {bits}"),
         SignerKey::Ecdsa(Curve::P256) => "P256".to_owned(),
         SignerKey::Ecdsa(Curve::P384) => "P384".to_owned(),
@@ -35,8 +43,8 @@ pub(super) fn named(config: &InstallConfig) -> BTreeMap<String, String> {
 }
 
 /// Tells whether certificates were made from the same.
-pub(super) fn made_from(config: &InstallConfig) -> Digest {
-    let named = named(config);
+pub(super) fn made_from(config: &InstallConfig, key: SignerKey) -> Digest {
+    let named = named(config, key);
     let lines = ["the domain of the cluster", "the platform", "the kind of key"];
     let mut lines: Vec<String> = lines.iter().filter_map(|name| named.get(*name).cloned()).collect();
     lines.extend(config.networking.service.iter().map(ToString::to_string));
@@ -49,8 +57,7 @@ pub(super) fn made_from(config: &InstallConfig) -> Digest {
 }
 
 /// What is in the certificates of a state and is not what it should be, in words.
-fn changes(state: &State, config: &InstallConfig) -> Vec<String> {
-    let now = named(config);
+fn changes(state: &State, now: &BTreeMap<String, String>) -> Vec<String> {
     let changed = state.named_in_certificates.iter().filter_map(|(name, old)| {
         let new = now.get(name)?;
         (new != old).then(|| format!("{name} was {old}, and is now {new}"))
@@ -66,21 +73,21 @@ pub(super) fn renew(
     mut state: State,
     config: &InstallConfig,
     request: &Request<'_>,
-    generators: &Generators<'_>,
     store: &mut Store,
     warnings: &mut Vec<String>,
 ) -> Result<State, Error> {
-    let made_from = made_from(config);
+    let key = signer_key(&state, config);
+    let (made_from, named) = (made_from(config, key), named(config, key));
     let expires = state.pki.expires();
     let handed_out = state.steps.get(&Step::IgnitionConfigs).is_some_and(|step| !step.files.is_empty());
     let why = if state.certificates_for != made_from {
-        let changed = changes(&state, config);
+        let changed = changes(&state, &named);
         if handed_out && !request.force {
             return Err(Error::Renewal { changed });
         }
         changed.join("; ")
     } else if expires.duration_since(request.now) >= NEEDED {
-        state.named_in_certificates = named(config);
+        state.named_in_certificates = named;
         // The state of an earlier release.
         let drawn = state.pki.complete(config.payload.kind(), request.random);
         if !drawn.is_empty() {
@@ -108,8 +115,8 @@ pub(super) fn renew(
                 .to_owned(),
         );
     }
-    state.pki = (generators.pki)(config, request.now, request.random)?;
-    state.certificates_for = made_from;
-    state.named_in_certificates = named(config);
+    state.pki = Pki::new(request.now);
+    state.certificates_for = self::made_from(config, config.signer_key());
+    state.named_in_certificates = self::named(config, config.signer_key());
     Ok(state)
 }

@@ -2,12 +2,14 @@
 
 #![expect(clippy::unnecessary_wraps, reason = "generators can fail")]
 
+mod keys;
+
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use jiff::{SignedDuration, Timestamp};
 use secrecy::ExposeSecret;
-use slipway_assets::pki::{PkiError, SHORTEST_VALIDITY};
+use slipway_assets::pki::{Extent, PkiError, SHORTEST_VALIDITY};
 use slipway_assets::random::Random;
 use slipway_assets::{Access, Cluster, Credentials, Named, Pki, Tree};
 use slipway_config::install_config::InstallConfig;
@@ -93,12 +95,21 @@ impl Directory {
     }
 }
 
-const GENERATORS: Generators<'static> = Generators { pki: &pki, manifests: &manifests, ignition: &ignition };
+const GENERATORS: Generators<'static> =
+    Generators { keys: &keys, manifests: &manifests, ignition: &ignition };
 
 /// A certificate that can be told from the one before.
-fn pki(_: &InstallConfig, now: Timestamp, _: &dyn Random) -> Result<Pki, PkiError> {
-    let pki = serde_json::json!({"created": now, "files": {"root-ca.crt": format!("made at {now}")}});
-    Ok(serde_json::from_value(pki).unwrap())
+fn keys(pki: &mut Pki, _: &InstallConfig, _: Extent, _: &dyn Random) -> Result<(), PkiError> {
+    if pki.pem("root-ca.crt").is_empty() {
+        let now = pki.expires() - SHORTEST_VALIDITY;
+        put_keys(pki, &serde_json::json!({"root-ca.crt": format!("made at {now}")}));
+    }
+    Ok(())
+}
+
+fn put_keys(pki: &mut Pki, files: &serde_json::Value) {
+    let created = pki.expires() - SHORTEST_VALIDITY;
+    *pki = serde_json::from_value(serde_json::json!({"created": created, "files": files})).unwrap();
 }
 
 /// A Kubernetes object with one more line.
@@ -558,7 +569,10 @@ fn another_payload_needs_other_certificates() {
     directory.put("install-config.yaml", CONFIG);
     let error = directory.ignition(false).unwrap_err();
     assert!(matches!(error, Error::Renewal { .. }), "{error}");
-    assert_eq!(error.details(), ["the payload was Kubernetes, and is now OpenShift"]);
+    assert_eq!(
+        error.details(),
+        ["the kind of key was P256, and is now RSA 2048", "the payload was Kubernetes, and is now OpenShift",]
+    );
 }
 
 /// A directory of the release that had one token for all machines.
@@ -566,14 +580,15 @@ fn another_payload_needs_other_certificates() {
 fn what_an_earlier_release_did_without_is_drawn() {
     let directory = Directory::new(KUBERNETES);
     directory.put("cni/plugin.yaml", "a: 1\n");
-    let old = |_: &InstallConfig, now: Timestamp, _: &dyn Random| {
+    let old = |pki: &mut Pki, _: &InstallConfig, _: Extent, _: &dyn Random| {
         let files = serde_json::json!({
             "root-ca.crt": "a", "certificate-key": "b", "bootstrap-token": "c",
             "machine-config-token-master": "d", "machine-config-token-worker": "e",
         });
-        Ok(serde_json::from_value(serde_json::json!({"created": now, "files": files})).unwrap())
+        put_keys(pki, &files);
+        Ok(())
     };
-    let generators = Generators { pki: &old, ..GENERATORS };
+    let generators = Generators { keys: &old, ..GENERATORS };
     create_manifests_with(&directory.request(false), &generators).unwrap();
     let said =
         "drew what an earlier release of slipway did without: bootstrap-token-master, bootstrap-token-worker";

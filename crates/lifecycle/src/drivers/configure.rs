@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use kube::api::{ListParams, Patch, PatchParams};
+use kube::api::ListParams;
 use kube::{Api, Client};
 use serde_json::{Value, json};
 use slipway_api::slipway::vdo_config::UpdatePolicy;
@@ -10,10 +10,10 @@ use slipway_api::slipway::{VDO_CONFIG_NAME, VDOConfig, VDOConfigSpec, VSphereCon
 use slipway_assets::drivers::connection::SERVER_KEY;
 use slipway_assets::drivers::manifests::documents;
 use slipway_assets::drivers::{Connection, DriverError};
+use slipway_providers::cluster::{AccessError, Applier, call, merge, or_absent};
 use thiserror::Error;
 
-use super::NAMESPACE;
-use crate::access::{AccessError, apply, call, or_absent};
+use super::{FIELD_MANAGER, NAMESPACE};
 
 /// Why nothing was configured.
 #[derive(Debug, Error)]
@@ -199,15 +199,13 @@ impl Plan {
 
     /// Does it; each object that is there is told.
     pub async fn apply(&self, client: &Client, told: impl Fn(&str)) -> Result<(), ConfigureError> {
+        let applier = Applier::new(client, FIELD_MANAGER);
         for object in &self.objects {
-            told(&apply(client, object).await?);
+            told(&applier.apply(object).await?);
         }
         if let Some(change) = &self.change {
             let configs: Api<VDOConfig> = Api::all(client.clone());
-            let patch = Patch::Merge(change);
-            let parameters = PatchParams::default();
-            let patched = configs.patch(VDO_CONFIG_NAME, &parameters, &patch);
-            call("changing the VDOConfig", patched).await?;
+            merge(&configs, VDO_CONFIG_NAME, "changing the VDOConfig", change).await?;
             told("VDOConfig cluster");
         }
         Ok(())

@@ -13,10 +13,9 @@ use slipway_assets::drivers::DriverError;
 use slipway_assets::drivers::object::{DRIVER_LABEL, MANAGER};
 use slipway_assets::drivers::operator::names::{covers, places};
 use slipway_assets::drivers::operator::{self, NAME, NAMESPACE, Placed};
+use slipway_providers::cluster::{AccessError, Applier, call, is_applied_by, or_absent};
 use thiserror::Error;
 use tokio::time::Instant;
-
-use crate::access::{AccessError, apply, call, is_applied_by, or_absent};
 
 /// The ConfigMap with the authorities of the matrix's server.
 pub const MATRIX_CA: &str = "slipway-matrix-ca";
@@ -68,8 +67,9 @@ pub fn before_operator(objects: &mut Vec<Value>, object: Value) {
 
 /// Applies the operator's objects; each one that is there is told.
 pub async fn deploy(client: &Client, objects: &[Value], told: impl Fn(&str)) -> Result<(), DeployError> {
+    let applier = Applier::new(client, super::FIELD_MANAGER);
     for object in objects {
-        told(&apply(client, object).await?);
+        told(&applier.apply(object).await?);
     }
     served(client, Duration::from_secs(30)).await
 }

@@ -7,8 +7,7 @@ use kube::{Api, Client, ResourceExt};
 use serde_json::{Value, json};
 use slipway_assets::drivers::connection::SERVER_KEY;
 use slipway_assets::drivers::operator::NAMESPACE;
-
-use crate::access::{AccessError, api, call, or_absent};
+use slipway_providers::cluster::{AccessError, api_of, call, or_absent, resource};
 
 /// Where VDO looks for credentials.
 const VDO_SECRETS: &str = "kube-system";
@@ -37,7 +36,7 @@ pub struct Copied {
 pub async fn read(client: &Client) -> Result<Imported, AccessError> {
     let list = async |kind: &str, plural: &str| {
         // In any namespace: VDO does not care.
-        let api = api(client, "vdo.vmware.com/v1alpha1", kind, plural, None);
+        let api = api_of(client, &resource("vdo.vmware.com/v1alpha1", kind, plural), None);
         let doing = format!("listing {plural}");
         let found =
             call(&doing, async { api.list(&ListParams::default()).await.map(|list| list.items) }).await;

@@ -13,10 +13,9 @@ use slipway_assets::drivers::object::{DRIVER_LABEL, MANAGER};
 use slipway_assets::drivers::operator::names::places;
 use slipway_assets::drivers::operator::{self, KEYS_SECRET, NAME, NAMESPACE, Placed};
 use slipway_assets::drivers::{DriverError, storage};
+use slipway_providers::cluster::{AccessError, Kinds, api_of, call, is_applied_by, or_absent, resource};
 use thiserror::Error;
 use tokio::time::Instant;
-
-use crate::access::{AccessError, api, call, is_applied_by, or_absent, plural};
 
 /// How long the operator may take to end.
 const FAREWELL: Duration = Duration::from_mins(2);
@@ -77,7 +76,7 @@ pub async fn remove(client: &Client, force: bool, told: impl Fn(&str)) -> Result
     }
     for (api_version, kind, plural) in ORDER {
         for place in places(kind) {
-            let api = api(client, api_version, kind, plural, place);
+            let api = api_of(client, &resource(api_version, kind, plural), place);
             let labelled = ListParams::default().labels(DRIVER_LABEL);
             let doing = format!("listing {plural}");
             let found =
@@ -132,12 +131,16 @@ async fn remove_operator(client: &Client, mut told: impl FnMut(&str)) -> Result<
     ]
     .concat();
     objects.retain(|object| object["kind"] != "Namespace");
+    let kinds = Kinds::default();
     // Bindings before roles, and those before the account.
     for object in objects.iter().rev() {
         let text = |path: &str| object.pointer(path).and_then(Value::as_str);
         let kind = text("/kind").unwrap_or_default();
         let (place, name) = (text("/metadata/namespace"), text("/metadata/name").unwrap_or_default());
-        let api = api(client, text("/apiVersion").unwrap_or_default(), kind, &plural(kind), place);
+        let api = match kinds.api(client, text("/apiVersion").unwrap_or_default(), kind, place).await {
+            Err(error) if error.is_absent() => continue,
+            api => api?,
+        };
         let deleted =
             call(&format!("deleting {kind} {name}"), api.delete(name, &DeleteParams::default())).await;
         if or_absent(deleted.map(|_| true))? {

@@ -8,9 +8,9 @@ use slipway_api::slipway::condition::{AVAILABLE, DEGRADED, PROGRESSING, READY};
 use slipway_api::slipway::vdo_status::{ChecksStatus, DriverStatus, Failure, MatrixStatus, NodeCounts};
 use slipway_api::slipway::{VDOConfig, VSphereConnection};
 use slipway_assets::drivers::operator::{NAME, NAMESPACE};
+use slipway_providers::cluster::{AccessError, call, or_absent};
 
 use super::configure::wishes;
-use crate::access::{AccessError, call, or_absent};
 
 /// Everything in one answer.
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -1,12 +1,10 @@
 //! Versions that are asked for, and the ones that were.
 
-use kube::api::{Patch, PatchParams};
 use kube::{Api, Client};
 use serde_json::{Value, json};
 use slipway_api::slipway::{VDO_CONFIG_NAME, VDOConfig};
+use slipway_providers::cluster::{AccessError, merge};
 use thiserror::Error;
-
-use crate::access::{AccessError, call};
 
 /// What is to become of a pinned version.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,13 +47,9 @@ pub async fn pin(client: &Client, cloud: &Pin, storage: &Pin) -> Result<(), PinE
         return Ok(());
     }
     let configs: Api<VDOConfig> = Api::all(client.clone());
-    let patch = json!({"spec": spec});
-    let patch = Patch::Merge(&patch);
-    let parameters = PatchParams::default();
-    let patched = configs.patch(VDO_CONFIG_NAME, &parameters, &patch);
-    match call("changing the VDOConfig", patched).await {
+    match merge(&configs, VDO_CONFIG_NAME, "changing the VDOConfig", &json!({"spec": spec})).await {
         // Neither where the kind is not known.
         Err(error) if error.is_absent() => Err(PinError::NoConfig),
-        other => Ok(other.map(drop)?),
+        other => Ok(other?),
     }
 }

@@ -11,7 +11,7 @@ use slipway_providers::vsphere::properties::Wanted;
 use slipway_providers::vsphere::{Client, Error, MoRef};
 use thiserror::Error as ThisError;
 
-use crate::random::OsRandom;
+use slipway_assets::random::OsRandom;
 
 /// vCenter's own role that only looks.
 const READ_ONLY: &str = "ReadOnly";

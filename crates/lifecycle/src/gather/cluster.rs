@@ -49,18 +49,18 @@ const PODS: usize = 200;
 /// Adds what can be had. If the API never came up, the archive says why, and has what the bootstrap machine says.
 pub async fn of_cluster(subject: &Subject, addresses: &BTreeMap<String, Vec<IpAddr>>, bundle: &mut Bundle) {
     let client = match subject.client().await {
-        Ok(client) => match subject.call(client.apiserver_version()).await {
+        Ok(client) => match subject.call("asking for its version", client.apiserver_version()).await {
             Ok(version) => {
                 bundle.text("cluster/version.txt", &format!("{}\n", version.git_version));
                 Some(client)
             }
-            Err(why) => {
-                bundle.missing("the API", &why);
+            Err(error) => {
+                bundle.missing("the API", &subject.explain(&error));
                 None
             }
         },
-        Err(why) => {
-            bundle.missing("the API", &why);
+        Err(error) => {
+            bundle.missing("the API", &subject.explain(&error));
             None
         }
     };
@@ -82,7 +82,7 @@ async fn maps(subject: &Subject, client: &Client, bundle: &mut Bundle) -> bool {
     let api: Api<ConfigMap> = Api::namespaced(client.clone(), "kube-system");
     let mut found = false;
     for name in [RECORD_NAME, COMPLETION_NAME] {
-        match subject.call(api.get_opt(name)).await {
+        match subject.call("reading it", api.get_opt(name)).await {
             Ok(Some(map)) => {
                 let mut data = map.data.unwrap_or_default();
                 if let Some(text) = data.remove(RECORD_KEY) {
@@ -94,7 +94,9 @@ async fn maps(subject: &Subject, client: &Client, bundle: &mut Bundle) -> bool {
                 }
             }
             Ok(None) => bundle.missing(&format!("the ConfigMap kube-system/{name}"), "there is none"),
-            Err(why) => bundle.missing(&format!("the ConfigMap kube-system/{name}"), &why),
+            Err(error) => {
+                bundle.missing(&format!("the ConfigMap kube-system/{name}"), &subject.explain(&error));
+            }
         }
     }
     found
@@ -124,15 +126,15 @@ async fn objects(
 ) {
     let resource = ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(group, version, kind), plural);
     let api: Api<DynamicObject> = Api::all_with(client.clone(), &resource);
-    match subject.call(async { api.list(&ListParams::default()).await }).await {
+    match subject.call("listing them", async { api.list(&ListParams::default()).await }).await {
         Ok(list) => {
             let items = list.items.into_iter().filter_map(|item| serde_json::to_value(item).ok());
             let items = items.filter(is_of_the_system).map(without_copies);
             bundle.json(&format!("cluster/{plural}.json"), items.collect());
         }
         // A cluster of the other payload does not have it.
-        Err(why) if why.contains("404") || why.contains("NotFound") || why.contains("not found") => {}
-        Err(why) => bundle.missing(plural, &why),
+        Err(error) if error.is_absent() => {}
+        Err(error) => bundle.missing(plural, &subject.explain(&error)),
     }
 }
 
@@ -160,7 +162,7 @@ async fn logs(subject: &Subject, client: &Client, bundle: &mut Bundle) {
         BTreeSet::from(["kube-system", cloud::NAMESPACE, storage::NAMESPACE, operator::NAMESPACE])
     {
         let api: Api<Pod> = Api::namespaced(client.clone(), namespace);
-        let Ok(pods) = subject.call(api.list(&ListParams::default())).await else { continue };
+        let Ok(pods) = subject.call("listing pods", api.list(&ListParams::default())).await else { continue };
         for pod in pods.items.iter().take(PODS) {
             let containers = pod.spec.iter().flat_map(|spec| &spec.containers);
             for container in containers.map(|container| container.name.clone()) {
@@ -171,9 +173,12 @@ async fn logs(subject: &Subject, client: &Client, bundle: &mut Bundle) {
                     timestamps: true,
                     ..LogParams::default()
                 };
-                match subject.call(api.logs(&name, &parameters)).await {
+                match subject.call("reading it", api.logs(&name, &parameters)).await {
                     Ok(text) => bundle.text(&format!("logs/{namespace}/{name}/{container}.log"), &text),
-                    Err(why) => bundle.missing(&format!("the log of {namespace}/{name}/{container}"), &why),
+                    Err(error) => {
+                        let what = format!("the log of {namespace}/{name}/{container}");
+                        bundle.missing(&what, &subject.explain(&error));
+                    }
                 }
             }
         }

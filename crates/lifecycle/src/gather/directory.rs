@@ -8,8 +8,9 @@ use slipway_assets::Credentials;
 use slipway_config::install_config::{InstallConfig, Platform};
 
 use super::Bundle;
-use crate::create::{self, Loaded, Request};
+use crate::create::{self, Request};
 use crate::store;
+use crate::workspace::Workspace;
 
 /// More of a journal than this is cut, from its beginning.
 const LONGEST: usize = 16 << 20;
@@ -47,17 +48,18 @@ pub fn of_directory(request: &Request<'_>, bundle: &mut Bundle) {
     {
         bundle.redactor().add_named(&value);
     }
-    match create::load(request) {
-        Ok(Loaded { config, credentials, .. }) => {
+    let opened = Workspace::open(request).and_then(|mut workspace| {
+        let credentials = workspace.credentials()?;
+        Ok((workspace, credentials))
+    });
+    match opened {
+        Ok((workspace, credentials)) => {
             add_credentials(&credentials, bundle);
-            if let Some(secret) = &config.pull_secret {
+            if let Some(secret) = &workspace.config().pull_secret {
                 bundle.redactor().add(secret.expose_secret());
             }
-            add_urls(&config, bundle);
-            match create::read_install_config(directory) {
-                Ok(text) => add_install_config(&text, bundle),
-                Err(error) => bundle.missing(store::INSTALL_CONFIG, &error.to_string()),
-            }
+            add_urls(workspace.config(), bundle);
+            add_install_config(workspace.text(), bundle);
         }
         // Without knowing what is secret in it, it stays out.
         Err(error) => {

@@ -10,8 +10,8 @@ use slipway_config::install_config::PayloadType;
 use super::{Bundle, has_cluster, of_cluster, of_directory};
 use crate::create::Request;
 use crate::environment::Environment;
-use crate::random::OsRandom;
 use crate::wait::Subject;
+use slipway_assets::random::OsRandom;
 
 const PASSWORD: &str = "hunter22-of-the-vcenter";
 const CONFIG: &str = r#"apiVersion: v1

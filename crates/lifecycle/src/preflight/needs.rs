@@ -3,25 +3,12 @@
 //! The steps of creating and destroying say themselves what they need: `of` takes it from the engine's plan. What runs
 //! in the cluster later, with the same account, is added here.
 
+use slipway_assess::preflight::needs::Need;
+use slipway_assess::preflight::wanted::{Site, Wanted};
 use slipway_assets::Named;
 use slipway_engine::resource::GraphError;
 
-use super::wanted::{Site, Wanted};
-use crate::cluster::{self, Blueprint};
-
-/// A privilege that a step needs on an object.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Need {
-    /// The vCenter, as the plan names it.
-    pub endpoint: String,
-    /// An inventory path; `/` is the root folder. What will only be made later is judged by what it will be in.
-    pub object: String,
-    pub privilege: String,
-    /// What it is needed for: the end of a sentence that starts with "needed to".
-    pub step: String,
-    /// What is left out without it; none if there is no going on.
-    pub left_out: Option<String>,
-}
+use crate::platform::vsphere::{Blueprint, privileges};
 
 /// What the cluster's own components need, on a failure domain's objects.
 struct Component {
@@ -54,13 +41,13 @@ const COMPONENTS: [Component; 2] = [
 
 /// What creating, running and destroying the cluster needs of one vCenter. `exists` says whether there is a folder at a path
 /// already.
-pub(crate) fn of(
+pub(super) fn of(
     named: &Named,
     blueprint: &Blueprint,
     wanted: &Wanted,
     exists: &dyn Fn(&str) -> bool,
 ) -> Result<Vec<Need>, GraphError> {
-    let mut needs = cluster::needs::of(named, blueprint, exists)?;
+    let mut needs = privileges::of(named, blueprint, exists)?;
     needs.retain(|need| need.endpoint == wanted.endpoint);
     for site in wanted.sites.iter().filter(|site| !site.folder.is_empty()) {
         needs.extend(COMPONENTS.iter().flat_map(|component| component.needs(site, &wanted.endpoint)));

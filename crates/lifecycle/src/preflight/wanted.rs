@@ -1,130 +1,47 @@
 //! What the vCenters must have, and what will be made there: from the configuration, and the files of machines with their edits.
 
-use std::net::IpAddr;
-
 use slipway_api::vsphere_machines::VSphereMachineSpec;
+use slipway_assess::preflight::wanted::{Machine, Site, Template, Wanted, WantedNetwork};
 use slipway_assets::Named;
 use slipway_assets::names;
 use slipway_assets::vsphere::Site as AssetSite;
-use slipway_config::ids::InfraId;
-use slipway_config::install_config::vsphere::{
-    DiskType, FailureDomain, Platform as VSphere, RegionKind, ZoneKind,
-};
+use slipway_config::install_config::vsphere::{DiskType, FailureDomain, Platform as VSphere};
 use slipway_config::install_config::{InstallConfig, LoadBalancer, Payload, Platform};
-use slipway_config::net::Cidr;
 use slipway_providers::vsphere::paths::unescape;
-use uuid::Uuid;
 
-use crate::cluster::{Blueprint, Planned, compute_cluster, endpoint_of};
+use crate::platform::vsphere::{Blueprint, Planned, compute_cluster, endpoint_of};
 
-/// What one vCenter must have.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wanted {
-    /// The vCenter, as the plan names it.
-    pub endpoint: String,
-    /// Whether there is more than one failure domain, on any vCenter: then tags say where a machine is.
-    pub zoned: bool,
-    /// What names begin with, once it is drawn; before that nothing can have them.
-    pub infra_id: Option<InfraId>,
-    /// Whether disks take all of their space at once.
-    pub thick: bool,
-    /// The release as images count it, such as 418; none where nobody said.
-    pub stream: Option<u32>,
-    pub sites: Vec<Site>,
-}
-
-/// What one failure domain must have.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Site {
-    pub name: String,
-    pub region: String,
-    pub region_kind: RegionKind,
-    pub zone: String,
-    pub zone_kind: ZoneKind,
-    /// Inventory paths, as vCenter stores names.
-    pub datacenter: String,
-    pub cluster: Option<String>,
-    pub pool: Option<String>,
-    pub datastore: String,
-    /// Empty where the user makes the machines.
-    pub folder: String,
-    /// Whether the folder is named after the infrastructure, and not by the user.
-    pub own_folder: bool,
-    /// Names or paths, as written.
-    pub networks: Vec<String>,
-    pub template: Template,
-    pub tag_ids: Vec<String>,
-    /// The group of machines that is bound to a group of hosts.
-    pub vm_group: Option<String>,
-    /// Empty where the user makes the machines.
-    pub machines: Vec<Machine>,
-}
-
-/// What machines are cloned from.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Template {
-    /// The user's, by name or path.
-    Given(String),
-    /// Made by us: its path and its mark.
-    Imported { path: String, mark: Uuid },
-    /// The user makes the machines, or nothing is given to make them from.
-    None,
-}
-
-/// A machine that will be made.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Machine {
-    /// Compute machines are named by whoever makes them.
-    pub name: Option<String>,
-    /// By which it is known to be ours.
-    pub mark: Option<Uuid>,
-    pub control_plane: bool,
-    pub cpus: u32,
-    pub memory_mib: u64,
-    pub os_disk_gib: u64,
-    /// All disks together.
-    pub disks_gib: u64,
-}
-
-impl Wanted {
-    /// What the cluster wants of its `position`th vCenter: places and compute machines as the configuration says, the other
-    /// machines as their files do.
-    pub(crate) fn of(named: &Named, blueprint: &Blueprint, position: usize) -> Option<Self> {
-        let Platform::VSphere(platform) = &named.config.platform else { return None };
-        let endpoint = endpoint_of(platform.vcenters.get(position)?);
-        let here = |(_, domain): &(usize, &FailureDomain)| domain.vcenter == position;
-        let domains = platform.failure_domains.iter().enumerate().filter(here);
-        let mut places: Vec<(Placement, Site)> =
-            domains.map(|(index, domain)| place(named, platform, index, domain)).collect();
-        for machine in blueprint.machines.iter().filter(|machine| machine.endpoint == endpoint) {
-            let placement = Placement::of(&machine.spec);
-            let at = places.iter().position(|(known, _)| *known == placement).or_else(|| {
-                let edited = edited(&places, &placement, machine, named)?;
-                places.push((placement, edited));
-                Some(places.len() - 1)
-            });
-            if let Some((_, site)) = at.and_then(|at| places.get_mut(at)) {
-                site.machines.push(Machine::of(machine));
-            }
+/// What the cluster wants of its `position`th vCenter: places and compute machines as the configuration says, the other
+/// machines as their files do.
+pub(super) fn of(named: &Named, blueprint: &Blueprint, position: usize) -> Option<Wanted> {
+    let Platform::VSphere(platform) = &named.config.platform else { return None };
+    let endpoint = endpoint_of(platform.vcenters.get(position)?);
+    let here = |(_, domain): &(usize, &FailureDomain)| domain.vcenter == position;
+    let domains = platform.failure_domains.iter().enumerate().filter(here);
+    let mut places: Vec<(Placement, Site)> =
+        domains.map(|(index, domain)| place(named, platform, index, domain)).collect();
+    for machine in blueprint.machines.iter().filter(|machine| machine.endpoint == endpoint) {
+        let placement = Placement::of(&machine.spec);
+        let at = places.iter().position(|(known, _)| *known == placement).or_else(|| {
+            let edited = edited(&places, &placement, machine, named)?;
+            places.push((placement, edited));
+            Some(places.len() - 1)
+        });
+        if let Some((_, site)) = at.and_then(|at| places.get_mut(at)) {
+            site.machines.push(planned(machine));
         }
-        for (Placement { position: index, .. }, site) in &mut places {
-            site.machines.extend(index.iter().flat_map(|index| compute(named, platform, *index)));
-        }
-        Some(Wanted {
-            endpoint: endpoint.to_string(),
-            zoned: platform.failure_domains.len() > 1,
-            infra_id: (!named.identity.cluster_id.is_nil()).then(|| named.identity.infra_id.clone()),
-            thick: matches!(platform.disk_type, Some(DiskType::Thick | DiskType::EagerZeroedThick)),
-            stream: stream(&named.config.payload),
-            sites: places.into_iter().map(|(_, site)| site).collect(),
-        })
     }
-
-    /// The control-plane machines and the bootstrap machine that have names, and in which site.
-    pub(super) fn named_machines(&self) -> impl Iterator<Item = (&Site, &Machine, &str)> {
-        let machines = self.sites.iter().flat_map(|site| site.machines.iter().map(move |m| (site, m)));
-        machines.filter_map(|(site, machine)| Some((site, machine, machine.name.as_deref()?)))
+    for (Placement { position: index, .. }, site) in &mut places {
+        site.machines.extend(index.iter().flat_map(|index| compute(named, platform, *index)));
     }
+    Some(Wanted {
+        endpoint: endpoint.to_string(),
+        zoned: platform.failure_domains.len() > 1,
+        infra_id: (!named.identity.cluster_id.is_nil()).then(|| named.identity.infra_id.clone()),
+        thick: matches!(platform.disk_type, Some(DiskType::Thick | DiskType::EagerZeroedThick)),
+        stream: stream(&named.config.payload),
+        sites: places.into_iter().map(|(_, site)| site).collect(),
+    })
 }
 
 /// Where a machine goes, as its file says it.
@@ -165,19 +82,17 @@ impl Placement {
     }
 }
 
-impl Machine {
-    fn of(machine: &Planned) -> Self {
-        let spec = &machine.spec;
-        let extra: u64 = spec.data_disks.iter().map(|disk| u64::from(disk.size_gib)).sum();
-        Machine {
-            name: Some(machine.name.clone()),
-            mark: Some(machine.uuid),
-            control_plane: !machine.is_bootstrap,
-            cpus: spec.num_cpus,
-            memory_mib: spec.memory_mib.into(),
-            os_disk_gib: spec.disk_gib.into(),
-            disks_gib: u64::from(spec.disk_gib) + extra,
-        }
+fn planned(machine: &Planned) -> Machine {
+    let spec = &machine.spec;
+    let extra: u64 = spec.data_disks.iter().map(|disk| u64::from(disk.size_gib)).sum();
+    Machine {
+        name: Some(machine.name.clone()),
+        mark: Some(machine.uuid),
+        control_plane: !machine.is_bootstrap,
+        cpus: spec.num_cpus,
+        memory_mib: spec.memory_mib.into(),
+        os_disk_gib: spec.disk_gib.into(),
+        disks_gib: u64::from(spec.disk_gib) + extra,
     }
 }
 
@@ -299,33 +214,16 @@ fn stream(payload: &Payload) -> Option<u32> {
 }
 
 /// What the network around the vCenters must be like.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct WantedNetwork {
-    /// `<cluster>.<base domain>`.
-    pub domain: String,
-    pub api: Vec<IpAddr>,
-    pub ingress: Vec<IpAddr>,
-    /// Whether the addresses are ours to answer on, rather than those of the user's load balancer.
-    pub managed: bool,
-    pub machine_networks: Vec<Cidr>,
-    /// Whether the cluster is reached through DNS and load balancers that somebody set up.
-    pub by_name: bool,
-    /// Whether machines of the cluster run already.
-    pub begun: bool,
-}
-
-impl WantedNetwork {
-    pub fn of(config: &InstallConfig) -> Self {
-        let vips = names::vips(config);
-        WantedNetwork {
-            domain: config.cluster_domain(),
-            // How the API of a cluster on KubeVirt's own network is reached is for that platform to say.
-            by_name: vips.is_empty() && !matches!(config.platform, Platform::KubeVirt(_)),
-            api: vips.api,
-            ingress: vips.ingress,
-            managed: names::load_balancer(config) == LoadBalancer::OpenShiftManagedDefault,
-            machine_networks: config.networking.machine.clone(),
-            begun: false,
-        }
+pub(super) fn network(config: &InstallConfig) -> WantedNetwork {
+    let vips = names::vips(config);
+    WantedNetwork {
+        domain: config.cluster_domain(),
+        // How the API of a cluster on KubeVirt's own network is reached is for that platform to say.
+        by_name: vips.is_empty() && !matches!(config.platform, Platform::KubeVirt(_)),
+        api: vips.api,
+        ingress: vips.ingress,
+        managed: names::load_balancer(config) == LoadBalancer::OpenShiftManagedDefault,
+        machine_networks: config.networking.machine.clone(),
+        begun: false,
     }
 }

@@ -35,7 +35,7 @@ pub(super) struct Disk {
     root: PathBuf,
     /// How many changes are left until the power goes off.
     #[cfg(test)]
-    pub(super) fuse: std::cell::Cell<Option<u32>>,
+    pub(super) fuse: std::sync::Mutex<Option<u32>>,
 }
 
 impl Disk {
@@ -44,7 +44,7 @@ impl Disk {
         let disk = Disk {
             root: root.to_owned(),
             #[cfg(test)]
-            fuse: std::cell::Cell::default(),
+            fuse: std::sync::Mutex::default(),
         };
         let own = root.join(OWN);
         match disk.kind(OWN)? {
@@ -236,8 +236,8 @@ impl Disk {
     #[cfg_attr(not(test), expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "for tests"))]
     fn change(&self) -> Result<(), Error> {
         #[cfg(test)]
-        if let Some(left) = self.fuse.get() {
-            self.fuse.set(Some(left.saturating_sub(1)));
+        if let Some(left) = self.fuse.lock().unwrap().as_mut() {
+            let left = std::mem::replace(left, left.saturating_sub(1));
             if left == 0 {
                 return Err(io::Error::other("the power went off").into());
             }

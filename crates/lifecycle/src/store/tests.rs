@@ -100,7 +100,7 @@ impl Directory {
         fuse: Option<u32>,
     ) -> Result<Vec<(String, Fate)>, Error> {
         let mut store = Store::open(self.path(), "slipway test", now())?;
-        store.disk.fuse.set(fuse);
+        *store.disk.fuse.lock().unwrap() = fuse;
         let mut state = store.state()?.unwrap_or_else(new_state);
         let inputs = Inputs::from([("the input".to_owned(), Digest::of(format!("{files:?}").as_bytes()))]);
         let plan = store.plan(&state, Step::Manifests, tree(files), inputs, force)?;

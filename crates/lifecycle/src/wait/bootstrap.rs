@@ -12,6 +12,7 @@ use slipway_assets::kubernetes::record::{Entry, Record, Stage, State};
 use slipway_assets::kubernetes::rights::SYSTEM;
 use slipway_assets::kubernetes::{COMPLETION_NAME, RECORD_KEY, RECORD_NAME};
 use slipway_config::install_config::PayloadType;
+use slipway_providers::cluster::AccessError;
 
 use super::{Goal, Subject, View};
 
@@ -40,7 +41,7 @@ pub async fn look(subject: &Subject, addresses: &BTreeMap<String, Vec<IpAddr>>) 
         pending: Vec::new(),
     };
     if let Err(error) = look_in(subject, &mut seen).await {
-        seen.api = Err(error);
+        seen.api = Err(subject.explain(&error));
     }
     if seen.record.is_err() && subject.payload == PayloadType::Kubernetes {
         let bootstrap = addresses.get(&format!("{}-bootstrap", subject.infra_id));
@@ -55,16 +56,17 @@ pub async fn look(subject: &Subject, addresses: &BTreeMap<String, Vec<IpAddr>>) 
 }
 
 /// What the API says.
-async fn look_in(subject: &Subject, seen: &mut Seen) -> Result<(), String> {
+async fn look_in(subject: &Subject, seen: &mut Seen) -> Result<(), AccessError> {
     let client = subject.client().await?;
-    subject.call(client.apiserver_version()).await?;
+    subject.call("asking for its version", client.apiserver_version()).await?;
     let maps: Api<ConfigMap> = Api::namespaced(client.clone(), SYSTEM);
     let datum = |map: Option<ConfigMap>, key: &str| map?.data?.remove(key);
-    let completion = subject.call(maps.get_opt(COMPLETION_NAME)).await?;
+    let completion = subject.call("reading the completion", maps.get_opt(COMPLETION_NAME)).await?;
     seen.complete = datum(completion, "status").as_deref() == Some("complete");
     match subject.payload {
         PayloadType::Kubernetes => {
-            if let Some(text) = datum(subject.call(maps.get_opt(RECORD_NAME)).await?, RECORD_KEY) {
+            let record = subject.call("reading the agent's record", maps.get_opt(RECORD_NAME)).await?;
+            if let Some(text) = datum(record, RECORD_KEY) {
                 seen.record =
                     serde_json::from_str(&text).map_err(|error| format!("the agent's record: {error}"));
             }
@@ -72,7 +74,8 @@ async fn look_in(subject: &Subject, seen: &mut Seen) -> Result<(), String> {
         PayloadType::OpenShift => seen.member_left = member_left(subject, &client).await?,
     }
     let requests: Api<CertificateSigningRequest> = Api::all(client);
-    let requests = subject.call(requests.list(&ListParams::default())).await?;
+    let requests =
+        subject.call("listing requests for certificates", requests.list(&ListParams::default())).await?;
     seen.pending = requests.items.iter().filter(|request| is_pending(request)).map(asker).collect();
     Ok(())
 }
@@ -86,11 +89,11 @@ fn asker(request: &CertificateSigningRequest) -> (String, String) {
     (request.name_any(), request.spec.username.clone().unwrap_or_default())
 }
 
-async fn member_left(subject: &Subject, client: &Client) -> Result<Option<bool>, String> {
+async fn member_left(subject: &Subject, client: &Client) -> Result<Option<bool>, AccessError> {
     let kind = GroupVersionKind::gvk("operator.openshift.io", "v1", "Etcd");
     let resource = ApiResource::from_gvk_with_plural(&kind, "etcds");
     let api: Api<DynamicObject> = Api::all_with(client.clone(), &resource);
-    let found = subject.call(async { api.get_opt("cluster").await }).await?;
+    let found = subject.call("reading the state of etcd", async { api.get_opt("cluster").await }).await?;
     let conditions = found.and_then(|found| found.data.pointer("/status/conditions").cloned());
     let conditions = conditions.as_ref().and_then(Value::as_array).cloned().unwrap_or_default();
     let removed = conditions.iter().find(|condition| condition["type"] == "EtcdBootstrapMemberRemoved");

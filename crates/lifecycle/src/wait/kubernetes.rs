@@ -3,9 +3,10 @@
 use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::api::ListParams;
 use kube::{Api, ResourceExt};
+use slipway_assess::check::cluster::UNINITIALIZED;
+use slipway_providers::cluster::AccessError;
 
 use super::{Goal, Subject, View};
-use crate::check::cluster::UNINITIALIZED;
 
 const CONTROL_PLANE: &str = "node-role.kubernetes.io/control-plane";
 /// The kubelet's words for it.
@@ -20,13 +21,14 @@ pub(super) async fn look(subject: &Subject) -> View {
         let all = ListParams::default();
         let nodes: Api<Node> = Api::all(client.clone());
         let pods: Api<Pod> = Api::namespaced(client, "kube-system");
-        let nodes = subject.call(nodes.list(&all)).await?.items;
-        let pods = subject.call(pods.list(&all)).await?.items;
-        Ok::<_, String>((nodes, pods))
+        let nodes = subject.call("listing nodes", nodes.list(&all)).await?.items;
+        let pods = subject.call("listing system pods", pods.list(&all)).await?.items;
+        Ok::<_, AccessError>((nodes, pods))
     };
     match read.await {
         Ok((nodes, pods)) => judge(&nodes, &pods, subject.control_plane, subject.compute),
-        Err(why) => {
+        Err(error) => {
+            let why = subject.explain(&error);
             View { waiting: vec![format!("the API ({why})")], cause: Some(why), ..View::of(Goal::Install) }
         }
     }

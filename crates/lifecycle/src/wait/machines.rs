@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use kube::Api;
-use kube::api::{Patch, PatchParams};
 use serde_json::json;
 use slipway_api::openshift::Machine;
 use slipway_assets::names::MACHINES_NAMESPACE;
 use slipway_config::install_config::PayloadType;
+use slipway_providers::cluster::merge_part;
 
 use super::Subject;
+use crate::text::chain;
 
 /// Those that are still to be told.
 #[derive(Debug)]
@@ -36,7 +37,6 @@ impl Told {
         }
         let Ok(client) = subject.client().await else { return };
         let api: Api<Machine> = Api::namespaced(client, MACHINES_NAMESPACE);
-        let parameters = PatchParams::default();
         for (name, addresses) in std::mem::take(&mut self.left) {
             let kinds = addresses.iter().map(|address| ("InternalIP", address.to_string()));
             let names = [("InternalDNS", name.clone()), ("Hostname", name.clone())];
@@ -45,12 +45,12 @@ impl Told {
                 .chain(kinds)
                 .map(|(kind, address)| json!({"type": kind, "address": address}))
                 .collect();
-            let patch = json!({"status": {"addresses": all}});
-            let patch = Patch::Merge(&patch);
-            if let Err(error) = subject.call(api.patch_status(&name, &parameters, &patch)).await {
+            let change = json!({"status": {"addresses": all}});
+            let doing = "writing the addresses of a machine";
+            if let Err(error) = merge_part(&api, "status", &name, doing, &change).await {
                 tracing::debug!(
                     machine = name,
-                    error,
+                    error = chain(&error),
                     "the addresses of a machine are not in the cluster yet"
                 );
                 self.left.insert(name, addresses);

@@ -4,6 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 use kube::Api;
 use kube::api::{ApiResource, DynamicObject, GroupVersionKind, ListParams};
 use serde_json::Value;
+use slipway_providers::cluster::AccessError;
 
 use super::{Goal, Subject, View};
 
@@ -22,17 +23,21 @@ pub(super) async fn look(subject: &Subject) -> View {
             Api::all_with(client.clone(), &kind("ClusterVersion", "clusterversions"));
         let operators: Api<DynamicObject> =
             Api::all_with(client, &kind("ClusterOperator", "clusteroperators"));
-        let version = subject.call(async { versions.get_opt("version").await }).await?;
-        let operators = subject.call(async { operators.list(&ListParams::default()).await }).await?;
+        let version =
+            subject.call("reading the ClusterVersion", async { versions.get_opt("version").await }).await?;
+        let operators = subject
+            .call("listing cluster operators", async { operators.list(&ListParams::default()).await })
+            .await?;
         let operators = operators
             .items
             .into_iter()
             .map(|operator| (operator.metadata.name.clone().unwrap_or_default(), operator.data));
-        Ok::<_, String>((version.map(|version| version.data), operators.collect::<Vec<_>>()))
+        Ok::<_, AccessError>((version.map(|version| version.data), operators.collect::<Vec<_>>()))
     };
     match read.await {
         Ok((version, operators)) => judge(version.as_ref(), &operators, Timestamp::now()),
-        Err(why) => {
+        Err(error) => {
+            let why = subject.explain(&error);
             View { waiting: vec![format!("the API ({why})")], cause: Some(why), ..View::of(Goal::Install) }
         }
     }

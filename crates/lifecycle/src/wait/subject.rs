@@ -4,27 +4,28 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use kube::config::{KubeConfigOptions, Kubeconfig};
-use kube::{Client, Config};
+use kube::Client;
+use kube::config::Kubeconfig;
 use secrecy::{ExposeSecret, SecretString};
 use slipway_assets::kubernetes::RECORD_PATH;
 use slipway_assets::kubernetes::record::Record;
 use slipway_assets::names::{Role, vips};
 use slipway_assets::pki::machine_config_token;
 use slipway_config::install_config::PayloadType;
+use slipway_providers::cluster::{AccessError, Cause, call_within, client_of, config_of};
 use tokio::time::timeout;
 
 use super::Error;
 use super::cause::of_connection;
-use crate::access::problem;
-use crate::create::{self, Request};
+use crate::create::Request;
 use crate::store;
 use crate::text::chain;
+use crate::workspace::Workspace;
 
 const API_PORT: u16 = 6443;
 const MACHINE_CONFIG_PORT: u16 = 22623;
 /// For each call.
-const PATIENCE: Duration = Duration::from_secs(20);
+const CALL_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A cluster that is being made.
 #[derive(Debug)]
@@ -47,13 +48,18 @@ pub struct Subject {
 impl Subject {
     /// Reads what is in the directory; asks for no password, and needs no lock.
     pub fn open(request: &Request<'_>) -> Result<Self, Error> {
-        let config = create::read(request)?;
+        Self::in_workspace(&Workspace::open(request)?)
+    }
+
+    /// [`Self::open`] as a step of a command that has the directory open.
+    pub fn in_workspace(workspace: &Workspace<'_>) -> Result<Self, Error> {
+        let (request, config) = (workspace.request(), workspace.config());
         let state = store::peek(request.directory)?.ok_or_else(|| no_files(request.directory))?;
         let kubeconfig = request.directory.join("auth/kubeconfig");
         if !kubeconfig.exists() {
             return Err(no_files(request.directory));
         }
-        let all = vips(&config);
+        let all = vips(config);
         Ok(Subject {
             cluster: config.name.to_string(),
             infra_id: state.identity.infra_id.to_string(),
@@ -98,34 +104,38 @@ impl Subject {
 
     /// Access as the administrator: by the name in the kubeconfig, or straight to the virtual address where the name
     /// cannot be resolved from here.
-    pub async fn client(&self) -> Result<Client, String> {
-        let broken = |error: &(dyn std::error::Error + 'static)| {
-            format!("auth/kubeconfig cannot be used: {}", chain(error))
-        };
-        let unusable = |error| format!("auth/kubeconfig cannot be used: {}", problem(&error));
-        let kubeconfig = Kubeconfig::read_from(&self.kubeconfig).map_err(unusable)?;
-        let options = KubeConfigOptions::default();
-        let mut config = Config::from_custom_kubeconfig(kubeconfig, &options).await.map_err(unusable)?;
+    pub async fn client(&self) -> Result<Client, AccessError> {
+        let file = "auth/kubeconfig";
+        let mut config = config_of(Kubeconfig::read_from(&self.kubeconfig), file).await?;
         if let Some(vip) = self.vips.first()
             && let Some(host) = config.cluster_url.host().map(ToOwned::to_owned)
             && !resolves(&host).await
         {
-            config.cluster_url = format!("https://{}/", SocketAddr::new(*vip, API_PORT))
-                .parse()
-                .map_err(|error| broken(&error))?;
+            let url = format!("https://{}/", SocketAddr::new(*vip, API_PORT));
+            config.cluster_url = url.parse().map_err(|error| AccessError::Kubeconfig {
+                file: file.to_owned(),
+                problem: format!("`{url}`: {error}"),
+            })?;
             config.tls_server_name = Some(host);
         }
-        config.connect_timeout = Some(PATIENCE);
-        config.read_timeout = Some(PATIENCE);
-        Client::try_from(config).map_err(|error| broken(&error))
+        config.read_timeout = Some(CALL_TIMEOUT);
+        client_of(config)
     }
 
-    /// A call to the API with a deadline; what went wrong is said in words.
-    pub(crate) async fn call<T>(&self, call: impl Future<Output = kube::Result<T>>) -> Result<T, String> {
-        match timeout(PATIENCE, call).await {
-            Ok(Ok(done)) => Ok(done),
-            Ok(Err(error)) => Err(of_connection(&self.api(), &chain(&error))),
-            Err(_) => Err(of_connection(&self.api(), "timed out")),
+    /// A call to the API with a deadline.
+    pub(crate) async fn call<T>(
+        &self,
+        doing: &str,
+        call: impl Future<Output = kube::Result<T>>,
+    ) -> Result<T, AccessError> {
+        call_within(CALL_TIMEOUT, doing, call).await
+    }
+
+    /// Why the API could not be asked, in words that say what to look at.
+    pub(crate) fn explain(&self, error: &AccessError) -> String {
+        match error.cause() {
+            Cause::Unusable => chain(error),
+            cause => of_connection(&self.api(), &cause, error),
         }
     }
 
@@ -133,13 +143,13 @@ impl Subject {
     pub async fn ask_agent(&self, address: IpAddr) -> Result<Record, String> {
         let name = format!("api-int.{}", self.domain);
         let server = SocketAddr::new(address, MACHINE_CONFIG_PORT);
-        let explain = |error: reqwest::Error| of_connection(&server.to_string(), &chain(&error));
+        let explain = |error: reqwest::Error| of_connection(&server.to_string(), &Cause::of(&error), &error);
         let authority = reqwest::Certificate::from_pem(self.authority.as_bytes()).map_err(explain)?;
         let client = reqwest::Client::builder()
             .tls_certs_only([authority])
             .resolve(&name, server)
             .no_proxy()
-            .timeout(PATIENCE)
+            .timeout(CALL_TIMEOUT)
             .build()
             .map_err(explain)?;
         let url = format!("https://{name}:{MACHINE_CONFIG_PORT}{RECORD_PATH}");
@@ -154,6 +164,6 @@ fn no_files(directory: &Path) -> Error {
 
 async fn resolves(host: &str) -> bool {
     let host = host.trim_matches(['[', ']']);
-    let found = timeout(PATIENCE, tokio::net::lookup_host((host, API_PORT))).await;
+    let found = timeout(CALL_TIMEOUT, tokio::net::lookup_host((host, API_PORT))).await;
     found.is_ok_and(|found| found.is_ok_and(|found| found.count() > 0))
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use slipway_engine::End;
 use slipway_engine::progress::Nobody;
-use slipway_lifecycle::cluster::{Error, Purpose};
+use slipway_lifecycle::install::{Directly, Error, Purpose};
 
 use crate::bench::{Bench, administrator, assert_done, assert_same, process, reasons};
 
@@ -17,7 +17,7 @@ fn a_bootstrap_machine_that_has_done_its_work_is_not_made_again() {
     assert!(!bench.machines(0).contains(&bench.name("bootstrap")));
     assert!(bench.plan(Purpose::Create).unwrap().plan.is_empty(), "there is nothing to do");
     let again = [bench.name("bootstrap")];
-    assert_done(&bench.run_with(Purpose::Create, &again, |_| {}).unwrap());
+    assert_done(&bench.run_with(Purpose::Create, &again, &Directly).unwrap());
     assert!(bench.machines(0).contains(&again[0]), "it was asked for by name");
     let plan = bench.plan(Purpose::Create).unwrap();
     assert!(
@@ -57,7 +57,7 @@ fn a_bootstrap_machine_that_is_not_seen_is_not_called_gone() {
     process(async {
         let forgotten = vec![bench.name("bootstrap")];
         let mut project = bench.open(Purpose::DestroyBootstrap).unwrap().with_forgotten(forgotten);
-        let prospect = project.survey(Purpose::DestroyBootstrap, &[]).await.unwrap();
+        let prospect = project.plan(Purpose::DestroyBootstrap, &[]).await.unwrap();
         assert_eq!(prospect.unseen, []);
         let end = std::future::pending();
         assert_done(&project.apply(prospect, &[], bench.patience, &Nobody, end).await.unwrap());
@@ -95,7 +95,7 @@ fn a_cluster_that_is_destroyed_by_its_id_has_its_journal() {
     administrator(&bench.vcenters[0], &["destroy", &bench.machine_path("master-1")]);
     let prospect = process(async {
         let mut project = bench.open_by_id(&bench.infra_id).unwrap();
-        let prospect = project.survey(Purpose::Destroy, &[]).await.unwrap();
+        let prospect = project.plan(Purpose::Destroy, &[]).await.unwrap();
         project.close().await;
         prospect
     });
@@ -111,7 +111,7 @@ fn a_cluster_whose_directory_is_lost_leaves_no_file_behind() {
     fs_err::remove_dir_all(other.path(".slipway")).unwrap();
     let outcome = process(async {
         let mut project = other.open_by_id(&bench.infra_id).unwrap();
-        let prospect = project.survey(Purpose::Destroy, &[]).await.unwrap();
+        let prospect = project.plan(Purpose::Destroy, &[]).await.unwrap();
         let listener = Nobody;
         project.apply(prospect, &[], other.patience, &listener, std::future::pending()).await.unwrap()
     });
@@ -140,7 +140,7 @@ fn two_at_the_same_time_make_one_cluster() {
     made.sort();
     assert_eq!(made, wanted, "each once: {:?}", outcomes.each_ref().map(reasons));
     for outcome in &outcomes {
-        let lost = outcome.ends.values().filter(|end| matches!(end, End::Unfinished | End::Unknown { .. }));
+        let lost = outcome.ends.values().filter(|end| matches!(end, End::Unfinished | End::Unknown(_)));
         assert_eq!(lost.count(), 0, "{:?}", reasons(outcome));
     }
     assert_done(&bench.run(Purpose::Create).unwrap());

@@ -10,32 +10,38 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use slipway_assets::Pki;
+use slipway_assets::random::OsRandom;
 use slipway_assets::random::Random;
 use slipway_config::ids::InfraId;
-use slipway_engine::apply::{Fate, Moment};
+use slipway_engine::journal::{Entry, Event, Journal, JournalError, Record, Task};
 use slipway_engine::progress::Nobody;
 use slipway_engine::retry::Pauses;
-use slipway_engine::{End, Options, Outcome};
-use slipway_lifecycle::cluster::{Error, Patience, Project, Prospect, Purpose};
+use slipway_engine::{End, FileJournal, Id, Options, Outcome};
 use slipway_lifecycle::create::{Generators, Request, create_ignition_with};
 use slipway_lifecycle::environment::Environment;
+use slipway_lifecycle::install::{Directly, Error, PlannedRun, Purpose, Run, Through, Timeouts};
+use slipway_lifecycle::platform::vsphere::{self, VSphereSpec};
 use slipway_lifecycle::preflight;
 use slipway_lifecycle::preflight::network::Probe;
 use slipway_lifecycle::preflight::report::Report;
-use slipway_lifecycle::random::OsRandom;
+use slipway_lifecycle::workspace::Workspace;
 use slipway_providers::vsphere::Proxy;
-use slipway_providers::vsphere::kinds::State;
+use slipway_providers::vsphere::kinds::{State, VSphere};
 use slipway_testkit::process::eventually;
 use slipway_testkit::python;
 use slipway_testkit::vcenter::{ADMINISTRATOR, VCenter};
 use tempfile::TempDir;
+
+/// A cluster on vSphere.
+pub(crate) type Project = Run<VSphereSpec>;
+pub(crate) type Prospect = PlannedRun<VSphere>;
 
 /// The addresses of vCenters; all of 127.0.0.0/8 is this machine.
 const SERVERS: [&str; 3] = ["127.0.0.1", "127.0.0.2", "127.0.0.3"];
 pub(crate) const ZONES: [&str; 3] = ["north", "south", "west"];
 
 /// Longer than any machine that runs tests is busy with something else.
-pub(crate) const PATIENCE: Patience = Patience {
+pub(crate) const PATIENCE: Timeouts = Timeouts {
     call: Duration::from_mins(1),
     address: Duration::from_mins(1),
     silence: Duration::from_mins(1),
@@ -82,7 +88,68 @@ pub(crate) struct Bench {
     pub(crate) vcenters: Arc<Vec<VCenter>>,
     pub(crate) directory: TempDir,
     pub(crate) infra_id: String,
-    pub(crate) patience: Patience,
+    pub(crate) patience: Timeouts,
+}
+
+const DIED: &str = "the process died";
+
+/// A moment of a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Moment {
+    /// The intent is in the journal, the call is not made.
+    Intended,
+    /// The call is made, and its outcome is not in the journal.
+    Performed,
+}
+
+/// A process dies at a moment of a step, counted from nought: its journal fails, and nothing happens after that.
+#[derive(Debug, Clone, Copy)]
+struct Death {
+    at: usize,
+    moment: Moment,
+}
+
+struct Mortal<'j> {
+    journal: &'j mut FileJournal<State>,
+    death: Death,
+    count: usize,
+}
+
+impl Through<State> for Death {
+    fn journal<'j>(
+        &self,
+        own: &'j mut FileJournal<State>,
+    ) -> impl Journal<State, Error = JournalError> + use<'j> {
+        Mortal { journal: own, death: *self, count: 0 }
+    }
+}
+
+impl Journal<State> for Mortal<'_> {
+    type Error = JournalError;
+
+    async fn append(&mut self, entries: Vec<Entry<State>>) -> Result<(), JournalError> {
+        let Death { at, moment } = self.death;
+        let is_counted = |entry: &&Entry<State>| match entry.event {
+            Event::Intended { .. } => moment == Moment::Intended,
+            Event::Task { .. } => false,
+            Event::Done { .. } | Event::Failed { .. } => moment == Moment::Performed,
+        };
+        let before = self.count;
+        self.count += entries.iter().filter(is_counted).count();
+        let dies = (before..self.count).contains(&at);
+        if !(dies && moment == Moment::Performed) {
+            self.journal.append(entries).await?;
+        }
+        if dies { Err(std::io::Error::other(DIED).into()) } else { Ok(()) }
+    }
+
+    fn record(&self, id: &Id) -> Option<&Record<State>> {
+        self.journal.record(id)
+    }
+
+    fn task(&self, id: &Id) -> Option<&Task> {
+        self.journal.task(id)
+    }
 }
 
 /// Always the same letters, so that ids can be foretold.
@@ -155,9 +222,16 @@ impl Bench {
     /// Everything that is made from the install-config. The cluster's id.
     fn write_files(&self) -> String {
         let make = |request: &Request<'_>| {
-            let pki =
-                |config: &_, now, _: &dyn Random| Ok(keys(|| Pki::generate(config, now, &OsRandom).unwrap()));
-            create_ignition_with(request, &Generators { pki: &pki, ..Generators::default() })
+            let draw = |pki: &mut Pki, config: &_, extent, _: &dyn Random| {
+                let drawn = keys(|| {
+                    let mut pki = pki.clone();
+                    pki.draw(config, extent, &OsRandom).unwrap();
+                    pki
+                });
+                *pki = drawn;
+                Ok(())
+            };
+            create_ignition_with(request, &Generators { keys: &draw, ..Generators::default() })
         };
         self.request(make).unwrap().infra_id
     }
@@ -242,17 +316,19 @@ platform:
         self.open_with(purpose, self.patience)
     }
 
-    pub(crate) fn open_with(&self, purpose: Purpose, patience: Patience) -> Result<Project, Error> {
+    pub(crate) fn open_with(&self, purpose: Purpose, patience: Timeouts) -> Result<Project, Error> {
         self.request(|request| match purpose {
-            Purpose::Create => Project::open(request, patience),
-            _ => Project::open_to_destroy(request, None, patience),
+            Purpose::Create => vsphere::open(&mut Workspace::open(request)?, patience),
+            _ => vsphere::open_to_destroy(&mut Workspace::open(request)?, None, patience),
         })
     }
 
     /// The directory is lost; the id is known.
     pub(crate) fn open_by_id(&self, infra_id: &str) -> Result<Project, Error> {
         let infra_id = InfraId::try_from(infra_id.to_owned()).unwrap();
-        self.request(|request| Project::open_to_destroy(request, Some(infra_id), self.patience))
+        self.request(|request| {
+            vsphere::open_to_destroy(&mut Workspace::open(request)?, Some(infra_id), self.patience)
+        })
     }
 
     /// What `slipway preflight` says of the directory.
@@ -273,7 +349,7 @@ platform:
     pub(crate) fn plan_with(&self, purpose: Purpose, recreate: &[String]) -> Result<Prospect, Error> {
         process(async {
             let mut project = self.open(purpose)?;
-            let prospect = project.survey(purpose, recreate).await;
+            let prospect = project.plan(purpose, recreate).await;
             project.close().await;
             prospect
         })
@@ -286,8 +362,8 @@ platform:
     ) -> Result<(Prospect, Outcome<State>), Error> {
         process(async {
             let mut project = said(self.open(Purpose::Destroy)?);
-            let shown = project.survey(Purpose::Destroy, &[]).await?;
-            let prospect = project.survey(Purpose::Destroy, &[]).await?;
+            let shown = project.plan(Purpose::Destroy, &[]).await?;
+            let prospect = project.plan(Purpose::Destroy, &[]).await?;
             let end = std::future::pending();
             let outcome = project.apply(prospect, &[], self.patience, &Nobody, end).await?;
             project.close().await;
@@ -303,35 +379,39 @@ platform:
 
     /// Does it, as a process of its own.
     pub(crate) fn run(&self, purpose: Purpose) -> Result<Outcome<State>, Error> {
-        self.run_with(purpose, &[], |_| {})
+        self.run_with(purpose, &[], &Directly)
     }
 
     pub(crate) fn run_with(
         &self,
         purpose: Purpose,
         recreate: &[String],
-        tune: impl Fn(&mut Options),
+        through: &impl Through<State>,
     ) -> Result<Outcome<State>, Error> {
         process(async {
             let mut project = self.open(purpose)?;
-            let prospect = project.survey(purpose, recreate).await?;
-            let mut options = Options { pauses: PAUSES, ..prospect.options(recreate, self.patience) };
-            tune(&mut options);
-            let outcome = project.apply_with(prospect, &options, &Nobody, std::future::pending()).await?;
+            let prospect = project.plan(purpose, recreate).await?;
+            let options = Options { pauses: PAUSES, ..prospect.options(recreate, self.patience) };
+            let end = std::future::pending();
             // A process that dies does not log out.
-            if !outcome.cancelled {
-                project.close().await;
-            }
+            let outcome = project.apply_through(through, prospect, &options, &Nobody, end).await?;
+            project.close().await;
             Ok(outcome)
         })
     }
 
-    /// Dies at a moment of a step; what it has asked for by then is still done.
-    pub(crate) fn die_at(&self, purpose: Purpose, at: (usize, Moment)) -> Outcome<State> {
-        let fate: Arc<Fate> = Arc::new(move |step, moment| (step, moment) == at);
-        let outcome = self.run_with(purpose, &[], |options| options.fate = Some(fate.clone())).unwrap();
+    /// Dies at a moment of a step; what it has asked for by then is still done. Whether it did not get to its end before.
+    pub(crate) fn die_at(&self, purpose: Purpose, at: (usize, Moment)) -> bool {
+        let ended = self.run_with(purpose, &[], &Death { at: at.0, moment: at.1 });
         self.vcenters.iter().for_each(settle);
-        outcome
+        match ended {
+            Ok(outcome) => {
+                assert_done(&outcome);
+                false
+            }
+            Err(Error::Journal(JournalError::Io(error))) if error.to_string() == DIED => true,
+            Err(error) => panic!("{error}"),
+        }
     }
 
     pub(crate) fn create(&self) {
@@ -454,10 +534,10 @@ pub(crate) fn assert_done(outcome: &Outcome<State>) {
 
 /// Why resources did not end well, one line each.
 pub(crate) fn reasons(outcome: &Outcome<State>) -> Vec<String> {
-    let line = |(id, end): (&slipway_engine::Id, &End)| match end {
+    let line = |(id, end): (&Id, &End)| match end {
         End::Done { .. } => None,
         End::Failed { verb, error, .. } => Some(format!("{id}: {verb}: {error}")),
-        End::Stopped { reason } | End::Unknown { reason } => Some(format!("{id}: {reason}")),
+        End::Stopped(cause) | End::Unknown(cause) => Some(format!("{id}: {cause}")),
         End::Blocked { by } => Some(format!("{id}: waits for {by}")),
         End::Unfinished => Some(format!("{id}: unfinished")),
     };

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use rstest::rstest;
 use serde_json::{Value, json};
-use slipway_engine::apply::Moment;
 use slipway_engine::progress::Nobody;
-use slipway_lifecycle::cluster::{Error, Prospect, Purpose, Surplus};
+use slipway_lifecycle::install::{Directly, Error, Purpose, Surplus};
 
-use crate::bench::{Bench, assert_done, assert_same, inventory, process, read_back, reasons, start};
+use crate::bench::{
+    Bench, Moment, Prospect, assert_done, assert_same, inventory, process, read_back, reasons, start,
+};
 
 const ROLES: [&str; 4] = ["bootstrap", "master-0", "master-1", "master-2"];
 
@@ -111,14 +112,14 @@ fn a_dropped_vcenter_keeps_its_machines() {
     let server = bench.vcenters[1].address();
     let reason = format!("it was made on {server}");
     assert!(
-        prospect.plan.stops.iter().any(|stop| stop.reason.contains(&reason)),
+        prospect.plan.stops.iter().any(|stop| stop.cause.message.contains(&reason)),
         "{:?}",
         prospect.plan.stops
     );
     let outcome = bench.run(Purpose::Create).unwrap();
     assert!(!outcome.is_done() && outcome.performed.is_empty(), "{:?}", outcome.performed);
 
-    let Err(error @ Error::Strays(_)) = bench.run(Purpose::Destroy) else {
+    let Err(error @ Error::Strays { .. }) = bench.run(Purpose::Destroy) else {
         panic!("it said that all is gone")
     };
     let machine = format!("machine `{}` on {server}, made at ", bench.name("master-1"));
@@ -147,7 +148,10 @@ fn a_dropped_vcenter_can_be_forgotten() {
         let Err(error) = forgetting(&[&server, wrong]) else { panic!("{wrong} was forgotten") };
         assert!(matches!(&error, Error::NotRemembered { name } if name == wrong), "{error}");
     }
-    assert!(matches!(bench.plan(Purpose::Destroy), Err(Error::Strays(_))), "nothing was forgotten for good");
+    assert!(
+        matches!(bench.plan(Purpose::Destroy), Err(Error::Strays { .. })),
+        "nothing was forgotten for good"
+    );
     assert_done(&forgetting(&[&server]).unwrap().1);
     let after = bench.snapshot();
     assert_same(&empty[..1], &after[..1], "the vCenter that is left");
@@ -198,7 +202,8 @@ fn what_may_be_on_a_silent_vcenter_is_not_made_elsewhere() {
     let silent = json!({"on": {}, "fault": {"drop": "before"}});
     bench.vcenters[1].control("POST", "/faults", &silent).unwrap();
     let held = |prospect: &Prospect| -> Vec<String> {
-        let stops = prospect.plan.stops.iter().filter(|stop| stop.reason.contains("nothing is made twice"));
+        let stops =
+            prospect.plan.stops.iter().filter(|stop| stop.cause.message.contains("nothing is made twice"));
         stops.map(|stop| stop.resource.name.to_string()).collect()
     };
     let prospect = bench.plan(Purpose::Create).unwrap();
@@ -207,14 +212,14 @@ fn what_may_be_on_a_silent_vcenter_is_not_made_elsewhere() {
     assert!(prospect.is_futile());
     // Names that were drawn just now are nowhere.
     let prospect = process(async {
-        let mut project = bench.open(Purpose::Create).unwrap().with_new_names();
-        project.survey(Purpose::Create, &[]).await.unwrap()
+        let mut project = bench.open(Purpose::Create).unwrap().with_new_names(true);
+        project.plan(Purpose::Create, &[]).await.unwrap()
     });
     assert_eq!(held(&prospect), Vec::<String>::new());
     assert!(!prospect.is_futile());
     process(async {
-        let mut project = bench.open(Purpose::Create).unwrap().with_new_names();
-        let prospect = project.survey(Purpose::Create, &[]).await.unwrap();
+        let mut project = bench.open(Purpose::Create).unwrap().with_new_names(true);
+        let prospect = project.plan(Purpose::Create, &[]).await.unwrap();
         project.apply(prospect, &[], bench.patience, &Nobody, std::future::pending()).await.unwrap();
     });
     assert_eq!(bench.machines(0), planned_here);
@@ -308,7 +313,7 @@ fn machines_are_kept_apart_where_they_are() {
     assert_eq!((apart(0), apart(1)), (2, 0));
     // One is made again, beside another one.
     crate::bench::administrator(&bench.vcenters[0], &["destroy", &bench.machine_path("master-0")]);
-    assert_done(&bench.run_with(Purpose::Create, &[bench.name("master-0")], |_| {}).unwrap());
+    assert_done(&bench.run_with(Purpose::Create, &[bench.name("master-0")], &Directly).unwrap());
     assert_eq!(bench.machines(1), ["master-0", "master-1"].map(|role| bench.name(role)));
     assert_eq!(apart(1), 2);
 }
@@ -351,7 +356,7 @@ fn machines_that_are_no_longer_wanted_are_named() {
     bench.change(&[0, 1], |text| text.replace("replicas: 3", "replicas: 1"));
     let surplus = process(async {
         let mut project = bench.open(Purpose::Create).unwrap();
-        let prospect = project.survey(Purpose::Create, &[]).await.unwrap();
+        let prospect = project.plan(Purpose::Create, &[]).await.unwrap();
         assert!(prospect.plan.is_empty(), "{:?}", prospect.plan);
         project.surplus(&prospect).await
     });
@@ -381,7 +386,7 @@ fn a_tagged_copy_stays_and_is_named() {
     assert!(notes(&prospect).contains("/north/vm/guest on "), "{:?}", prospect.notes);
     let reason = format!("{copy} is a copy of a machine of this cluster");
     assert!(
-        prospect.plan.stops.iter().any(|stop| stop.reason.contains(&reason)),
+        prospect.plan.stops.iter().any(|stop| stop.cause.message.contains(&reason)),
         "{:?}",
         prospect.plan.stops
     );
@@ -415,7 +420,7 @@ fn a_plan_says_what_cannot_be_done() {
     bench.change(&[0], |text| text.replace("networks: [cluster-net]", "networks: [no-net]"));
     let prospect = bench.plan(Purpose::Create).unwrap();
     assert!(
-        prospect.plan.stops.iter().any(|stop| stop.reason.contains("no-net")),
+        prospect.plan.stops.iter().any(|stop| stop.cause.message.contains("no-net")),
         "{:?}",
         prospect.plan.stops
     );

@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 
 use serde_json::json;
 use slipway_engine::Outcome;
-use slipway_engine::apply::Moment;
-use slipway_lifecycle::cluster::{Prospect, Purpose};
+use slipway_lifecycle::install::{Directly, Purpose};
 use slipway_providers::vsphere::kinds::State;
 
-use crate::bench::{Bench, administrator, assert_done, assert_same};
+use crate::bench::{Bench, Moment, Prospect, administrator, assert_done, assert_same};
 use crate::dice::Dice;
 
 const SEEDS: u64 = 16;
@@ -31,7 +30,7 @@ fn promised(prospect: &Prospect) -> BTreeMap<String, usize> {
             "remove folder" => "UnregisterAndDestroy_Task",
             "add rule" | "edit rule" | "remove rule" => "ReconfigureComputeResource_Task",
             // Several tags are one call, and waiting changes nothing.
-            "tag" | "wait for address" => continue,
+            "tag" => continue,
             other => panic!("what does `{other}` call?"),
         };
         *calls.entry(call.to_owned()).or_default() += 1;
@@ -113,7 +112,7 @@ fn the_steps_are_those_of_the_plan() {
             let recreate: &[String] = if purpose == Purpose::Create { &recreate } else { &[] };
             let prospect = bench.plan_with(purpose, recreate).unwrap();
             bench.forget_requests();
-            let outcome = bench.run_with(purpose, recreate, |_| {}).unwrap();
+            let outcome = bench.run_with(purpose, recreate, &Directly).unwrap();
             let context = format!("seed {seed}, {purpose:?}");
             assert_eq!(performed_steps(&outcome), planned_steps(&prospect), "{context}");
             assert_eq!(outcome.is_done(), prospect.plan.stops.is_empty(), "{context}: {:?}", outcome.ends);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::json;
-use slipway_lifecycle::cluster::{Error, Purpose};
+use slipway_lifecycle::install::{Directly, Error, Purpose};
 
 use crate::bench::{Bench, administrator, assert_done, assert_same, inventory, reasons, start};
 
@@ -37,7 +37,10 @@ fn another_vcenter_at_the_same_address() {
     let unknown: Vec<_> =
         plan.unknown.iter().filter(|stop| stop.resource.endpoint.as_str() == endpoint).collect();
     assert!(!unknown.is_empty());
-    assert!(unknown.iter().all(|stop| stop.reason.contains("another vCenter answers here")), "{unknown:?}");
+    assert!(
+        unknown.iter().all(|stop| stop.cause.message.contains("another vCenter answers here")),
+        "{unknown:?}"
+    );
     let outcome = bench.run(Purpose::Create).unwrap();
     assert!(!outcome.is_done() && outcome.performed.is_empty());
 
@@ -133,11 +136,11 @@ fn a_machine_that_is_gone_is_not_made_again_unasked() {
     let without = bench.snapshot();
     let plan = bench.plan(Purpose::Create).unwrap().plan;
     let hint = format!("--recreate {}", bench.name("master-1"));
-    assert!(plan.stops.iter().any(|stop| stop.reason.contains(&hint)), "{:?}", plan.stops);
+    assert!(plan.stops.iter().any(|stop| stop.cause.message.contains(&hint)), "{:?}", plan.stops);
     let outcome = bench.run(Purpose::Create).unwrap();
     assert!(!outcome.is_done() && outcome.performed.is_empty(), "{:?}", outcome.performed);
     assert_same(&without, &bench.snapshot(), "unasked");
-    let outcome = bench.run_with(Purpose::Create, &[bench.name("master-1")], |_| {}).unwrap();
+    let outcome = bench.run_with(Purpose::Create, &[bench.name("master-1")], &Directly).unwrap();
     assert_done(&outcome);
     assert_eq!(bench.machines(0).len(), 4);
     assert!(bench.plan(Purpose::Create).unwrap().plan.is_empty());

@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use slipway_engine::progress::{Event, Listener};
 use slipway_engine::{Options, Outcome};
-use slipway_lifecycle::cluster::{Error, Patience, Purpose};
+use slipway_lifecycle::install::{Error, Purpose, Timeouts};
 use slipway_providers::vsphere::kinds::State;
 use slipway_testkit::vcenter::VCenter;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -24,7 +24,7 @@ const SEEDS: u64 = 50;
 const WORKERS: usize = 4;
 
 /// In a storm; when it is over there is time.
-const PATIENCE: Patience = Patience {
+const PATIENCE: Timeouts = Timeouts {
     call: Duration::from_secs(2),
     address: Duration::from_secs(3),
     silence: Duration::from_secs(3),
@@ -134,7 +134,7 @@ fn run(
     let blows = blows(dice, bench.vcenters.len());
     let result = process(async {
         let mut project = bench.open_with(purpose, PATIENCE)?;
-        let prospect = project.survey(purpose, &[]).await?;
+        let prospect = project.plan(purpose, &[]).await?;
         let options = Options { pauses: PAUSES, ..prospect.options(&[], PATIENCE) };
         let (sender, receiver) = unbounded_channel();
         let clock = Clock(sender);
@@ -220,7 +220,7 @@ fn another_mind(bench: &Bench, dice: &mut Dice, hits: &AtomicUsize) {
         // What is on the other vCenter must not be called gone.
         let left = !bench.machines(1).is_empty();
         let result = bench.run(Purpose::Destroy);
-        assert_eq!(matches!(result, Err(Error::Strays(_))), result.is_err(), "{result:?}");
+        assert_eq!(matches!(result, Err(Error::Strays { .. })), result.is_err(), "{result:?}");
         assert!(!left || result.is_err(), "{result:?}");
     }
     if dice.once_in(2) || change == Change::Drop {

@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 use slipway_engine::progress::{Event, Listener};
-use slipway_lifecycle::cluster::{Error, ImageError, Purpose};
+use slipway_lifecycle::install::{Error, Purpose};
+use slipway_lifecycle::platform::ImageError;
 use slipway_testkit::ova;
 use slipway_testkit::vcenter::VCenter;
 
@@ -83,7 +84,7 @@ fn an_image_is_uploaded_once_and_copied() {
     let before = bench.snapshot();
     process(async {
         let mut project = bench.open(Purpose::Create).unwrap();
-        let prospect = project.survey(Purpose::Create, &[]).await.unwrap();
+        let prospect = project.plan(Purpose::Create, &[]).await.unwrap();
         let needed = || project.needed_image(&prospect).unwrap();
         assert!(needed().url.expose().contains("/rhcos.ova"));
         assert!(!needed().cached);
@@ -100,7 +101,7 @@ fn an_image_is_uploaded_once_and_copied() {
     let percents = Percents::default();
     let outcome = process(async {
         let mut project = bench.open(Purpose::Create).unwrap();
-        let prospect = project.survey(Purpose::Create, &[]).await.unwrap();
+        let prospect = project.plan(Purpose::Create, &[]).await.unwrap();
         project.apply(prospect, &[], bench.patience, &percents, std::future::pending()).await.unwrap()
     });
     assert_done(&outcome);

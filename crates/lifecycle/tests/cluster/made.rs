@@ -9,7 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use rstest::rstest;
 use serde_json::{Value, json};
 use slipway_engine::Plan;
-use slipway_lifecycle::cluster::Purpose;
+use slipway_lifecycle::install::Purpose;
 use slipway_lifecycle::preflight::report::Outcome;
 use slipway_providers::vsphere::kinds::Action;
 

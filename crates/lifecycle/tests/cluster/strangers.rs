@@ -5,13 +5,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
-use slipway_engine::apply::Moment;
 use slipway_engine::progress::Nobody;
-use slipway_lifecycle::cluster::{Prospect, Purpose};
+use slipway_lifecycle::install::Purpose;
 
 use slipway_testkit::process::eventually;
 
-use crate::bench::{Bench, administrator, assert_done, assert_same, inventory, process, reasons, start};
+use crate::bench::{
+    Bench, Moment, Prospect, administrator, assert_done, assert_same, inventory, process, reasons, start,
+};
 
 /// One id begins with the other.
 #[test]
@@ -45,7 +46,7 @@ fn a_foreign_machine_in_our_folder_stays_and_is_named() {
     bench.vcenters[0].control("POST", "/inventory/apply", &guest).unwrap();
     let path = format!("/north/vm/{}/guest", bench.infra_id);
     let plan = bench.plan(Purpose::Destroy).unwrap().plan;
-    assert!(plan.stops.iter().any(|stop| stop.reason.contains(&path)), "{:?}", plan.stops);
+    assert!(plan.stops.iter().any(|stop| stop.cause.message.contains(&path)), "{:?}", plan.stops);
     let outcome = bench.run(Purpose::Destroy).unwrap();
     let told = reasons(&outcome);
     assert!(told.iter().any(|line| line.contains(&path)), "{told:?}");
@@ -149,8 +150,7 @@ fn a_folder_of_the_users_that_has_no_tag_stays() {
     let bench = Bench::edited(vcenters, "harbour", named);
     let steps = bench.plan(Purpose::Create).unwrap().plan.steps;
     let made = steps.iter().position(|planned| &*planned.step.resource.kind == "folder").unwrap();
-    let cut = bench.die_at(Purpose::Create, (made, Moment::Intended));
-    assert!(cut.cancelled);
+    assert!(bench.die_at(Purpose::Create, (made, Moment::Intended)));
     let half = json!({"datacenters": [{"name": "north", "folders": {"vm": ["team"]}}]});
     bench.vcenters[0].control("POST", "/inventory/apply", &half).unwrap();
     bench.create();
@@ -194,7 +194,7 @@ fn disks_of_others_are_named_and_stay() {
             let opened =
                 if lost { directory.open_by_id(&bench.infra_id) } else { bench.open(Purpose::Destroy) };
             let mut project = opened.unwrap();
-            let prospect = project.survey(Purpose::Destroy, &[]).await.unwrap();
+            let prospect = project.plan(Purpose::Destroy, &[]).await.unwrap();
             let sentences: Vec<&str> =
                 prospect.plan.steps.iter().map(|planned| &*planned.step.sentence).collect();
             for file in &foreign {

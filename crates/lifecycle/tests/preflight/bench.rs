@@ -116,7 +116,7 @@ impl Probe for Silence {
 }
 
 pub(crate) fn options() -> Options {
-    Options { proxy: Proxy::None, goodbye: Duration::from_mins(1), ..Options::default() }
+    Options { proxy: Proxy::None, logout: Duration::from_mins(1), ..Options::default() }
 }
 
 /// Logs in everywhere as one user.

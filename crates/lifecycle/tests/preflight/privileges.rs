@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 use slipway_config::install_config::load;
+use slipway_lifecycle::preflight::Need;
 use slipway_lifecycle::preflight::Subject;
-use slipway_lifecycle::preflight::needs::Need;
 use slipway_lifecycle::preflight::report::{Check, Outcome};
 
 use crate::bench::{config, inventory, options, problems, run_as, start};

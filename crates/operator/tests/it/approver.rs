@@ -16,13 +16,15 @@ use prometheus_client::registry::Registry;
 use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair, SanType};
 use rstest::rstest;
 use serde_json::{Value, json};
+use slipway_assess::csr::approve::survey;
+use slipway_assess::csr::host::Host;
+use slipway_assess::csr::{Bootstrapper, Refusal, Roster, Verdict, hosts as confirmed};
 use slipway_assets::kubernetes::{FIRST_KEYS, NAMESPACE, UNSEEN_APPROVAL};
-use slipway_lifecycle::access::connect;
-use slipway_operator::csr::approve::survey;
-use slipway_operator::csr::controller::{Settings, run};
-use slipway_operator::csr::host::Host;
-use slipway_operator::csr::metrics::Metrics;
-use slipway_operator::csr::{Bootstrapper, Refusal, Roster, Verdict, bindings, completion, hosts};
+use slipway_operator::controllers::csr::controller::{Settings, run};
+use slipway_operator::controllers::csr::metrics::Metrics;
+use slipway_operator::controllers::csr::{bindings, completion, hosts};
+use slipway_operator::runtime::watches::Watches;
+use slipway_providers::cluster::connect;
 use slipway_testkit::control_plane::{Beside, ControlPlane, Options};
 use slipway_testkit::process::eventually;
 use tokio::sync::watch;
@@ -141,7 +143,8 @@ async fn approver(
     let bootstrappers =
         [format!("master={MASTERS}"), format!("worker={WORKERS}")].map(|one| Bootstrapper::of(&one).unwrap());
     let (sender, roster) = watch::channel(known);
-    tokio::spawn(hosts::follow(client.clone(), NAMESPACE.to_owned(), sender.clone(), stop.clone()));
+    let watches = Watches::new(client.clone());
+    tokio::spawn(hosts::follow(watches.clone(), NAMESPACE.to_owned(), sender.clone(), stop.clone()));
     if who == Who::Approver {
         tokio::spawn(completion::follow(client.clone(), sender, stop.clone()));
         let unwanted = UNSEEN_APPROVAL.map(str::to_owned).into();
@@ -154,7 +157,7 @@ async fn approver(
         roster,
         refused: watch::Sender::default(),
     };
-    tokio::spawn(run(client, settings, metrics, stop))
+    tokio::spawn(run(watches, settings, metrics, stop))
 }
 
 #[rstest]
@@ -202,8 +205,8 @@ async fn good_requests_become_certificates_and_bad_ones_stay(#[case] who: Who) {
         "data": std::collections::BTreeMap::from(before),
     });
     tokio::task::block_in_place(|| plane.kubectl().apply_value(&keys).unwrap());
-    hosts::remember(&admin, NAMESPACE, &metal).await.unwrap();
-    hosts::remember_name(&admin, NAMESPACE, "metal-2").await.unwrap();
+    confirmed::remember(&admin, NAMESPACE, &metal).await.unwrap();
+    confirmed::remember_name(&admin, NAMESPACE, "metal-2").await.unwrap();
     let (stop, stopped) = watch::channel(false);
     let mut registry = Registry::default();
     let task = approver(who, &plane, Metrics::register(&mut registry), stopped).await;

@@ -8,9 +8,9 @@ use std::time::Duration;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
-use slipway_operator::machine_config::answer::Outcome;
-use slipway_operator::machine_config::routes::Demand;
-use slipway_operator::net::Limits;
+use slipway_operator::runtime::net::Limits;
+use slipway_operator::server::machine_config::answer::Outcome;
+use slipway_operator::server::machine_config::routes::Demand;
 use tokio::net::TcpSocket;
 
 use crate::served::{Served, WORKER_TOKEN, eventually};

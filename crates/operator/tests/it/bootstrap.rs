@@ -8,18 +8,20 @@ use base64::engine::general_purpose::STANDARD;
 use jiff::{SignedDuration, Timestamp};
 use secrecy::ExposeSecret;
 use serde_json::{Value, json};
+use slipway_assess::csr::{Bootstrapper, Machine, Roster};
 use slipway_assets::kubernetes::record::{Record, Stage};
 use slipway_assets::kubernetes::{Facts, JOIN_TOKEN_FILE, NAMESPACE, RECORD_FILE};
-use slipway_lifecycle::access::connect;
-use slipway_operator::bootstrap::{Agent, Ledger, Steps, told};
-use slipway_operator::csr::controller::{Settings, run};
-use slipway_operator::csr::{Bootstrapper, Machine, Roster, metrics};
-use slipway_operator::host::{Files, ProgramError, Programs};
-use slipway_operator::machine_config::cluster::ClusterSource;
-use slipway_operator::machine_config::role::Role;
-use slipway_operator::machine_config::rotate::{Rotated, rotate};
-use slipway_operator::machine_config::source::Source;
-use slipway_operator::machine_config::token::{Admission, Tokens};
+use slipway_operator::agents::bootstrap::{Agent, Ledger, Steps, told};
+use slipway_operator::controllers::csr::controller::{Settings, run};
+use slipway_operator::controllers::csr::metrics;
+use slipway_operator::runtime::host::{Files, ProgramError, Programs};
+use slipway_operator::runtime::watches::Watches;
+use slipway_operator::server::machine_config::cluster::ClusterSource;
+use slipway_operator::server::machine_config::role::Role;
+use slipway_operator::server::machine_config::rotate::{Rotated, rotate};
+use slipway_operator::server::machine_config::source::Source;
+use slipway_operator::server::machine_config::token::{Admission, Tokens};
+use slipway_providers::cluster::connect;
 use slipway_testkit::control_plane::{Beside, ControlPlane, Options};
 use slipway_testkit::process::eventually;
 use tokio::sync::watch;
@@ -271,7 +273,7 @@ async fn one_by_one(plane: &ControlPlane, client: kube::Client) {
         roster: roster.subscribe(),
         refused: watch::Sender::default(),
     };
-    let task = tokio::spawn(run(client, settings, metrics::Metrics::default(), stopped));
+    let task = tokio::spawn(run(Watches::new(client), settings, metrics::Metrics::default(), stopped));
     let approved = |name: &str| {
         eventually("a certificate", PATIENCE, || {
             Ok(request(plane, name)["status"]["certificate"].as_str().map(|_| ()))

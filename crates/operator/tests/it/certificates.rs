@@ -11,11 +11,11 @@ use jiff::{SignedDuration, Timestamp};
 use kube::Client;
 use rcgen::{CertificateParams, KeyPair};
 use serde_json::{Value, json};
-use slipway_operator::certificates::keeper::RenewError;
-use slipway_operator::certificates::neighbours::Whose;
-use slipway_operator::certificates::{Keeper, Metrics, Neighbours};
-use slipway_operator::host::{Files, ProgramError, Programs};
-use slipway_operator::lease::{Lock, Pace};
+use slipway_operator::controllers::certificates::keeper::RenewError;
+use slipway_operator::controllers::certificates::neighbours::Whose;
+use slipway_operator::controllers::certificates::{Keeper, Metrics, Neighbours};
+use slipway_operator::runtime::host::{Files, ProgramError, Programs};
+use slipway_operator::runtime::lease::{Lock, Pace};
 use slipway_testkit::control_plane::ControlPlane;
 
 use crate::shipped;

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 use slipway_assets::drivers::Connection;
 use slipway_config::install_config::vsphere::Tls;
-use slipway_operator::connections::demands::Demands;
-use slipway_operator::connections::look::look;
+use slipway_operator::controllers::connections::demands::Demands;
+use slipway_operator::controllers::connections::look::look;
 use slipway_testkit::vcenter::{ADMINISTRATOR, VCenter};
 
 /// A login that works, and a call after it that does not: the session ends nevertheless.

@@ -10,8 +10,8 @@ use kube::api::PostParams;
 use kube::config::AuthInfo;
 use secrecy::{ExposeSecret, SecretString};
 use slipway_assets::names::Role;
-use slipway_lifecycle::access::AccessError;
-use slipway_operator::machine_config::joining::{JoinError, Joining, Renewal};
+use slipway_operator::server::machine_config::joining::{JoinError, Joining, Renewal};
+use slipway_providers::cluster::AccessError;
 use slipway_testkit::control_plane::{ControlPlane, Options};
 
 use crate::{certificates, rights, shipped};

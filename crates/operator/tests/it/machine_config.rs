@@ -4,10 +4,10 @@ use std::process::Command;
 
 use rstest::rstest;
 use serde_json::Value;
-use slipway_operator::machine_config::answer::Outcome;
-use slipway_operator::machine_config::routes::Demand;
-use slipway_operator::machine_config::spec::SpecVersion;
-use slipway_operator::net::Limits;
+use slipway_operator::runtime::net::Limits;
+use slipway_operator::server::machine_config::answer::Outcome;
+use slipway_operator::server::machine_config::routes::Demand;
+use slipway_operator::server::machine_config::spec::SpecVersion;
 use slipway_testkit::peers;
 
 use crate::served::{MASTER_TOKEN, SECRET, Served, WORKER_TOKEN, ignition, tokens};

@@ -5,11 +5,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use reqwest::{Certificate, Client, Response};
-use slipway_operator::machine_config::directory::Directory;
-use slipway_operator::machine_config::metrics::Metrics;
-use slipway_operator::machine_config::routes::{Demand, router};
-use slipway_operator::machine_config::token::{TokenHash, Tokens};
-use slipway_operator::net::{Limits, Transport, serve, tls};
+use slipway_operator::runtime::net::{Limits, Transport, serve, tls};
+use slipway_operator::server::machine_config::directory::Directory;
+use slipway_operator::server::machine_config::metrics::Metrics;
+use slipway_operator::server::machine_config::routes::{Demand, router};
+use slipway_operator::server::machine_config::token::{TokenHash, Tokens};
 use slipway_testkit::pki::Authority;
 use tempfile::TempDir;
 use tokio::net::TcpListener;

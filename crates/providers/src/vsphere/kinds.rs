@@ -12,11 +12,11 @@
 //! | `volumes` | volumes of the cluster's storage driver, to go | the cluster's id |
 //! | `policy` | the storage policy its storage driver made, to go | its name |
 
-mod batch;
 mod budgets;
 mod disks;
 mod error;
 mod folder;
+mod follow;
 mod greet;
 mod ground;
 mod kind;
@@ -25,6 +25,8 @@ mod look;
 mod machine;
 mod places;
 mod power;
+pub mod reason;
+mod resume;
 mod rules;
 mod storage;
 mod tag;
@@ -36,12 +38,14 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use slipway_engine::batch::{Batch, Turn};
+use slipway_engine::feed::{Changes, Followed};
+use slipway_engine::journal::Task;
 use slipway_engine::platform::Query;
-use slipway_engine::{Endpoint, Id, Meter, Next, Platform, Resource, Seen, Sight, Step};
+use slipway_engine::{Context, Endpoint, Id, Next, Platform, Resource, Resumed, Seen, Sight, Step};
 use tokio::sync::OnceCell;
 use uuid::Uuid;
 
-use self::batch::{Batch, Turn};
 use self::places::Places;
 use super::machines::Hardware;
 use super::{Client, MoRef, Reference};
@@ -178,7 +182,6 @@ pub enum Action {
     EditRule,
     RemoveRule,
     PowerOn,
-    AwaitAddress,
     PowerOff,
     DeleteVolumes,
     DeletePolicy,
@@ -190,8 +193,7 @@ struct VCenter {
     client: Client,
     places: Places,
     hardware: tokio::sync::Mutex<BTreeMap<String, Arc<OnceCell<Hardware>>>>,
-    tagging: Batch<(String, MoRef), ()>,
-    guests: Batch<MoRef, Option<Vec<IpAddr>>>,
+    tagging: Batch<(String, MoRef), (), KindError>,
     /// Machines that were found by their ids.
     located: std::sync::Mutex<BTreeMap<Uuid, MoRef>>,
     /// The id of the cluster's tag, as it was last seen.
@@ -214,7 +216,6 @@ impl VSphere {
                 client,
                 hardware: tokio::sync::Mutex::default(),
                 tagging: Batch::default(),
-                guests: Batch::default(),
                 located: std::sync::Mutex::default(),
                 tag: std::sync::Mutex::default(),
             };
@@ -281,7 +282,7 @@ impl VCenter {
             return Err(absent("tag"));
         };
         let client = self.client.clone();
-        let attach = move |mut turn: Turn<(String, MoRef), ()>| async move {
+        let attach = move |mut turn: Turn<(String, MoRef), (), KindError>| async move {
             let mut objects: BTreeMap<String, Vec<MoRef>> = BTreeMap::new();
             for (tag, object) in turn.requests() {
                 objects.entry(tag.clone()).or_default().push(object.clone());
@@ -294,7 +295,7 @@ impl VCenter {
             }
         };
         let request = (tag.clone(), object.clone());
-        self.tagging.ask(request, |work| self.client.spawn_detached(work), attach).await
+        Ok(self.tagging.ask(request, |work| self.client.spawn_detached(work), attach).await?)
     }
 }
 
@@ -338,14 +339,14 @@ impl Platform for VSphere {
             Wanted::Machine(machine) => machine.next(id, *goal, own),
             Wanted::Apart(apart) => Ok(apart.next(id, *goal, seen)),
             Wanted::Zone(zone) => Ok(zone.next(id, *goal, own)),
-            Wanted::Power(power) => Ok(power.next(id, *goal, own, self.address_limit)),
+            Wanted::Power(power) => return power.next(id, *goal, own, self.address_limit),
             Wanted::Volumes(volumes) => Ok(volumes.next(id, *goal, own)),
             Wanted::Policy(policy) => Ok(policy.next(id, *goal, own)),
         };
         match next {
             Ok(Some(step)) => Next::Step(Box::new(step)),
             Ok(None) => Next::Done,
-            Err(reason) => Next::Stop(reason),
+            Err(cause) => Next::Stop(cause),
         }
     }
 
@@ -394,10 +395,6 @@ impl Platform for VSphere {
             (Action::PowerOn, ..) => {
                 Some(State::Power { moref: String::new(), on: true, addresses: Vec::new() })
             }
-            (Action::AwaitAddress, ..) => {
-                let addresses = vec![IpAddr::from([0, 0, 0, 0])];
-                Some(State::Power { moref: String::new(), on: true, addresses })
-            }
             _ => None,
         }
     }
@@ -405,7 +402,7 @@ impl Platform for VSphere {
     async fn observe(
         &self,
         endpoint: &Endpoint,
-        queries: &[Query<'_, Wanted>],
+        queries: &[Query<'_, Wanted, State>],
     ) -> Result<Vec<Sight<State>>, KindError> {
         look::at(self.vcenter(endpoint)?, queries).await
     }
@@ -415,19 +412,37 @@ impl Platform for VSphere {
         resource: &Resource<Wanted>,
         seen: &Seen<State>,
         action: &Action,
-        meter: &Meter,
+        context: &Context,
     ) -> Result<Option<State>, KindError> {
         let vcenter = self.vcenter(&resource.id.endpoint)?;
         match &resource.wanted {
             Wanted::Tag(tag) => tag.perform(vcenter, seen, *action).await,
-            Wanted::Folder(folder) => folder.perform(vcenter, seen, *action).await,
-            Wanted::Template(template) => template.perform(vcenter, seen, *action, meter).await,
-            Wanted::Machine(machine) => machine.perform(vcenter, seen, *action).await,
-            Wanted::Apart(apart) => apart.perform(vcenter, seen, *action).await,
-            Wanted::Zone(zone) => zone.perform(vcenter, *action).await,
-            Wanted::Power(power) => power.perform(vcenter, seen, *action, self.address_limit).await,
+            Wanted::Folder(folder) => folder.perform(vcenter, seen, *action, context).await,
+            Wanted::Template(template) => template.perform(vcenter, seen, *action, context).await,
+            Wanted::Machine(machine) => machine.perform(vcenter, seen, *action, context).await,
+            Wanted::Apart(apart) => apart.perform(vcenter, seen, *action, context).await,
+            Wanted::Zone(zone) => zone.perform(vcenter, *action, context).await,
+            Wanted::Power(power) => power.perform(vcenter, seen, *action, context).await,
             Wanted::Volumes(volumes) => volumes.delete(vcenter, seen).await,
             Wanted::Policy(_) => storage::delete_policy(vcenter, seen).await,
         }
+    }
+
+    async fn resume(
+        &self,
+        resource: &Resource<Wanted>,
+        task: &Task,
+        _: &Context,
+    ) -> Result<Resumed<State>, KindError> {
+        self.vcenter(&resource.id.endpoint)?.resume(resource, task).await
+    }
+
+    async fn follow(
+        &self,
+        endpoint: &Endpoint,
+        resources: &[Followed<Wanted, State>],
+        changes: &Changes,
+    ) -> Result<(), KindError> {
+        self.vcenter(endpoint)?.follow(resources, changes).await
     }
 }

@@ -2,7 +2,7 @@
 
 mod tracker;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use tokio::time::{Instant, timeout_at};
@@ -78,12 +78,15 @@ impl Client {
         self.answer(task, ticket, Instant::now() + limit, limit, progress).await
     }
 
-    /// Whether machines are being copied at this user's request. vCenter lists running tasks of all sessions.
-    pub async fn is_copying(&self) -> Result<bool, Error> {
+    /// Whether machines are being copied at this user's request, in other tasks than those that are `known`. vCenter lists
+    /// running tasks of all sessions.
+    pub async fn is_copying(&self, known: &[&str]) -> Result<bool, Error> {
         let manager = self.manager("taskManager").await?;
         let recent = [PropertySpec { kind: "TaskManager", properties: &["recentTask"] }];
         let found = self.retrieve(std::slice::from_ref(&manager), &recent).await?;
         let tasks = found.first().map(|manager| manager.references("recentTask")).unwrap_or_default();
+        let is_known = |task: &MoRef| known.contains(&&*task.reference.to_string());
+        let tasks: Vec<MoRef> = tasks.into_iter().filter(|task| !is_known(task)).collect();
         let info =
             [PropertySpec { kind: "Task", properties: &["info.state", "info.descriptionId", "info.reason"] }];
         let user = self.user().await?;
@@ -96,6 +99,15 @@ impl Client {
                 && task.text("info.descriptionId").starts_with("VirtualMachine.clone")
         };
         Ok(self.retrieve(&tasks, &info).await?.iter().any(|task| is_copy(task) && is_ours(task)))
+    }
+
+    /// Which of some tasks are still running; one that the vCenter does not know any more is not.
+    pub async fn running(&self, tasks: &[MoRef]) -> Result<BTreeSet<MoRef>, Error> {
+        let info = [PropertySpec { kind: "Task", properties: &["info.state"] }];
+        let found = self.retrieve(tasks, &info).await?;
+        let running =
+            found.into_iter().filter(|task| matches!(task.text("info.state"), "running" | "queued"));
+        Ok(running.map(|task| task.moref).collect())
     }
 
     fn await_task(&self, task: &Task) -> Result<Ticket, Error> {

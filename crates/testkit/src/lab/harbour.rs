@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use super::root::KUBERNETES;
 use super::vsphere::Hypervisor;
 use super::{Image, Lab, NETWORK, Settings, pods};
+use crate::estate::{self, PASSWORD_VARIABLE, Server, Site};
 use crate::kubectl::Kubectl;
 use crate::network::Hosts;
 use crate::peers;
@@ -23,8 +24,6 @@ const FIRST_VIP: u8 = 10;
 /// The image that machines have as `payload.slipwayImage`.
 const SLIPWAY_IMAGE: &str = "lab.example.com/slipway:clone";
 const DOMAIN: &str = "example.com";
-/// The region of all sites; a site is a zone.
-pub const REGION: &str = "europe";
 
 /// The programs of this clone.
 #[derive(Debug, Clone)]
@@ -90,7 +89,12 @@ impl Harbour {
         let mut vcenters = Vec::new();
         for (site, (name, address)) in first.sites.iter().zip(&servers) {
             lab.add_address(*address)?;
-            vcenters.push(Arc::new(VCenter::start_at_name(&estate(site), lab.network(), name, 443)?));
+            vcenters.push(Arc::new(VCenter::start_at_name(
+                &inventory(&self::site(site)),
+                lab.network(),
+                name,
+                443,
+            )?));
         }
         let hypervisors: Vec<_> = vcenters.iter().map(|vcenter| Hypervisor::follow(&lab, vcenter)).collect();
         let hypervisors = Arc::new(hypervisors);
@@ -134,7 +138,7 @@ impl Harbour {
     /// `slipway` with arguments, beside the switch.
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = self.lab.command(&self.programs.slipway);
-        command.args(arguments).env("VCENTER_PASSWORD", ADMINISTRATOR.1);
+        command.args(arguments).env(PASSWORD_VARIABLE, ADMINISTRATOR.1);
         command
     }
 
@@ -246,68 +250,42 @@ fn slipway_image(operator: &Path) -> anyhow::Result<Image> {
         .text("root:x:0:\nnogroup:x:65534:\n", "/etc/group"))
 }
 
-/// A vCenter with what a cluster needs and nothing else.
-fn estate(site: &str) -> Value {
-    json!({
-        "vcenter": {"name": site},
-        "datacenters": [{
-            "name": site,
-            "clusters": [{
-                "name": "compute", "rules": [],
-                "hosts": [{"name": "esx", "count": 3, "cores": 32, "memory_mb": 524_288}],
-            }],
-            "datastores": [{"name": "vsan", "capacity_gb": 8000, "free_gb": 6000}],
-            "networks": [{"name": "cluster-net"}],
-            "vms": [{
-                "name": "debian-lab", "template": true, "cluster": "compute", "datastore": "vsan", "disks_gb": [16],
-                "networks": ["cluster-net"], "hardware_version": "vmx-19",
-            }],
-        }],
-        "categories": [
-            {"name": "openshift-region", "cardinality": "SINGLE", "tags": [{"name": REGION, "attach": [format!("/{site}")]}]},
-            {"name": "openshift-zone", "cardinality": "SINGLE",
-             "tags": [{"name": site, "attach": [format!("/{site}/host/compute")]}]},
-        ],
-    })
+fn site(name: &str) -> Site {
+    Site { template: "debian-lab".to_owned(), ..Site::new(name) }
+}
+
+/// Hosts are large enough for clusters that other tests have no room for.
+fn inventory(site: &Site) -> Value {
+    let mut inventory = site.inventory();
+    inventory["datacenters"][0]["clusters"][0]["hosts"][0] =
+        json!({"name": "esx", "count": 3, "cores": 32, "memory_mb": 524_288});
+    inventory
 }
 
 fn install_config(wish: &Wish<'_>, number: u8, vcenters: &[Arc<VCenter>]) -> String {
-    let Wish { name, sites, control_plane, compute } = wish;
     let [api, ingress] = vips(number);
-    let mut servers = Vec::new();
-    let mut domains = Vec::new();
-    for (site, vcenter) in sites.iter().zip(vcenters) {
-        servers.push(json!({
-            "server": server(site), "user": ADMINISTRATOR.0, "passwordEnv": "VCENTER_PASSWORD", "datacenters": [site],
-            "tls": {"thumbprint": vcenter.thumbprint_sha256()},
-        }));
-        domains.push(json!({
-            "name": site, "region": REGION, "zone": site, "server": server(site),
-            "topology": {
-                "datacenter": site, "computeCluster": format!("/{site}/host/compute"),
-                "datastore": format!("/{site}/datastore/vsan"), "networks": ["cluster-net"],
-                "template": format!("/{site}/vm/debian-lab"),
-            },
-        }));
+    let sites: Vec<Site> = wish.sites.iter().map(|name| site(name)).collect();
+    let servers = sites.iter().zip(vcenters).map(|(site, vcenter)| {
+        (site, Server::named(&server(&site.zone), json!({"thumbprint": vcenter.thumbprint_sha256()})))
+    });
+    let mut config = estate::install_config(wish.name, servers);
+    config["baseDomain"] = json!(DOMAIN);
+    config["controlPlane"]["replicas"] = json!(wish.control_plane);
+    config["compute"][0]["replicas"] = json!(wish.compute);
+    config["networking"] = json!({
+        "machineNetwork": [{"cidr": NETWORK}],
+        "clusterNetwork": [{"cidr": pods::NETWORK, "hostPrefix": 23}],
+    });
+    config["platform"]["vsphere"]["apiVIPs"] = json!([api]);
+    config["platform"]["vsphere"]["ingressVIPs"] = json!([ingress]);
+    config["payload"] = json!({
+        "type": "Kubernetes", "version": KUBERNETES, "slipwayImage": SLIPWAY_IMAGE, "networkManifests": "cni",
+    });
+    // Nothing is pulled from anywhere.
+    if let Some(members) = config.as_object_mut() {
+        members.remove("pullSecret");
     }
-    json!({
-        "apiVersion": "v1",
-        "baseDomain": DOMAIN,
-        "metadata": {"name": name},
-        "payload": {
-            "type": "Kubernetes", "version": KUBERNETES, "slipwayImage": SLIPWAY_IMAGE, "networkManifests": "cni",
-        },
-        "controlPlane": {"name": "master", "replicas": control_plane},
-        "compute": [{"name": "worker", "replicas": compute}],
-        "networking": {
-            "machineNetwork": [{"cidr": NETWORK}],
-            "clusterNetwork": [{"cidr": pods::NETWORK, "hostPrefix": 23}],
-        },
-        "platform": {"vsphere": {
-            "apiVIPs": [api], "ingressVIPs": [ingress], "vcenters": servers, "failureDomains": domains,
-        }},
-    })
-    .to_string()
+    config.to_string()
 }
 
 #[cfg(test)]

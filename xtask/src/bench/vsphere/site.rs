@@ -7,6 +7,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, bail};
 use serde_json::{Value, json};
 use slipway_testkit::control_plane::ControlPlane;
+use slipway_testkit::estate::{self, PASSWORD_VARIABLE, Server, Site};
 use slipway_testkit::network::Hosts;
 use slipway_testkit::scratch::Scratch;
 use slipway_testkit::vcenter::{ADMINISTRATOR, VCenter};
@@ -32,28 +33,33 @@ pub(super) fn hosts() -> Hosts {
     (0..3).map(|index| (server(index), IpAddr::from([127, 0, 0, 10 + index]))).collect()
 }
 
+fn site(index: u8) -> Site {
+    Site { zone: format!("site-{index}"), ..Site::new("dc") }
+}
+
 fn inventory(index: u8) -> Value {
-    json!({
-        "vcenter": {"name": server(index)},
-        "dhcp": "10.20.0.0/16",
-        "task_ms": {"CloneVM_Task": CLONE_MS, "PowerOnVM_Task": TASK_MS, "PowerOffVM_Task": TASK_MS,
-            "Destroy_Task": TASK_MS, "UnregisterAndDestroy_Task": TASK_MS, "ReconfigVM_Task": TASK_MS, "ReconfigureComputeResource_Task": TASK_MS},
-        "clone_slots_per_host": CLONES_PER_HOST,
-        "datacenters": [{
-            "name": "dc",
-            "clusters": [{
-                "name": "compute", "rules": [],
-                "hosts": [{"name": "esx", "count": HOSTS, "cores": 64, "memory_mb": 2_097_152}],
-            }],
-            "datastores": [{"name": "vsan", "capacity_gb": 200_000, "free_gb": 190_000}],
-            "networks": [{"name": "cluster-net"}],
-            "vms": [{
-                "name": "rhcos", "template": true, "cluster": "compute", "datastore": "vsan", "disks_gb": [16],
-                "networks": ["cluster-net"], "hardware_version": "vmx-19",
-            }],
-        }],
-        "faults": [{"on": {}, "fault": {"delay_ms": CALL_MS}}],
-    })
+    let mut inventory = site(index).inventory();
+    inventory["vcenter"]["name"] = json!(server(index));
+    inventory["dhcp"] = json!("10.20.0.0/16");
+    let tasks = [
+        "PowerOnVM_Task",
+        "PowerOffVM_Task",
+        "Destroy_Task",
+        "UnregisterAndDestroy_Task",
+        "ReconfigVM_Task",
+        "ReconfigureComputeResource_Task",
+    ];
+    inventory["task_ms"] =
+        tasks.into_iter().map(|task| (task, TASK_MS)).chain([("CloneVM_Task", CLONE_MS)]).collect();
+    inventory["clone_slots_per_host"] = json!(CLONES_PER_HOST);
+    let datacenter = &mut inventory["datacenters"][0];
+    datacenter["clusters"][0]["hosts"][0] =
+        json!({"name": "esx", "count": HOSTS, "cores": 64, "memory_mb": 2_097_152});
+    datacenter["datastores"][0] = json!({"name": "vsan", "capacity_gb": 200_000, "free_gb": 190_000});
+    // The provider has no use for them, nor have we.
+    inventory["categories"] = json!([]);
+    inventory["faults"] = json!([{"on": {}, "fault": {"delay_ms": CALL_MS}}]);
+    inventory
 }
 
 /// Fresh vCenters, in the network of a control plane.
@@ -90,32 +96,15 @@ pub(super) fn running(vcenters: &[VCenter]) -> anyhow::Result<usize> {
 }
 
 fn install_config(count: u8) -> String {
-    let mut text = "apiVersion: v1\nbaseDomain: example.com\nmetadata: {name: bench}\n\
-        controlPlane: {name: master, replicas: 3}\ncompute: [{name: worker, replicas: 0}]\n\
-        networking: {machineNetwork: [{cidr: 10.20.0.0/16}]}\n\
-        pullSecret: '{\"auths\":{\"registry.example.com\":{\"auth\":\"dXNlcjpwYXNzd29yZA==\"}}}'\n\
-        payload: {releaseImage: 'quay.io/openshift-release-dev/ocp-release:4.20.3-x86_64'}\n\
-        platform:\n  vsphere:\n    apiVIPs: [10.20.0.10]\n    ingressVIPs: [10.20.0.11]\n    vcenters:\n"
-        .to_owned();
-    for index in 0..count {
-        // The vCenters of every leg have certificates of their own; the files are the same.
-        text.push_str(&format!(
-            "    - server: {}\n      user: {}\n      passwordEnv: VCENTER_PASSWORD\n      datacenters: [dc]\n      \
-             tls: {{insecure: true}}\n",
-            server(index),
-            ADMINISTRATOR.0
-        ));
-    }
-    text.push_str("    failureDomains:\n");
-    for index in 0..count {
-        text.push_str(&format!(
-            "    - name: site-{index}\n      region: bench\n      zone: site-{index}\n      server: {}\n      topology:\n        \
-             datacenter: dc\n        computeCluster: /dc/host/compute\n        datastore: /dc/datastore/vsan\n        \
-             networks: [cluster-net]\n        template: /dc/vm/rhcos\n",
-            server(index)
-        ));
-    }
-    text
+    let sites: Vec<Site> = (0..count).map(site).collect();
+    // The vCenters of every leg have certificates of their own; the files are the same.
+    let servers = (0..count).map(|index| Server::named(&server(index), json!({"insecure": true})));
+    let mut config = estate::install_config("bench", sites.iter().zip(servers));
+    config["compute"][0]["replicas"] = json!(0);
+    config["networking"]["machineNetwork"] = json!([{"cidr": "10.20.0.0/16"}]);
+    config["platform"]["vsphere"]["apiVIPs"] = json!(["10.20.0.10"]);
+    config["platform"]["vsphere"]["ingressVIPs"] = json!(["10.20.0.11"]);
+    config.to_string()
 }
 
 /// The directory of a cluster with more machines than the installer would make.
@@ -179,6 +168,6 @@ pub(super) fn binary() -> PathBuf {
 
 /// With the login every vCenter has.
 pub(super) fn slipway(mut command: Command) -> Command {
-    command.env("VCENTER_PASSWORD", ADMINISTRATOR.1).stdin(Stdio::null());
+    command.env(PASSWORD_VARIABLE, ADMINISTRATOR.1).stdin(Stdio::null());
     command
 }

@@ -1,6 +1,6 @@
 //! A round as one HTML file that needs nothing else.
 
-use slipway_lifecycle::check::report::{NodeState, Outcome, Round};
+use slipway_assess::check::report::{NodeState, Round};
 
 use super::text::tally;
 
@@ -48,19 +48,14 @@ fn findings(round: &Round) -> String {
             text.push_str(&format!("<h2>{}</h2>\n<table>\n", escaped(name)));
             place = Some(finding.endpoint.clone());
         }
-        let class = match finding.outcome {
-            Outcome::Failure => "failure",
-            Outcome::Unknown => "unknown",
-            Outcome::Warning => "warning",
-            Outcome::Pending => "pending",
-        };
+        let class = finding.outcome.as_str();
         let about = if group.nodes.is_empty() { finding.object.clone() } else { group.nodes.join(", ") };
         let mut said = escaped(&finding.message);
         for detail in &finding.details {
             said.push_str(&format!("<br>{}", escaped(detail)));
         }
-        if !finding.remedy.is_empty() {
-            said.push_str(&format!("<br><span class=\"help\">{}</span>", escaped(&finding.remedy)));
+        if let Some(remedy) = &finding.remedy {
+            said.push_str(&format!("<br><span class=\"help\">{}</span>", escaped(remedy)));
         }
         text.push_str(&format!(
             "<tr><td class=\"{class}\">{class}</td><td><code>{}</code></td><td>{}</td><td>{said}</td></tr>\n",

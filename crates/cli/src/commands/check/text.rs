@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use slipway_lifecycle::check::report::{Group, NodeState, Outcome, Round};
+use slipway_assess::check::report::{Group, NodeState, Outcome, Round};
 
 use crate::output::{ERROR, FAINT, GOOD, HEADING, NAME, WARNING};
 
@@ -43,6 +43,7 @@ fn rows(group: &Group<'_>, width: usize) -> String {
         Outcome::Unknown => (ERROR, "unknown"),
         Outcome::Warning => (WARNING, "warning"),
         Outcome::Pending => (FAINT, "pending"),
+        Outcome::Pass => (GOOD, "pass"),
     };
     let about = match &group.nodes[..] {
         [] => String::new(),
@@ -55,8 +56,8 @@ fn rows(group: &Group<'_>, width: usize) -> String {
     for detail in &finding.details {
         text.push_str(&format!("{indent}{detail}\n"));
     }
-    if !finding.remedy.is_empty() {
-        text.push_str(&format!("{indent}{GOOD}help{GOOD:#}: {}\n", finding.remedy));
+    if let Some(remedy) = &finding.remedy {
+        text.push_str(&format!("{indent}{GOOD}help{GOOD:#}: {remedy}\n"));
     }
     text
 }

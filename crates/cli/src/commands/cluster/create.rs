@@ -7,16 +7,17 @@ use std::time::Duration;
 
 use anyhow::Context;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use slipway_engine::apply::Performed;
-use slipway_engine::{Endpoint, Outcome, Plan};
-use slipway_lifecycle::cluster::{NeededImage, Patience, Project, Purpose};
-use slipway_lifecycle::create::create_ignition;
-use slipway_lifecycle::environment::Environment;
+use slipway_engine::{Endpoint, Plan};
+use slipway_lifecycle::create::create_ignition_in;
+use slipway_lifecycle::install::{Applied, Machine, Observation, Observed, Purpose, Timeouts, Words};
+use slipway_lifecycle::platform::{self, NeededImage};
 use slipway_lifecycle::preflight;
-use slipway_providers::vsphere::kinds::{Action, State};
+use slipway_lifecycle::workspace::Workspace;
 
 use super::{
-    carry_out, ends_json, exit_of, patience, plan_text, refuse, surplus_note, survey, tally, troubles, wait,
+    carry_out, ends_json, exit_of, plan_text, preview, refuse, surplus_note, tally, timeouts, troubles, wait,
 };
 use crate::args::{CreateCluster, Output};
 use crate::commands::create::{self as files, with_request};
@@ -32,36 +33,44 @@ const ADDRESS_HINT: &str = "static addresses reach a machine as kernel arguments
                             and afterburn, and that nothing in `cluster-api/` or on the machine overrides them";
 
 pub(crate) fn run(args: &CreateCluster, printer: &Printer) -> anyhow::Result<Exit> {
-    let CreateCluster { reach, plan: saved, skip_preflight, no_wait, timeouts, recreate } = args;
-    let patience = patience(reach);
+    with_request(&args.reach.dir, false, |request| match Workspace::open(request) {
+        Ok(mut workspace) => run_in(&mut workspace, args, printer),
+        Err(error) => files::refuse(error, printer),
+    })
+}
+
+/// The whole command sees the directory as it was when it was opened.
+fn run_in(workspace: &mut Workspace<'_>, args: &CreateCluster, printer: &Printer) -> anyhow::Result<Exit> {
+    let CreateCluster { reach, plan: saved, skip_preflight, no_wait, timeouts: until, recreate } = args;
+    let timeouts = timeouts(reach);
     let saved = saved.as_deref().map(read_plan).transpose()?;
-    if let Err(error) = with_request(&reach.dir, false, Project::check_to_create) {
+    if let Err(error) = platform::check_to_create(workspace.config()) {
         return refuse(error, printer);
     }
-    let new_names = match with_request(&reach.dir, false, create_ignition) {
+    let new_names = match create_ignition_in(workspace) {
         Ok(made) => made.new_names,
         Err(error) => return files::refuse(error, printer),
     };
     let runtime = Runtime::new()?;
-    let project = match with_request(&reach.dir, false, |request| Project::open(request, patience)) {
-        Ok(project) if new_names => project.with_new_names(),
-        Ok(project) => project,
+    let installation = match platform::open(workspace, timeouts, new_names) {
+        Ok(installation) => installation,
         Err(error) => return refuse(error, printer),
     };
-    let (cluster, infra_id) = (project.cluster.clone(), project.infra_id.to_string());
-    let (project, prospect) = match survey(project, Purpose::Create, recreate, &runtime, printer) {
+    let (cluster, infra_id) = (installation.cluster().to_owned(), installation.infra_id().to_string());
+    let words = installation.words();
+    let (installation, preview) = match preview(installation, Purpose::Create, recreate, &runtime, printer) {
         Ok(found) => found,
         Err(end) => return end,
     };
     if let Some(saved) = &saved
         && saved.unknown.is_empty()
-        && !prospect.plan.unknown.is_empty()
+        && !preview.plan.unknown.is_empty()
     {
-        runtime.block_on(project.close());
+        runtime.block_on(installation.close());
         let reasons: BTreeSet<String> =
-            prospect.plan.unknown.iter().map(|stop| stop.reason.clone()).collect();
+            preview.plan.unknown.iter().map(|stop| stop.cause.message.clone()).collect();
         let endpoints: BTreeSet<&str> =
-            prospect.plan.unknown.iter().map(|stop| stop.resource.endpoint.as_str()).collect();
+            preview.plan.unknown.iter().map(|stop| stop.resource.endpoint.as_str()).collect();
         let endpoints = endpoints.into_iter().collect::<Vec<_>>().join(", ");
         let error = anyhow::anyhow!("no answer from {endpoints}, so the saved plan cannot be compared");
         printer.refusal(
@@ -72,84 +81,82 @@ pub(crate) fn run(args: &CreateCluster, printer: &Printer) -> anyhow::Result<Exi
         return Ok(Exit::Infrastructure);
     }
     if let Some(saved) = saved
-        && let Err(moved) = prospect.plan.same_as(&saved)
+        && let Err(moved) = preview.plan.same_as(&saved)
     {
-        runtime.block_on(project.close());
+        runtime.block_on(installation.close());
         printer.error(&anyhow::Error::new(moved).context("the saved plan cannot be used"));
         printer.hint("nothing was done. Make a new plan with `slipway plan --save`, and look at it");
         return Ok(Exit::Infrastructure);
     }
-    let surplus = runtime.block_on(project.surplus(&prospect));
-    let nothing = prospect.plan.is_empty();
-    let runs = |state: Option<&State>| matches!(state, Some(State::Power { on: true, .. }));
-    let machines_run = prospect.world.iter().any(|(_, sight)| runs(sight.state()));
+    let surplus = runtime.block_on(installation.surplus());
+    let nothing = preview.plan.is_empty();
+    let machines_run = preview.resources.iter().any(runs);
     if !nothing
         && !skip_preflight
-        && let Some(exit) = preflight(&reach.dir, patience, machines_run, &runtime, printer)?
+        && let Some(exit) = preflight(workspace, timeouts, words, machines_run, &runtime, printer)?
     {
-        runtime.block_on(project.close());
+        runtime.block_on(installation.close());
         return Ok(exit);
     }
     if printer.output == Output::Text && !nothing {
         printer.say(&format!(
             "{HEADING}creating{HEADING:#} {NAME}{cluster}{NAME:#}, infrastructure {infra_id}: {}\n{}\n",
-            tally(&prospect.plan),
-            plan_text(&prospect.plan)
+            tally(&preview.plan, words),
+            plan_text(&preview.plan)
         ));
     }
-    for note in prospect.notes.iter().chain(&surplus_note(&surplus)) {
+    for note in preview.notes.iter().chain(&surplus_note(&surplus)) {
         printer.warning(note);
     }
-    if prospect.is_futile() {
-        runtime.block_on(project.close());
+    if preview.is_futile {
+        runtime.block_on(installation.close());
         if printer.output == Output::Json {
             let mut refusal = error_json("no machine can be made or started", &[], &[], None);
-            refusal["plan"] = serde_json::to_value(&prospect.plan)?;
+            refusal["plan"] = serde_json::to_value(&preview.plan)?;
             printer.json(&refusal)?;
         }
         printer.error(&anyhow::anyhow!("no machine can be made or started, for the reasons above"));
         printer.hint("nothing was done. Mend what is named, and run the same command again");
         return Ok(Exit::Infrastructure);
     }
-    if let Some(NeededImage { url, cached }) = project.needed_image(&prospect) {
+    if let Some(NeededImage { url, cached }) = installation.needed_image() {
         let doing = if cached { "verifying the image of" } else { "downloading" };
         printer.say(&format!("{FAINT}{doing} {url}{FAINT:#}\n"));
-        let fetched = runtime.block_on(unless_interrupted(project.fetch_image()));
+        let fetched = runtime.block_on(unless_interrupted(installation.fetch_image()));
         if !matches!(fetched, Some(Ok(()))) {
-            runtime.block_on(project.close());
+            runtime.block_on(installation.close());
             return match fetched {
                 Some(Err(error)) => refuse(error, printer),
                 _ => interrupt::tell("nothing was done", printer),
             };
         }
     }
-    let given = project.static_addresses();
-    let outcome = match carry_out(project, prospect, recreate, patience, &runtime, printer) {
-        Ok(outcome) => outcome,
+    let applied = match carry_out(installation, &preview, recreate, timeouts, &runtime, printer) {
+        Ok(applied) => applied,
         Err(error) => return refuse(error, printer),
     };
-    let exit = exit_of(&outcome);
+    let exit = exit_of(&applied);
+    let made = Made { cluster: &cluster, infra_id: &infra_id, words, nothing };
     let waits = exit == Exit::Ok && !no_wait;
     // A program gets one document, at the end.
     if !waits || printer.output == Output::Text {
-        tell(&outcome, &cluster, &infra_id, nothing, None, printer)?;
+        tell(&applied, &made, None, printer)?;
     }
-    let misaddressed = given.missing_in(&outcome.world);
-    for wrong in &misaddressed {
+    for wrong in &applied.misaddressed {
         printer.warning(&wrong.to_string());
     }
-    if !misaddressed.is_empty() {
+    if !applied.misaddressed.is_empty() {
         printer.hint(ADDRESS_HINT);
     }
     if !waits {
         return Ok(exit);
     }
     let addresses: BTreeMap<String, Vec<IpAddr>> =
-        machines(&outcome).into_iter().map(|machine| (machine.name, machine.addresses)).collect();
-    let waited = wait::complete(&reach.dir, timeouts, &addresses, patience, &runtime, printer)?;
+        applied.machines.iter().map(|machine| (machine.name.clone(), machine.addresses.clone())).collect();
+    let waited = wait::complete(workspace, until, &addresses, timeouts, &runtime, printer)?;
     match printer.output {
         Output::Json if waited.exit == Exit::Ok => {
-            tell(&outcome, &cluster, &infra_id, nothing, Some(&waited), printer)?;
+            tell(&applied, &made, Some(&waited), printer)?;
         }
         Output::Text if waited.exit == Exit::Ok => printer.data(&waited.text(&cluster))?,
         _ => {}
@@ -157,20 +164,27 @@ pub(crate) fn run(args: &CreateCluster, printer: &Printer) -> anyhow::Result<Exi
     Ok(waited.exit)
 }
 
+/// Whether a machine runs.
+fn runs(resource: &Observed) -> bool {
+    let Observation::Present(view) = &resource.observation else { return false };
+    view.machine.as_ref().is_some_and(|machine| machine.on)
+}
+
 /// Looks for problems; with an exit code if there are any.
 fn preflight(
-    dir: &Path,
-    patience: Patience,
+    workspace: &mut Workspace<'_>,
+    timeouts: Timeouts,
+    words: Words,
     machines_run: bool,
     runtime: &Runtime,
     printer: &Printer,
 ) -> anyhow::Result<Option<Exit>> {
-    let subject = match preflight::open(dir, &Environment::of_process()) {
-        Ok(opened) => opened.subject,
+    let subject = match preflight::in_workspace(workspace) {
+        Ok(subject) => subject,
         Err(error) => return files::refuse(error, printer).map(Some),
     };
-    printer.say(&format!("{FAINT}looking at the vCenters{FAINT:#}\n"));
-    let options = preflight::Options { call: patience.call, machines_run, ..preflight::Options::default() };
+    printer.say(&format!("{FAINT}looking at the {}{FAINT:#}\n", words.endpoints));
+    let options = preflight::Options { call: timeouts.call, machines_run, ..preflight::Options::default() };
     let looking = preflight::examine(subject, options, preflight::network::ThisMachine, interrupted());
     let Some(report) = runtime.block_on(looking) else {
         return interrupt::tell("nothing was done", printer).map(Some);
@@ -196,7 +210,7 @@ struct Version {
     version: u32,
 }
 
-fn read_plan(path: &Path) -> anyhow::Result<Plan<Action>> {
+fn read_plan(path: &Path) -> anyhow::Result<Plan<Value>> {
     let text = fs_err::read_to_string(path)?;
     let broken = || format!("`{}` is not a saved plan", path.display());
     let Version { version } = serde_json::from_str(&text).with_context(broken)?;
@@ -209,29 +223,37 @@ fn read_plan(path: &Path) -> anyhow::Result<Plan<Action>> {
     serde_json::from_str(&text).with_context(broken)
 }
 
-fn tell(
-    outcome: &Outcome<State>,
-    cluster: &str,
-    infra_id: &str,
+/// Which cluster it was, and whether anything was to be done.
+#[derive(Debug, Clone, Copy)]
+struct Made<'a> {
+    cluster: &'a str,
+    infra_id: &'a str,
+    words: Words,
     nothing: bool,
+}
+
+fn tell(
+    applied: &Applied,
+    made: &Made<'_>,
     waited: Option<&wait::Waited>,
     printer: &Printer,
 ) -> anyhow::Result<()> {
-    let (machines, stages) = (machines(outcome), stages(&outcome.performed));
+    let Made { cluster, infra_id, words, nothing } = *made;
+    let stages = stages(&applied.performed);
     if printer.output == Output::Json {
         return printer.json(&Done {
             cluster,
             infra_id,
-            done: outcome.is_done(),
-            machines: &machines,
+            done: applied.is_done(),
+            machines: applied.machines.iter().map(MachineJson::from).collect(),
             stages: &stages,
-            resources: ends_json(&outcome.ends),
+            resources: ends_json(&applied.ends),
             kubeconfig: waited.map(|waited| waited.kubeconfig.as_str()),
             times: waited.map(|waited| waited.times.as_slice()),
         });
     }
-    let mut text = table(&machines);
-    if outcome.is_done() {
+    let mut text = table(&applied.machines, words);
+    if applied.is_done() {
         let verdict = if nothing { "nothing to do" } else { "the machines run" };
         text.push_str(&format!(
             "\n{GOOD}{verdict}{GOOD:#}: {NAME}{cluster}{NAME:#}, infrastructure {infra_id}\n"
@@ -241,8 +263,8 @@ fn tell(
         text.push_str(&format!("  {FAINT}{name:<18} {count:>4} × {:>10}{FAINT:#}\n", seconds(*took)));
     }
     printer.data(&text)?;
-    if !outcome.is_done() {
-        printer.say(&format!("\n{}", troubles(&outcome.ends)));
+    if !applied.is_done() {
+        printer.say(&format!("\n{}", troubles(&applied.ends)));
         printer
             .hint("what was done is kept: run the same command again to go on, or `slipway destroy cluster`");
     }
@@ -251,47 +273,39 @@ fn tell(
 
 /// A machine that was made.
 #[derive(Debug, Serialize)]
-struct MachineJson {
-    name: String,
-    vcenter: Endpoint,
-    addresses: Vec<IpAddr>,
+struct MachineJson<'a> {
+    name: &'a str,
+    endpoint: &'a Endpoint,
+    addresses: &'a [IpAddr],
     on: bool,
 }
 
-fn machines(outcome: &Outcome<State>) -> Vec<MachineJson> {
-    let machine = |(id, sight): (&slipway_engine::Id, &slipway_engine::Sight<State>)| {
-        let Some(State::Power { on, addresses, .. }) = sight.state() else { return None };
-        Some(MachineJson {
-            name: id.name.to_string(),
-            vcenter: id.endpoint.clone(),
-            addresses: addresses.clone(),
-            on: *on,
-        })
-    };
-    let mut machines: Vec<MachineJson> = outcome.world.iter().filter_map(machine).collect();
-    machines.sort_by(|one, other| one.name.cmp(&other.name));
-    machines
+impl<'a> From<&'a Machine> for MachineJson<'a> {
+    fn from(machine: &'a Machine) -> Self {
+        let Machine { name, endpoint, on, addresses } = machine;
+        MachineJson { name, endpoint, addresses, on: *on }
+    }
 }
 
-fn table(machines: &[MachineJson]) -> String {
+pub(super) fn table(machines: &[Machine], words: Words) -> String {
     if machines.is_empty() {
         return String::new();
     }
-    let width = |text: fn(&MachineJson) -> usize, least: usize| {
-        machines.iter().map(text).max().unwrap_or(0).max(least)
-    };
+    let heading = words.endpoint.to_uppercase();
+    let width =
+        |text: fn(&Machine) -> usize, least: usize| machines.iter().map(text).max().unwrap_or(0).max(least);
     let names = width(|machine| machine.name.len(), 7);
-    let vcenters = width(|machine| machine.vcenter.as_str().len(), 7);
+    let endpoints = width(|machine| machine.endpoint.as_str().len(), heading.len());
     let mut table = format!(
-        "{HEADING}{:<names$}  {:<vcenters$}  {:<5}  ADDRESSES{HEADING:#}\n",
-        "MACHINE", "VCENTER", "POWER"
+        "{HEADING}{:<names$}  {heading:<endpoints$}  {:<5}  ADDRESSES{HEADING:#}\n",
+        "MACHINE", "POWER"
     );
-    for MachineJson { name, vcenter, addresses, on } in machines {
+    for Machine { name, endpoint, addresses, on } in machines {
         let power = if *on { "on" } else { "off" };
         let addresses: Vec<String> = addresses.iter().map(ToString::to_string).collect();
-        let vcenter = vcenter.as_str();
+        let endpoint = endpoint.as_str();
         table.push_str(&format!(
-            "{name:<names$}  {vcenter:<vcenters$}  {power:<5}  {}\n",
+            "{name:<names$}  {endpoint:<endpoints$}  {power:<5}  {}\n",
             addresses.join(", ")
         ));
     }
@@ -339,7 +353,7 @@ struct Done<'a> {
     #[serde(rename = "infraID")]
     infra_id: &'a str,
     done: bool,
-    machines: &'a [MachineJson],
+    machines: Vec<MachineJson<'a>>,
     stages: &'a [Stage],
     resources: Vec<super::EndJson<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]

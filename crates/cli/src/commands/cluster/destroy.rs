@@ -4,16 +4,18 @@ use std::path::Path;
 use std::time::Duration;
 
 use slipway_config::ids::InfraId;
-use slipway_lifecycle::cluster::{Patience, Project, Prospect, Purpose};
-use slipway_lifecycle::create::{Request, directory_flag};
+use slipway_lifecycle::create::directory_flag;
+use slipway_lifecycle::install::{Installation, Preview, Purpose, Timeouts};
+use slipway_lifecycle::platform::{self, Removal};
 use slipway_lifecycle::wait::{Subject, bootstrap_view};
+use slipway_lifecycle::workspace::Workspace;
 
 use super::{
-    carry_out, ends_json, exit_of, kept_text, patience, plan_text, refuse, survey, tally, troubles,
+    carry_out, ends_json, exit_of, kept_text, plan_text, preview, refuse, tally, timeouts, troubles,
     unseen_json, unseen_text,
 };
 use crate::args::{Destroy, DestroyBootstrap, DestroyCluster, Output};
-use crate::commands::create::with_request;
+use crate::commands::create::{with_request, with_workspace};
 use crate::confirm::{Question, refused};
 use crate::exit::Exit;
 use crate::interrupt::{self, unless_interrupted};
@@ -21,7 +23,7 @@ use crate::output::{GOOD, HEADING, NAME, Printer};
 use crate::runtime::Runtime;
 
 /// For a cluster to say whether it needs its bootstrap machine.
-const PATIENCE: Duration = Duration::from_secs(20);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(20);
 
 pub(crate) fn run(args: Destroy, printer: &Printer) -> anyhow::Result<Exit> {
     match args {
@@ -32,39 +34,42 @@ pub(crate) fn run(args: Destroy, printer: &Printer) -> anyhow::Result<Exit> {
 
 fn cluster(args: DestroyCluster, printer: &Printer) -> anyhow::Result<Exit> {
     let DestroyCluster { reach, infra_id, forget, keep_volumes, yes } = args;
-    let patience = patience(&reach);
+    let timeouts = timeouts(&reach);
     let infra_id = infra_id.map(InfraId::try_from).transpose()?;
-    let open = |request: &Request<'_>| Project::open_to_destroy(request, infra_id, patience);
-    let project = match with_request(&reach.dir, false, open) {
-        Ok(project) => project.with_volumes_kept(keep_volumes).with_forgotten(forget),
+    let removal = Removal { infra_id, keep_volumes, forgotten: forget };
+    let open = |workspace: &mut Workspace<'_>| platform::open_to_destroy(workspace, removal, timeouts);
+    let installation = match with_workspace(&reach.dir, false, open) {
+        Ok(installation) => installation,
         Err(error) => return refuse(error, printer),
     };
     let runtime = Runtime::new()?;
-    let (project, prospect) = match survey(project, Purpose::Destroy, &[], &runtime, printer) {
+    let (installation, preview) = match preview(installation, Purpose::Destroy, &[], &runtime, printer) {
         Ok(found) => found,
         Err(end) => return end,
     };
-    ask_and_remove(project, prospect, Purpose::Destroy, (patience, yes), &runtime, printer)
+    ask_and_remove(installation, preview, Purpose::Destroy, (timeouts, yes), &runtime, printer)
 }
 
 fn bootstrap(args: &DestroyBootstrap, printer: &Printer) -> anyhow::Result<Exit> {
     let DestroyBootstrap { reach, forget, force, yes } = args;
-    let patience = patience(reach);
-    let open = |request: &Request<'_>| Project::open_to_destroy(request, None, patience);
-    let project = match with_request(&reach.dir, false, open) {
-        Ok(project) => project.with_forgotten(forget.clone()),
+    let timeouts = timeouts(reach);
+    let removal = Removal { forgotten: forget.clone(), ..Removal::default() };
+    let open = |workspace: &mut Workspace<'_>| platform::open_to_destroy(workspace, removal, timeouts);
+    let installation = match with_workspace(&reach.dir, false, open) {
+        Ok(installation) => installation,
         Err(error) => return refuse(error, printer),
     };
     let runtime = Runtime::new()?;
-    let (project, prospect) = match survey(project, Purpose::DestroyBootstrap, &[], &runtime, printer) {
+    let purpose = Purpose::DestroyBootstrap;
+    let (installation, preview) = match preview(installation, purpose, &[], &runtime, printer) {
         Ok(found) => found,
         Err(end) => return end,
     };
-    if !prospect.plan.is_empty() && !force {
+    if !preview.plan.is_empty() && !force {
         match runtime.block_on(unless_interrupted(still_needed(&reach.dir))) {
             Some(None) => {}
             Some(Some(why)) if *yes => {
-                runtime.block_on(project.close());
+                runtime.block_on(installation.close());
                 printer.error(&anyhow::anyhow!("the cluster may still need its bootstrap machine: {why}"));
                 let dir = directory_flag(&reach.dir);
                 printer.hint(&format!(
@@ -76,20 +81,22 @@ fn bootstrap(args: &DestroyBootstrap, printer: &Printer) -> anyhow::Result<Exit>
                 printer.warning(&format!("the cluster may still need its bootstrap machine: {why}"));
             }
             None => {
-                runtime.block_on(project.close());
+                runtime.block_on(installation.close());
                 return interrupt::tell("nothing was done", printer);
             }
         }
     }
-    ask_and_remove(project, prospect, Purpose::DestroyBootstrap, (patience, *yes), &runtime, printer)
+    ask_and_remove(installation, preview, purpose, (timeouts, *yes), &runtime, printer)
 }
 
 /// Why a bootstrap machine should not go yet, as the cluster itself says. A cluster that cannot be asked may need it.
 async fn still_needed(dir: &Path) -> Option<String> {
     let view = match with_request(dir, false, Subject::open) {
-        Ok(subject) => match tokio::time::timeout(PATIENCE, bootstrap_view(&subject)).await {
+        Ok(subject) => match tokio::time::timeout(ANSWER_TIMEOUT, bootstrap_view(&subject)).await {
             Ok(view) => view,
-            Err(_) => return Some(format!("the cluster has not answered within {} s", PATIENCE.as_secs())),
+            Err(_) => {
+                return Some(format!("the cluster has not answered within {} s", ANSWER_TIMEOUT.as_secs()));
+            }
         },
         Err(error) => return Some(error.to_string()),
     };
@@ -97,66 +104,66 @@ async fn still_needed(dir: &Path) -> Option<String> {
 }
 
 fn ask_and_remove(
-    project: Project,
-    prospect: Prospect,
+    installation: Box<dyn Installation>,
+    preview: Preview,
     purpose: Purpose,
-    (patience, yes): (Patience, bool),
+    (timeouts, yes): (Timeouts, bool),
     runtime: &Runtime,
     printer: &Printer,
 ) -> anyhow::Result<Exit> {
-    let (project, prospect) = if prospect.plan.is_empty() {
-        (project, prospect)
+    let (installation, preview) = if preview.plan.is_empty() {
+        (installation, preview)
     } else {
-        show(&project, &prospect, yes, printer);
+        show(&*installation, &preview, yes, printer);
         if yes {
-            (project, prospect)
+            (installation, preview)
         } else {
-            match confirmed(project, &prospect, purpose, runtime, printer) {
+            match confirmed(installation, &preview, purpose, runtime, printer) {
                 Ok(confirmed) => confirmed,
                 Err(end) => return end,
             }
         }
     };
-    remove(project, prospect, purpose, patience, runtime, printer)
+    remove(installation, preview, purpose, timeouts, runtime, printer)
 }
 
 /// What will go, and what people should know first. It is said whatever they want to hear, if they are asked about it.
-fn show(project: &Project, prospect: &Prospect, yes: bool, printer: &Printer) {
-    let (plan, cluster, infra_id) = (&prospect.plan, &project.cluster, &project.infra_id);
+fn show(installation: &dyn Installation, preview: &Preview, yes: bool, printer: &Printer) {
+    let (plan, cluster, infra_id) = (&preview.plan, installation.cluster(), installation.infra_id());
     if printer.output == Output::Json {
         printer.say(&format!(
             "{}\n",
             serde_json::json!({
-                "event": "planned", "plan": plan, "notes": prospect.notes, "kept": prospect.kept,
+                "event": "planned", "plan": plan, "notes": preview.notes, "kept": preview.kept,
             })
         ));
         return;
     }
     let text = format!(
         "{HEADING}to destroy{HEADING:#} {NAME}{cluster}{NAME:#}, infrastructure {infra_id}: {}\n{}\n",
-        tally(plan),
+        tally(plan, installation.words()),
         plan_text(plan)
     );
-    let text = text + &unseen_text(&prospect.unseen) + &kept_text(&prospect.kept);
+    let text = text + &unseen_text(&preview.unseen) + &kept_text(&preview.kept);
     if yes {
         printer.say(&text);
     } else {
         printer.insist(&text);
     }
-    for note in &prospect.notes {
+    for note in &preview.notes {
         printer.warning(note);
     }
 }
 
 /// Asks, and looks again: the question may have stood there for hours.
 fn confirmed(
-    project: Project,
-    prospect: &Prospect,
+    installation: Box<dyn Installation>,
+    shown: &Preview,
     purpose: Purpose,
     runtime: &Runtime,
     printer: &Printer,
-) -> Result<(Project, Prospect), anyhow::Result<Exit>> {
-    let infra_id = project.infra_id.to_string();
+) -> Result<(Box<dyn Installation>, Preview), anyhow::Result<Exit>> {
+    let infra_id = installation.infra_id().to_string();
     let question = Question {
         word: &infra_id,
         deed: "remove all of this",
@@ -166,47 +173,47 @@ fn confirmed(
     match runtime.block_on(refused(&question, printer)) {
         Ok(None) => {}
         Ok(Some(end)) => {
-            runtime.block_on(project.close());
+            runtime.block_on(installation.close());
             return Err(Ok(end));
         }
         Err(error) => {
-            runtime.block_on(project.close());
+            runtime.block_on(installation.close());
             return Err(Err(error));
         }
     }
-    let (project, now) = survey(project, purpose, &[], runtime, printer)?;
-    if let Err(moved) = now.plan.same_as(&prospect.plan) {
-        runtime.block_on(project.close());
+    let (installation, now) = preview(installation, purpose, &[], runtime, printer)?;
+    if let Err(moved) = now.plan.same_as(&shown.plan) {
+        runtime.block_on(installation.close());
         printer.error(&anyhow::Error::new(moved).context("this is not what was asked about any more"));
         printer.hint("nothing was done. Run the same command again, and look at the new plan");
         return Err(Ok(Exit::Infrastructure));
     }
-    Ok((project, now))
+    Ok((installation, now))
 }
 
 fn remove(
-    project: Project,
-    prospect: Prospect,
+    installation: Box<dyn Installation>,
+    preview: Preview,
     purpose: Purpose,
-    patience: Patience,
+    timeouts: Timeouts,
     runtime: &Runtime,
     printer: &Printer,
 ) -> anyhow::Result<Exit> {
-    let (cluster, infra_id) = (project.cluster.clone(), project.infra_id.to_string());
-    let nothing = prospect.plan.is_empty();
-    let (unseen, kept) = (prospect.unseen.clone(), prospect.kept.clone());
-    let outcome = match carry_out(project, prospect, &[], patience, runtime, printer) {
-        Ok(outcome) => outcome,
+    let (cluster, infra_id) = (installation.cluster().to_owned(), installation.infra_id().to_string());
+    let nothing = preview.plan.is_empty();
+    let applied = match carry_out(installation, &preview, &[], timeouts, runtime, printer) {
+        Ok(applied) => applied,
         Err(error) => return refuse(error, printer),
     };
-    let done = outcome.is_done() && unseen.is_empty();
+    let Preview { unseen, kept, .. } = preview;
+    let done = applied.is_done() && unseen.is_empty();
     if printer.output == Output::Json {
         printer.json(&serde_json::json!({
             "cluster": cluster,
             "infraID": infra_id,
             "done": done,
-            "removed": outcome.performed,
-            "resources": ends_json(&outcome.ends),
+            "removed": applied.performed,
+            "resources": ends_json(&applied.ends),
             "unseen": unseen.iter().map(unseen_json).collect::<Vec<_>>(),
             "kept": kept,
         }))?;
@@ -222,17 +229,17 @@ fn remove(
             "{GOOD}{verdict}{GOOD:#}: {NAME}{cluster}{NAME:#}, infrastructure {infra_id}\n{}",
             kept_text(&kept)
         ))?;
-    } else if !outcome.is_done() {
-        printer.say(&format!("\n{}", troubles(&outcome.ends)));
+    } else if !applied.is_done() {
+        printer.say(&format!("\n{}", troubles(&applied.ends)));
         printer
             .hint("what is not named here was removed: mend what is named, and run the same command again");
     }
-    if outcome.is_done() && !unseen.is_empty() {
+    if applied.is_done() && !unseen.is_empty() {
         printer.say(&format!("\n{}", unseen_text(&unseen)));
         printer.hint(
             "what is not seen may only be out of sight: look with another user. What is gone for good: --forget NAME",
         );
         return Ok(Exit::Infrastructure);
     }
-    Ok(exit_of(&outcome))
+    Ok(exit_of(&applied))
 }

@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use jiff::Timestamp;
-use slipway_lifecycle::cluster::{Project, Purpose};
 use slipway_lifecycle::gather::{Bundle, has_cluster, of_cluster, of_directory};
+use slipway_lifecycle::install::{Observation, Observed, Purpose};
+use slipway_lifecycle::platform;
 use slipway_lifecycle::wait::Subject;
-use slipway_providers::vsphere::kinds::State;
+use slipway_lifecycle::workspace::Workspace;
 
-use super::patience;
+use super::timeouts;
 use crate::args::{Gather, Output, Reach};
-use crate::commands::create::with_request;
+use crate::commands::create::{with_request, with_workspace};
 use crate::exit::Exit;
 use crate::interrupt::{self, unless_interrupted};
 use crate::output::{GOOD, Printer, WARNING};
@@ -72,45 +73,47 @@ pub(crate) fn run(args: &Gather, printer: &Printer) -> anyhow::Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// What the vCenters say: the plan, how the machines are, and their addresses. `None` if that is interrupted.
+/// What the platform says: the plan, how the machines are, and their addresses. `None` if that is interrupted.
 fn of_platform(
     reach: &Reach,
     runtime: &Runtime,
     bundle: &mut Bundle,
 ) -> anyhow::Result<Option<BTreeMap<String, Vec<IpAddr>>>> {
-    let patience = patience(reach);
+    let timeouts = timeouts(reach);
     let mut addresses = BTreeMap::new();
-    let mut project = match with_request(&reach.dir, false, |request| Project::open(request, patience)) {
-        Ok(project) => project,
+    let open = |workspace: &mut Workspace<'_>| platform::open(workspace, timeouts, false);
+    let mut installation = match with_workspace(&reach.dir, false, open) {
+        Ok(installation) => installation,
         Err(error) => {
             bundle.missing("the machines on their platform", &error.to_string());
             return Ok(Some(addresses));
         }
     };
-    let found = runtime.block_on(unless_interrupted(project.survey(Purpose::Create, &[])));
-    runtime.block_on(project.close());
-    let prospect = match found {
-        Some(Ok(prospect)) => prospect,
+    let found = runtime.block_on(unless_interrupted(installation.plan(Purpose::Create, &[])));
+    runtime.block_on(installation.close());
+    let preview = match found {
+        Some(Ok(preview)) => preview,
         Some(Err(error)) => {
             bundle.missing("the machines on their platform", &error.to_string());
             return Ok(Some(addresses));
         }
         None => return Ok(None),
     };
-    bundle.json("platform/plan.json", serde_json::to_value(&prospect.plan)?);
+    bundle.json("platform/plan.json", serde_json::to_value(&preview.plan)?);
     let mut states = Vec::new();
     let mut silent = BTreeMap::new();
-    for (id, sight) in prospect.world.iter() {
-        if let Some(State::Power { addresses: found, .. }) = sight.state() {
-            addresses.insert(id.name.to_string(), found.clone());
-        }
-        let state = match sight {
-            slipway_engine::Sight::Known(state) => serde_json::to_value(state)?,
-            slipway_engine::Sight::Unknown(why) => {
-                silent.entry(id.endpoint.clone()).or_insert_with(|| why.clone());
-                serde_json::json!({"unknown": why})
+    for Observed { id, observation, state, .. } in preview.resources {
+        match observation {
+            Observation::Present(view) => {
+                if let Some(machine) = view.machine {
+                    addresses.insert(id.name.to_string(), machine.addresses);
+                }
             }
-        };
+            Observation::Unknown(why) => {
+                silent.entry(id.endpoint.clone()).or_insert(why);
+            }
+            Observation::Absent => {}
+        }
         states.push(serde_json::json!({
             "endpoint": id.endpoint, "kind": id.kind, "name": id.name, "state": state,
         }));

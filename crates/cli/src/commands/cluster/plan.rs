@@ -1,11 +1,13 @@
 //! `slipway plan`.
 
-use slipway_lifecycle::cluster::{Project, Prospect, Purpose};
-use slipway_lifecycle::create::{Request, create_ignition, directory_flag};
+use slipway_lifecycle::create::{create_ignition_in, directory_flag};
+use slipway_lifecycle::install::{Preview, Purpose};
+use slipway_lifecycle::platform::{self, Removal};
+use slipway_lifecycle::workspace::Workspace;
 
-use super::{kept_text, patience, plan_text, refuse, surplus_note, survey, tally, unseen_json, unseen_text};
+use super::{kept_text, plan_text, preview, refuse, surplus_note, tally, timeouts, unseen_json, unseen_text};
 use crate::args::{Output, Plan, Planned};
-use crate::commands::create::{self as files, with_request};
+use crate::commands::create::{self as files, with_workspace};
 use crate::exit::{Exit, Usage};
 use crate::output::{FAINT, GOOD, HEADING, NAME, Printer};
 use crate::runtime::Runtime;
@@ -21,27 +23,21 @@ pub(crate) fn run(args: &Plan, printer: &Printer) -> anyhow::Result<Exit> {
         )
         .into());
     }
-    let patience = patience(reach);
-    let check = match what {
-        Planned::Create => Project::check_to_create,
-        Planned::Destroy => Project::check,
-    };
-    if let Err(error) = with_request(&reach.dir, false, check) {
-        return refuse(error, printer);
-    }
-    if *what == Planned::Create {
-        match with_request(&reach.dir, false, create_ignition) {
-            Ok(outcome) => files::tell_written(&outcome, &reach.dir, printer),
-            Err(error) => return files::refuse(error, printer),
+    let timeouts = timeouts(reach);
+    let open = |workspace: &mut Workspace<'_>| match what {
+        Planned::Create => {
+            platform::check_to_create(workspace.config())?;
+            let outcome = create_ignition_in(workspace)?;
+            files::tell_written(&outcome, &reach.dir, printer);
+            platform::open(workspace, timeouts, false)
         }
-    }
-    let open = |request: &Request<'_>| match what {
-        Planned::Create => Project::open(request, patience),
-        Planned::Destroy => Project::open_to_destroy(request, None, patience)
-            .map(|project| project.with_volumes_kept(*keep_volumes)),
+        Planned::Destroy => {
+            let removal = Removal { keep_volumes: *keep_volumes, ..Removal::default() };
+            platform::open_to_destroy(workspace, removal, timeouts)
+        }
     };
-    let project = match with_request(&reach.dir, false, open) {
-        Ok(project) => project,
+    let installation = match with_workspace(&reach.dir, false, open) {
+        Ok(installation) => installation,
         Err(error) => return refuse(error, printer),
     };
     let purpose = match what {
@@ -49,17 +45,18 @@ pub(crate) fn run(args: &Plan, printer: &Printer) -> anyhow::Result<Exit> {
         Planned::Destroy => Purpose::Destroy,
     };
     let runtime = Runtime::new()?;
-    let (cluster, infra_id) = (project.cluster.clone(), project.infra_id.to_string());
-    let (project, prospect) = match survey(project, purpose, &[], &runtime, printer) {
+    let (cluster, infra_id) = (installation.cluster().to_owned(), installation.infra_id().to_string());
+    let words = installation.words();
+    let (installation, preview) = match preview(installation, purpose, &[], &runtime, printer) {
         Ok(found) => found,
         Err(end) => return end,
     };
     let surplus = match what {
-        Planned::Create => runtime.block_on(project.surplus(&prospect)),
+        Planned::Create => runtime.block_on(installation.surplus()),
         Planned::Destroy => Vec::new(),
     };
-    runtime.block_on(project.close());
-    let Prospect { plan, mut notes, unseen, kept, .. } = prospect;
+    runtime.block_on(installation.close());
+    let Preview { plan, mut notes, unseen, kept, .. } = preview;
     notes.extend(surplus_note(&surplus));
     if let Some(path) = save {
         fs_err::write(path, serde_json::to_string_pretty(&plan)? + "\n")?;
@@ -77,7 +74,7 @@ pub(crate) fn run(args: &Plan, printer: &Printer) -> anyhow::Result<Exit> {
         Output::Text => {
             printer.data(&format!(
                 "{HEADING}to {verb}{HEADING:#} {NAME}{cluster}{NAME:#}, infrastructure {infra_id}: {}\n{}",
-                tally(&plan),
+                tally(&plan, words),
                 plan_text(&plan)
             ))?;
             printer.data(&unseen_text(&unseen))?;
@@ -88,7 +85,7 @@ pub(crate) fn run(args: &Plan, printer: &Printer) -> anyhow::Result<Exit> {
             } else {
                 "mend what is in the way, and look again".to_owned()
             };
-            printer.say(&format!("\n{FAINT}nothing was done on the vCenters; {next}{FAINT:#}\n"));
+            printer.say(&format!("\n{FAINT}nothing was done on the {}; {next}{FAINT:#}\n", words.endpoints));
         }
     }
     if printer.output == Output::Text {

@@ -3,39 +3,40 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use slipway_engine::{Endpoint, Id, Sight};
-use slipway_lifecycle::cluster::{Misaddressed, Project, Prospect, Purpose, Surplus};
-use slipway_providers::vsphere::kinds::State;
+use slipway_engine::{Endpoint, Id};
+use slipway_lifecycle::install::{Misaddressed, Observation, Observed, Preview, Purpose, Surplus};
+use slipway_lifecycle::platform;
+use slipway_lifecycle::workspace::Workspace;
 
-use super::{patience, refuse, survey};
+use super::{preview, refuse, timeouts};
 use crate::args::{Output, Reach};
-use crate::commands::create::with_request;
+use crate::commands::create::with_workspace;
 use crate::exit::Exit;
 use crate::output::{FAINT, GOOD, HEADING, NAME, Printer, WARNING};
 use crate::runtime::Runtime;
 
 pub(crate) fn run(reach: &Reach, printer: &Printer) -> anyhow::Result<Exit> {
-    let patience = patience(reach);
-    let project = match with_request(&reach.dir, false, |request| Project::open(request, patience)) {
-        Ok(project) => project,
+    let timeouts = timeouts(reach);
+    let open = |workspace: &mut Workspace<'_>| platform::open(workspace, timeouts, false);
+    let installation = match with_workspace(&reach.dir, false, open) {
+        Ok(installation) => installation,
         Err(error) => return refuse(error, printer),
     };
     let runtime = Runtime::new()?;
-    let (cluster, infra_id) = (project.cluster.clone(), project.infra_id.to_string());
-    let (project, prospect) = match survey(project, Purpose::Create, &[], &runtime, printer) {
+    let (cluster, infra_id) = (installation.cluster().to_owned(), installation.infra_id().to_string());
+    let (installation, preview) = match preview(installation, Purpose::Create, &[], &runtime, printer) {
         Ok(found) => found,
         Err(end) => return end,
     };
-    let misaddressed = project.static_addresses().missing_in(&prospect.world);
-    let surplus = runtime.block_on(project.surplus(&prospect));
-    runtime.block_on(project.close());
-    let rows = rows(&prospect, &misaddressed);
+    let surplus = runtime.block_on(installation.surplus());
+    runtime.block_on(installation.close());
+    let rows = rows(&preview);
     let unwanted = surplus.iter().any(|machine| machine.made_here);
-    let as_wanted = prospect.plan.is_empty() && misaddressed.is_empty() && !unwanted;
+    let as_wanted = preview.plan.is_empty() && preview.misaddressed.is_empty() && !unwanted;
     match printer.output {
         Output::Json => printer.json(&serde_json::json!({
             "cluster": cluster, "infraID": infra_id, "asWanted": as_wanted, "resources": rows,
-            "surplus": surplus, "notes": prospect.notes,
+            "surplus": surplus, "notes": preview.notes,
         }))?,
         Output::Text => {
             let verdict = if as_wanted {
@@ -48,7 +49,7 @@ pub(crate) fn run(reach: &Reach, printer: &Printer) -> anyhow::Result<Exit> {
                 table(&rows),
                 surplus_table(&surplus)
             ))?;
-            for note in &prospect.notes {
+            for note in &preview.notes {
                 printer.warning(note);
             }
         }
@@ -61,7 +62,7 @@ const MAX_NAME_WIDTH: usize = 44;
 
 /// A resource: how it is, and what would be done about it.
 #[derive(Debug, Serialize)]
-struct Row<'a> {
+pub(super) struct Row<'a> {
     endpoint: &'a Endpoint,
     kind: &'a str,
     name: &'a str,
@@ -71,46 +72,55 @@ struct Row<'a> {
     /// Why it could not be looked at.
     #[serde(skip_serializing_if = "Option::is_none")]
     unseen: Option<&'a str>,
+    /// It says whether a machine of the same name runs.
+    #[serde(skip)]
+    is_power: bool,
 }
 
-fn rows<'a>(prospect: &'a Prospect, misaddressed: &[Misaddressed]) -> Vec<Row<'a>> {
+pub(super) fn rows(preview: &Preview) -> Vec<Row<'_>> {
     let mut missing: BTreeMap<&Id, Vec<String>> = BTreeMap::new();
-    for planned in &prospect.plan.steps {
+    for planned in &preview.plan.steps {
         missing.entry(&planned.step.resource).or_default().push(planned.step.verb.to_string());
     }
+    for wait in &preview.plan.waits {
+        missing.entry(&wait.resource).or_default().push(format!("wait {}", wait.cause));
+    }
     // What waits for another one has no reason of its own.
-    for stop in prospect.plan.stops.iter().filter(|stop| stop.waits_for.is_none()) {
-        missing.entry(&stop.resource).or_default().push(stop.reason.clone());
+    for stop in preview.plan.stops.iter().filter(|stop| stop.waits_for.is_none()) {
+        missing.entry(&stop.resource).or_default().push(stop.cause.message.clone());
     }
     let mut rows = Vec::new();
-    for (id, sight) in prospect.world.iter() {
+    for Observed { id, is_power, observation, .. } in &preview.resources {
         let Id { endpoint, kind, name } = id;
-        let unseen = match sight {
-            Sight::Unknown(why) => Some(&**why),
-            Sight::Known(_) => None,
+        let unseen = match observation {
+            Observation::Unknown(why) => Some(&**why),
+            Observation::Absent | Observation::Present(_) => None,
         };
         // What waits for something that was not seen need not be said beside it.
         let mut missing = missing.remove(id).filter(|_| unseen.is_none()).unwrap_or_default();
-        if &**kind == "power"
-            && let Some(wrong) =
-                misaddressed.iter().find(|one| one.endpoint == *endpoint && *one.machine == **name)
-        {
+        let of_machine = |one: &&Misaddressed| one.endpoint == *endpoint && *one.machine == **name;
+        if let Some(wrong) = preview.misaddressed.iter().find(of_machine).filter(|_| *is_power) {
             let given: Vec<String> = wrong.given.iter().map(ToString::to_string).collect();
             missing.push(format!("its static address {}", given.join(", ")));
         }
-        rows.push(Row { endpoint, kind, name, is: describe(sight), missing, unseen });
+        rows.push(Row {
+            endpoint,
+            kind,
+            name,
+            is: describe(observation),
+            missing,
+            unseen,
+            is_power: *is_power,
+        });
     }
     merged(rows)
 }
 
 /// A machine and whether it runs are one row: people see one machine.
 fn merged(rows: Vec<Row<'_>>) -> Vec<Row<'_>> {
-    let (powers, mut rows): (Vec<Row<'_>>, Vec<Row<'_>>) =
-        rows.into_iter().partition(|row| row.kind == "power");
+    let (powers, mut rows): (Vec<Row<'_>>, Vec<Row<'_>>) = rows.into_iter().partition(|row| row.is_power);
     for power in powers {
-        let same = |row: &&mut Row<'_>| {
-            row.kind == "machine" && (row.endpoint, row.name) == (power.endpoint, power.name)
-        };
+        let same = |row: &&mut Row<'_>| (row.endpoint, row.name) == (power.endpoint, power.name);
         let Some(machine) = rows.iter_mut().find(same) else { continue };
         if machine.is == "there" {
             machine.is = power.is;
@@ -143,24 +153,15 @@ fn surplus_table(surplus: &[Surplus]) -> String {
     text
 }
 
-fn describe(sight: &Sight<State>) -> String {
-    match sight {
-        Sight::Unknown(_) => "unknown".to_owned(),
-        Sight::Known(None) => "not there".to_owned(),
-        Sight::Known(Some(State::Power { on: true, addresses, .. })) => {
-            let addresses: Vec<String> = addresses.iter().map(ToString::to_string).collect();
-            if addresses.is_empty() {
-                "on, no address".to_owned()
-            } else {
-                format!("on, {}", addresses.join(", "))
-            }
-        }
-        Sight::Known(Some(State::Power { on: false, .. })) => "off".to_owned(),
-        Sight::Known(Some(_)) => "there".to_owned(),
+fn describe(observation: &Observation) -> String {
+    match observation {
+        Observation::Unknown(_) => "unknown".to_owned(),
+        Observation::Absent => "not there".to_owned(),
+        Observation::Present(view) => view.summary.clone(),
     }
 }
 
-fn table(rows: &[Row<'_>]) -> String {
+pub(super) fn table(rows: &[Row<'_>]) -> String {
     let kinds = rows.iter().map(|row| row.kind.len()).max().unwrap_or_default();
     let names = rows.iter().map(|row| row.name.len()).max().unwrap_or_default().min(MAX_NAME_WIDTH);
     let mut text = String::new();

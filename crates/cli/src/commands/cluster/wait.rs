@@ -6,11 +6,13 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use slipway_lifecycle::cluster::{self, Project, Purpose};
 use slipway_lifecycle::create::directory_flag;
+use slipway_lifecycle::install::{self, Purpose};
+use slipway_lifecycle::platform::{self, Removal};
 use slipway_lifecycle::wait::{self, Error, Goal, Listener, Subject, View, for_bootstrap, for_install};
+use slipway_lifecycle::workspace::Workspace;
 
-use super::{carry_out, exit_of, refuse, survey, troubles};
+use super::{carry_out, exit_of, preview, refuse, troubles};
 use crate::args::{Output, Timeouts, Wait, WaitFor};
 use crate::commands::create::{self as files, with_request};
 use crate::exit::Exit;
@@ -74,7 +76,7 @@ fn patience(timeouts: &Timeouts) -> wait::Patience {
 fn give_up(error: Error, dir: &Path, printer: &Printer) -> anyhow::Result<Exit> {
     let (exit, cause, hint) = match error {
         Error::Create(error) => return files::refuse(error, printer),
-        Error::Store(error) => return refuse(cluster::Error::Store(error), printer),
+        Error::Store(error) => return refuse(install::Error::Store(error), printer),
         Error::Directory(_) => {
             let hint = format!("make them first: slipway create cluster{}", directory_flag(dir));
             (Exit::Other, None, Some(hint))
@@ -149,20 +151,21 @@ pub(super) struct Waited {
 
 /// What comes after the machines: waits, removes the bootstrap machine, and waits again.
 pub(super) fn complete(
-    dir: &Path,
+    workspace: &mut Workspace<'_>,
     timeouts: &Timeouts,
     addresses: &BTreeMap<String, Vec<IpAddr>>,
-    reach: cluster::Patience,
+    reach: install::Timeouts,
     runtime: &Runtime,
     printer: &Printer,
 ) -> anyhow::Result<Waited> {
     let patience = patience(timeouts);
+    let dir = workspace.request().directory;
     let mut waited = Waited {
         exit: Exit::Ok,
         kubeconfig: dir.join("auth/kubeconfig").display().to_string(),
         times: Vec::new(),
     };
-    let subject = match with_request(dir, false, Subject::open) {
+    let subject = match Subject::in_workspace(workspace) {
         Ok(subject) => subject,
         Err(error) => {
             waited.exit = give_up(error, dir, printer)?;
@@ -178,7 +181,7 @@ pub(super) fn complete(
     }
     waited.took("bootstrap", began);
     let began = Instant::now();
-    waited.exit = remove_bootstrap(dir, reach, runtime, printer)?;
+    waited.exit = remove_bootstrap(workspace, reach, runtime, printer)?;
     if waited.exit != Exit::Ok {
         return Ok(waited);
     }
@@ -215,31 +218,30 @@ impl Waited {
 }
 
 fn remove_bootstrap(
-    dir: &Path,
-    patience: cluster::Patience,
+    workspace: &mut Workspace<'_>,
+    timeouts: install::Timeouts,
     runtime: &Runtime,
     printer: &Printer,
 ) -> anyhow::Result<Exit> {
-    let open =
-        |request: &slipway_lifecycle::create::Request<'_>| Project::open_to_destroy(request, None, patience);
-    let project = match with_request(dir, false, open) {
-        Ok(project) => project,
+    let installation = match platform::open_to_destroy(workspace, Removal::default(), timeouts) {
+        Ok(installation) => installation,
         Err(error) => return refuse(error, printer),
     };
-    let (project, prospect) = match survey(project, Purpose::DestroyBootstrap, &[], runtime, printer) {
-        Ok(found) => found,
-        Err(end) => return end,
-    };
-    for unseen in &prospect.unseen {
+    let (installation, preview) =
+        match preview(installation, Purpose::DestroyBootstrap, &[], runtime, printer) {
+            Ok(found) => found,
+            Err(end) => return end,
+        };
+    for unseen in &preview.unseen {
         printer.warning(&format!("{unseen}: it may still run"));
     }
-    let outcome = match carry_out(project, prospect, &[], patience, runtime, printer) {
-        Ok(outcome) => outcome,
+    let applied = match carry_out(installation, &preview, &[], timeouts, runtime, printer) {
+        Ok(applied) => applied,
         Err(error) => return refuse(error, printer),
     };
-    if !outcome.is_done() {
-        printer.say(&format!("\n{}", troubles(&outcome.ends)));
+    if !applied.is_done() {
+        printer.say(&format!("\n{}", troubles(&applied.ends)));
         printer.hint("the cluster does without its bootstrap machine, which is still there: run the same command again");
     }
-    Ok(exit_of(&outcome))
+    Ok(exit_of(&applied))
 }

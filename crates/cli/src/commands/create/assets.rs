@@ -5,12 +5,13 @@ use std::path::Path;
 
 use jiff::Timestamp;
 use serde::Serialize;
+use slipway_assets::random::OsRandom;
 use slipway_config::findings::{Report, Severity};
-use slipway_lifecycle::cluster::Project;
 use slipway_lifecycle::create::{Error, Outcome, Request};
 use slipway_lifecycle::environment::Environment;
-use slipway_lifecycle::random::OsRandom;
+use slipway_lifecycle::platform;
 use slipway_lifecycle::store::{self, Fate};
+use slipway_lifecycle::workspace::Workspace;
 
 use crate::args::{Assets, Output};
 use crate::commands::validate;
@@ -33,8 +34,9 @@ pub(crate) fn run(
     match result {
         Ok(outcome) => {
             // Machines are not made on every platform.
+            let makes_machines = |workspace: &mut Workspace<'_>| platform::check(workspace.config());
             let possible =
-                |next: &&str| *next != "cluster" || with_request(dir, *force, Project::check).is_ok();
+                |next: &&str| *next != "cluster" || with_workspace(dir, *force, makes_machines).is_ok();
             tell(&outcome, dir, next.filter(possible), printer)
         }
         Err(error) => refuse(error, printer),
@@ -54,6 +56,15 @@ pub(crate) fn with_request<T>(dir: &Path, force: bool, ask: impl FnOnce(&Request
         environment: &Environment::of_process(),
         command: &command.chars().take(LONGEST).collect::<String>(),
     })
+}
+
+/// Opens a directory once and does everything of a command in it.
+pub(crate) fn with_workspace<T, E: From<Error>>(
+    dir: &Path,
+    force: bool,
+    work: impl FnOnce(&mut Workspace<'_>) -> Result<T, E>,
+) -> Result<T, E> {
+    with_request(dir, force, |request| work(&mut Workspace::open(request)?))
 }
 
 fn tell(outcome: &Outcome, dir: &Path, next: Option<&str>, printer: &Printer) -> anyhow::Result<Exit> {

@@ -11,7 +11,7 @@ use slipway_assets::drivers::operator::ALLOW_INSECURE;
 use slipway_config::install_config::vsphere::Tls;
 use slipway_lifecycle::drivers::configure::{Plan, There, Wanted, configure, there};
 use slipway_lifecycle::drivers::deploy::running;
-use slipway_providers::vsphere::{Client, Endpoint, Login};
+use slipway_lifecycle::drivers::login;
 
 use super::login::{Given, tls};
 use super::on_cluster;
@@ -44,7 +44,7 @@ pub(crate) fn run(args: &ConfigureDrivers, printer: &Printer) -> anyhow::Result<
         let told = |what: &str| printer.say(&format!("{GOOD}applied{GOOD:#} {what}\n"));
         let wanted = wanted(args);
         if let Some(connection) = connection.as_ref().filter(|_| !args.untried)
-            && let Err(error) = log_in(connection).await
+            && let Err(error) = login::try_out(connection).await
         {
             printer.error(&error.into());
             printer.hint(
@@ -73,17 +73,6 @@ pub(crate) fn run(args: &ConfigureDrivers, printer: &Printer) -> anyhow::Result<
         printer.hint("`slipway drivers status` shows what the operator makes of it");
         Ok(Exit::Ok)
     })
-}
-
-/// Logs in and out again: what does not work must not take the place of what does.
-async fn log_in(connection: &Connection) -> Result<(), slipway_providers::vsphere::Error> {
-    let endpoint = Endpoint::new(&connection.server, connection.port, &connection.tls);
-    let login = Login { user: connection.user.clone(), password: connection.password.expose().into() };
-    let client = Client::new(endpoint, login)?;
-    let known = client.user().await;
-    // It ends by itself after a while.
-    let _ = client.logout().await;
-    known.map(drop)
 }
 
 const PASSWORD_FLAGS: &str = "`--password-env` or `--password-file`";

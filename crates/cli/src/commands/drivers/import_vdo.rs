@@ -2,7 +2,8 @@
 
 use serde_json::json;
 use slipway_config::yaml::to_yaml;
-use slipway_lifecycle::access::apply;
+use slipway_lifecycle::access::Applier;
+use slipway_lifecycle::drivers::FIELD_MANAGER;
 use slipway_lifecycle::drivers::import_vdo::{Copied, copy_secret, read};
 
 use super::on_cluster;
@@ -18,11 +19,12 @@ pub(crate) fn run(args: &ImportVdo, printer: &Printer) -> anyhow::Result<Exit> {
         }
         if args.apply {
             let told = |what: &str| printer.say(&format!("{GOOD}applied{GOOD:#} {what}\n"));
+            let applier = Applier::new(&client, FIELD_MANAGER);
             for copied in &imported.secrets {
-                told(&apply(&client, &copy_secret(&client, copied).await?).await?);
+                told(&applier.apply(&copy_secret(&client, copied).await?).await?);
             }
             for object in &imported.objects {
-                told(&apply(&client, object).await?);
+                told(&applier.apply(object).await?);
             }
             return Ok(Exit::Ok);
         }

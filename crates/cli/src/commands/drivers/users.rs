@@ -3,8 +3,8 @@
 use secrecy::ExposeSecret;
 use slipway_assets::drivers::Connection;
 use slipway_lifecycle::drivers::configure::{Wanted, config, configure};
-use slipway_lifecycle::drivers::users::{self, Change, Component, Request, User};
-use slipway_providers::vsphere::{Client, Endpoint, Login};
+use slipway_lifecycle::drivers::login::Administrator;
+use slipway_lifecycle::drivers::users::{Change, Component, Request, User};
 
 use super::login::{Given, tls};
 use crate::args::{CreateUsers, Driver, Output, VCenterUsers};
@@ -16,10 +16,10 @@ use crate::output::{ERROR, FAINT, GOOD, HEADING, Printer, WARNING};
 use crate::runtime::Runtime;
 
 pub(crate) fn verify(args: &VCenterUsers, printer: &Printer) -> anyhow::Result<Exit> {
-    let client = client(args)?;
+    let administrator = administrator(args)?;
     Runtime::new()?.block_on(async {
-        let planned = unless_interrupted(users::plan(&client, &request(args))).await;
-        log_out(&client, printer).await;
+        let planned = unless_interrupted(administrator.plan(&request(args))).await;
+        log_out(&administrator, printer).await;
         let Some(planned) = planned else { return interrupt::tell("nothing was changed", printer) };
         let planned = planned?;
         show(&planned, printer)?;
@@ -37,7 +37,7 @@ const QUESTION: Question<'_> = Question {
 
 pub(crate) fn create(args: &CreateUsers, printer: &Printer) -> anyhow::Result<Exit> {
     let CreateUsers { access, users: vcenter, name, plan, yes } = args;
-    let client = client(vcenter)?;
+    let administrator = administrator(vcenter)?;
     let tls = tls(&vcenter.certificate)?;
     Runtime::new()?.block_on(async {
         // Before anything is made: a password that cannot be kept is lost.
@@ -46,7 +46,7 @@ pub(crate) fn create(args: &CreateUsers, printer: &Printer) -> anyhow::Result<Ex
             config(cluster).await?;
         }
         let work = async {
-            let planned = unless_interrupted(users::plan(&client, &request(vcenter))).await;
+            let planned = unless_interrupted(administrator.plan(&request(vcenter))).await;
             let Some(planned) = planned else { return interrupt::tell(QUESTION.otherwise, printer) };
             let planned = planned?;
             show(&planned, printer)?;
@@ -57,7 +57,7 @@ pub(crate) fn create(args: &CreateUsers, printer: &Printer) -> anyhow::Result<Ex
             }
             // From here on it is not given up halfway: a password that is set and not kept is lost.
             let told = |what: &str| printer.say(&format!("{GOOD}made{GOOD:#} {what}\n"));
-            let made = users::create(&client, &planned, told).await?;
+            let made = administrator.create(&planned, told).await?;
             let base = name.clone().unwrap_or_else(|| Connection::name_for(&vcenter.server));
             for one in made {
                 let name = format!("{base}-{}", one.component.word());
@@ -89,13 +89,13 @@ pub(crate) fn create(args: &CreateUsers, printer: &Printer) -> anyhow::Result<Ex
             anyhow::Ok(Exit::Ok)
         };
         let done = work.await;
-        log_out(&client, printer).await;
+        log_out(&administrator, printer).await;
         done
     })
 }
 
-async fn log_out(client: &Client, printer: &Printer) {
-    if client.logout().await.is_err() {
+async fn log_out(administrator: &Administrator, printer: &Printer) {
+    if administrator.log_out().await.is_err() {
         printer.warning("the administrator's session could not be ended; it ends by itself");
     }
 }
@@ -122,18 +122,15 @@ fn request(args: &VCenterUsers) -> Request {
     }
 }
 
-/// A client of the vCenter, as its administrator.
-fn client(args: &VCenterUsers) -> anyhow::Result<Client> {
+fn administrator(args: &VCenterUsers) -> anyhow::Result<Administrator> {
     let tls = tls(&args.certificate)?;
-    let endpoint = Endpoint::new(&args.server, args.port, &tls);
     let given = Given {
         variable: args.admin_password_env.as_deref(),
         file: args.admin_password_file.as_deref(),
         flags: "`--admin-password-env` or `--admin-password-file`",
     };
     let password = given.password_of(&args.admin_user)?;
-    let login = Login { user: args.admin_user.clone(), password };
-    Ok(Client::new(endpoint, login)?)
+    Ok(Administrator::new(&args.server, args.port, &tls, &args.admin_user, password)?)
 }
 
 fn show(planned: &[User], printer: &Printer) -> anyhow::Result<()> {

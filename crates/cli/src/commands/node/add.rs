@@ -5,10 +5,10 @@ mod steps;
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
+use slipway_assess::csr::approve::bootstrappers_of;
+use slipway_assess::csr::host::{Host, survey};
+use slipway_assess::csr::{Bootstrapper, Signer, Verdict};
 use slipway_lifecycle::bare_metal;
-use slipway_operator::csr::approve::bootstrappers_of;
-use slipway_operator::csr::host::{Host, survey};
-use slipway_operator::csr::{Bootstrapper, Signer, Verdict};
 
 use super::confirm::not_approved;
 use super::show::Request;

@@ -1,7 +1,7 @@
 //! `slipway node approve`.
 
-use slipway_operator::csr::approve::{Judged, bootstrappers_of, survey};
-use slipway_operator::csr::{Bootstrapper, Roster, Verdict};
+use slipway_assess::csr::approve::{Judged, bootstrappers_of, survey};
+use slipway_assess::csr::{Bootstrapper, Roster, Verdict};
 
 use super::confirm::not_approved;
 use super::show::Request;

@@ -1,7 +1,7 @@
 //! Asking whether requests are to be approved.
 
-use slipway_operator::csr::Verdict;
-use slipway_operator::csr::approve::Judged;
+use slipway_assess::csr::Verdict;
+use slipway_assess::csr::approve::Judged;
 
 use crate::confirm::{Question, refused};
 use crate::exit::Exit;

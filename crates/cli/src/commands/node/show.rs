@@ -1,8 +1,8 @@
 //! A request as people and programs see it.
 
 use serde::Serialize;
-use slipway_operator::csr::Verdict;
-use slipway_operator::csr::approve::Judged;
+use slipway_assess::csr::Verdict;
+use slipway_assess::csr::approve::Judged;
 
 use crate::output::{FAINT, GOOD, NAME, WARNING};
 

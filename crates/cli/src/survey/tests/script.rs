@@ -4,11 +4,9 @@ use std::collections::{BTreeMap, VecDeque};
 
 use jiff::Timestamp;
 use secrecy::{ExposeSecret, SecretString};
-use slipway_providers::vsphere::certificate::Validity;
+use slipway_lifecycle::survey::{self, Cluster, Validity};
 
-use crate::survey::estate::{
-    Certificate, Cluster, Datacenter, Datastore, Estate, Failure, Greeting, Inventory, Target,
-};
+use crate::survey::estate::{Certificate, Datacenter, Datastore, Estate, Failure, Greeting, Lists, Target};
 use crate::survey::prompt::{Ask, Check, Echo, Prompter, Stop, Tone};
 
 /// What somebody does at a prompt.
@@ -133,7 +131,7 @@ impl Prompter for Script {
 /// vCenters by server name.
 #[derive(Debug, Default)]
 pub(super) struct Fake {
-    pub(super) inventories: BTreeMap<&'static str, VecDeque<Inventory>>,
+    pub(super) inventories: BTreeMap<&'static str, VecDeque<Lists>>,
     /// Servers whose certificate the system does not trust.
     pub(super) untrusted: Vec<&'static str>,
     /// Logins that were tried, and under which trust.
@@ -145,10 +143,11 @@ const FINGERPRINT: &str =
     "AB:AB:AB:AB:AB:AB:AB:AB:AB:AB:AB:AB:AB:AB:AB:AB:AB:AB:AB:AB:AB:AB:AB:AB:AB:AB:AB:AB:AB:AB:AB:AB";
 
 impl Estate for Fake {
-    fn greet(&mut self, target: &Target) -> Result<Greeting, Failure> {
+    fn contact(&mut self, target: &Target) -> Result<Greeting, Failure> {
         if !self.inventories.contains_key(target.server.as_str()) {
             let hint = Some("check the name".to_owned());
-            return Err(Failure::Other { message: "the server cannot be reached".to_owned(), hint });
+            let message = "the server cannot be reached".to_owned();
+            return Err(survey::Failure::Other { message, hint }.into());
         }
         let pinned = target.thumbprint.as_deref() == Some(FINGERPRINT);
         if !pinned && self.untrusted.contains(&target.server.as_str()) {
@@ -164,10 +163,10 @@ impl Estate for Fake {
         Ok(Greeting::Trusted("VMware vCenter Server 8.0.3".to_owned()))
     }
 
-    fn read(&mut self, target: &Target, user: &str, password: &SecretString) -> Result<Inventory, Failure> {
+    fn read(&mut self, target: &Target, user: &str, password: &SecretString) -> Result<Lists, Failure> {
         self.logins.push((target.server.clone(), user.to_owned(), target.thumbprint.clone()));
         if password.expose_secret() != PASSWORD {
-            return Err(Failure::Login("incorrect user name or password".to_owned()));
+            return Err(survey::Failure::Login("incorrect user name or password".to_owned()).into());
         }
         let versions = self.inventories.get_mut(target.server.as_str()).expect("such a vCenter");
         Ok(if versions.len() > 1 { versions.pop_front() } else { versions.front().cloned() }
@@ -181,7 +180,7 @@ pub(super) fn inventory(
     clusters: &[&str],
     datastores: &[&str],
     networks: &[&str],
-) -> Inventory {
+) -> Lists {
     let datastores: Vec<Datastore> = datastores
         .iter()
         .map(|name| Datastore {
@@ -196,5 +195,5 @@ pub(super) fn inventory(
         zone: None,
     };
     let clusters = clusters.iter().map(cluster).collect();
-    Inventory { datacenters: vec![Datacenter { name: datacenter.to_owned(), region: None, clusters }] }
+    Lists { datacenters: vec![Datacenter { name: datacenter.to_owned(), region: None, clusters }] }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::survey::draft::{Domain, Question};
-use crate::survey::estate::{Datacenter, Datastore, Inventory};
+use crate::survey::estate::{Datacenter, Datastore, Lists};
 use crate::survey::prompt::{Ask, Stop, Tone};
 use crate::survey::{By, Survey};
 
@@ -142,7 +142,7 @@ impl Survey<'_> {
     }
 
     /// Chooses from a list of the inventory, which can be read again while it is empty.
-    fn choose(&mut self, v: usize, list: impl Fn(&Inventory) -> List) -> Result<(String, By), Stop> {
+    fn choose(&mut self, v: usize, list: impl Fn(&Lists) -> List) -> Result<(String, By), Stop> {
         loop {
             let List { question, what, choices, given, nothing } = list(&self.inventory(v));
             if let Some((flag, name)) = given {

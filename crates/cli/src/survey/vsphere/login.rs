@@ -9,7 +9,7 @@ use slipway_lifecycle::install_config::{PasswordAt, split_port};
 use crate::input;
 use crate::survey::contact::{Contact, Tried};
 use crate::survey::draft::{Draft, Password, Question, VCenter};
-use crate::survey::estate::{Inventory, Target};
+use crate::survey::estate::{Lists, Target};
 use crate::survey::prompt::{Ask, Echo, Stop};
 use crate::survey::questions::TextQuestion;
 use crate::survey::{By, Survey};
@@ -105,7 +105,7 @@ impl Survey<'_> {
     }
 
     /// Reads the lists again, with the password that worked before.
-    pub(super) fn read_again(&mut self, v: usize) -> Result<Option<Inventory>, Stop> {
+    pub(super) fn read_again(&mut self, v: usize) -> Result<Option<Lists>, Stop> {
         let vcenter = &self.draft.vcenters[v];
         let Some(Password { secret, .. }) = vcenter.password.clone() else { return Ok(None) };
         let (label, user) = (vcenter.label(), vcenter.user.clone().unwrap_or_default());

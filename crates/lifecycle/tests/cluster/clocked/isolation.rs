@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use slipway_engine::progress::{Event, Listener};
 use slipway_engine::{Id, Options};
-use slipway_lifecycle::cluster::Purpose;
+use slipway_lifecycle::install::Purpose;
 use tokio::sync::Notify;
 
 use crate::bench::{Bench, PATIENCE, process};
@@ -38,7 +38,7 @@ fn others_take(bench: &Bench, frozen: bool) -> Duration {
     let silent = bench.vcenters[1].address();
     let took = process(async {
         let mut project = bench.open(Purpose::Create).unwrap();
-        let prospect = project.survey(Purpose::Create, &[]).await.unwrap();
+        let prospect = project.plan(Purpose::Create, &[]).await.unwrap();
         let others = prospect.world.iter().map(|(id, _)| id).filter(|id| id.endpoint.as_str() != silent);
         let watch = Watch { open: Mutex::new(others.cloned().collect()), settled: Notify::new() };
         assert!(watch.open.lock().unwrap().len() > 10);
@@ -94,15 +94,15 @@ fn a_vcenter_that_is_silent_from_the_start_is_waited_for_once() {
     bench.vcenters[1].control("POST", "/freeze", &Value::Null).unwrap();
     let (plan, took) = process(async {
         // With names that are not new, machines of the others could be on the silent one.
-        let mut project = bench.open(Purpose::Create).unwrap().with_new_names();
+        let mut project = bench.open(Purpose::Create).unwrap().with_new_names(true);
         let began = Instant::now();
-        let plan = project.survey(Purpose::Create, &[]).await.unwrap().plan;
+        let plan = project.plan(Purpose::Create, &[]).await.unwrap().plan;
         (plan, began.elapsed())
     });
     assert_eq!(of_others(&plan), of_others(&usual));
     assert!(plan.unknown.iter().all(|stop| stop.resource.endpoint.as_str() == silent), "{:?}", plan.unknown);
     assert!(
-        plan.unknown.iter().any(|stop| stop.reason.contains("no answer within 1s")),
+        plan.unknown.iter().any(|stop| stop.cause.message.contains("no answer within 1s")),
         "{:?}",
         plan.unknown
     );
@@ -134,7 +134,7 @@ fn silence_is_borne_as_long_as_was_said() {
     bench.patience.silence = Duration::from_secs(4);
     let took = process(async {
         let mut project = bench.open(Purpose::Create).unwrap();
-        let prospect = project.survey(Purpose::Create, &[]).await.unwrap();
+        let prospect = project.plan(Purpose::Create, &[]).await.unwrap();
         let options = prospect.options(&[], bench.patience);
         let freeze = Freeze(&bench, OnceLock::new());
         let outcome = project.apply_with(prospect, &options, &freeze, std::future::pending()).await.unwrap();

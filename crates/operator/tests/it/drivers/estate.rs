@@ -6,13 +6,15 @@ use serde_json::{Value, json};
 use slipway_api::slipway::vdo_config::Images;
 use slipway_assets::drivers::signature::{PublicKey, draw, sign};
 use slipway_config::secret::Secret;
-use slipway_lifecycle::access::connect;
 use slipway_lifecycle::drivers::deploy::remove_old_copies;
 use slipway_lifecycle::drivers::status::{Status, status};
-use slipway_operator::drivers::matrix::{Place, Source};
+use slipway_operator::controllers::drivers::matrix::{Place, Source};
+use slipway_operator::controllers::{checks, connections, drivers};
+use slipway_operator::manager;
 use slipway_operator::manager::{End, Settings};
-use slipway_operator::metrics::Metrics;
-use slipway_operator::{checks, connections, drivers, lease, manager};
+use slipway_operator::runtime::lease;
+use slipway_operator::runtime::metrics::Metrics;
+use slipway_providers::cluster::connect;
 use slipway_testkit::control_plane::{Beside, ControlPlane, Options};
 use slipway_testkit::nodes;
 use slipway_testkit::process::eventually;
@@ -235,9 +237,9 @@ impl Estate {
             checks: Some(checks::Settings {
                 insecure: connections::Insecure::Refused,
                 namespace: NAMESPACE.to_owned(),
-                options: slipway_lifecycle::check::Options {
+                options: slipway_assess::check::Options {
                     proxy: slipway_providers::vsphere::Proxy::None,
-                    ..slipway_lifecycle::check::Options::default()
+                    ..slipway_assess::check::Options::default()
                 },
                 pace: checks::Pace {
                     gather: Duration::from_millis(100),

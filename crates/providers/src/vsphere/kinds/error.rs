@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
-use slipway_engine::{Failure, Severity};
+use slipway_engine::batch::BatchError;
+use slipway_engine::{Failure, Reason, Severity};
 use thiserror::Error;
 
+use super::reason;
 use crate::vsphere::error::{Cause, Error, Retry};
 use crate::vsphere::fault::FaultKind;
 use crate::vsphere::import::ImportError;
@@ -31,22 +33,11 @@ pub enum KindError {
     Import(ImportError),
     #[error("{0}")]
     Refused(String),
-    #[error("it was switched off while its address was waited for")]
-    SwitchedOff,
-    #[error("there was no address within {}: {hint}", spoken(*limit))]
-    NoAddress { limit: Duration, hint: &'static str },
     #[error("`{0}` is no vCenter of this cluster")]
     NoVCenter(String),
     /// Another caller made the call for several, and it failed.
     #[error("{0}")]
     Shared(std::sync::Arc<KindError>),
-}
-
-fn spoken(time: Duration) -> String {
-    match time.as_secs() {
-        seconds @ 0..120 => format!("{seconds} s"),
-        seconds => format!("{} min", seconds / 60),
-    }
 }
 
 impl From<LookupError> for KindError {
@@ -63,6 +54,15 @@ impl From<ImportError> for KindError {
         match error {
             ImportError::Call(error) => KindError::Call(error),
             other => KindError::Import(other),
+        }
+    }
+}
+
+impl From<BatchError<KindError>> for KindError {
+    fn from(error: BatchError<KindError>) -> Self {
+        match error {
+            BatchError::Failed(error) => KindError::Shared(error),
+            BatchError::Lost => KindError::Refused("the batched call ended without a result".to_owned()),
         }
     }
 }
@@ -113,11 +113,8 @@ impl Failure for KindError {
                 _ => passing,
             },
             KindError::Shared(error) => error.severity(),
-            KindError::Import(ImportError::Stalled { .. } | ImportError::Late(_))
-            | KindError::SwitchedOff => passing,
-            // An address was waited for as long as the user wants to wait.
-            KindError::NoAddress { .. }
-            | KindError::Lookup(_)
+            KindError::Import(ImportError::Stalled { .. } | ImportError::Late(_)) => passing,
+            KindError::Lookup(_)
             | KindError::Missing { .. }
             | KindError::MissingNetwork { .. }
             | KindError::Networks { .. }
@@ -128,11 +125,44 @@ impl Failure for KindError {
         }
     }
 
+    fn reason(&self) -> Reason {
+        match self {
+            KindError::Call(error) => match &error.source {
+                cause if is_silence(cause) => Reason::UNREACHABLE,
+                Cause::Untrusted(_) => Reason::new("CertificateNotTrusted"),
+                Cause::AnotherVCenter { .. } | Cause::Stranger { .. } => reason::ANOTHER_VCENTER,
+                Cause::Forgotten { .. } => Reason::new("TaskForgotten"),
+                Cause::Fault(fault) => match fault.kind {
+                    FaultKind::NoPermission { .. } => Reason::new("NoPermission"),
+                    FaultKind::InvalidLogin => Reason::new("LoginRefused"),
+                    _ => Reason::new("VCenterFault"),
+                },
+                _ => Reason::new("CallFailed"),
+            },
+            KindError::Shared(error) => error.reason(),
+            KindError::Lookup(_) | KindError::Missing { .. } => Reason::new("ObjectMissing"),
+            KindError::MissingNetwork { .. } => Reason::new("NetworkMissing"),
+            KindError::Networks { .. } => Reason::new("NetworkAmbiguous"),
+            KindError::Devices { .. } => Reason::new("TemplateUnfit"),
+            KindError::Import(_) => Reason::new("ImportFailed"),
+            KindError::Refused(_) => Reason::new("Refused"),
+            KindError::NoVCenter(_) => Reason::new("NotConfigured"),
+        }
+    }
+
     fn silence(&self) -> Duration {
         match self {
             KindError::Call(error) => error.silence(),
             KindError::Shared(error) => error.silence(),
             _ => Duration::ZERO,
+        }
+    }
+
+    fn leaves_task_running(&self) -> bool {
+        match self {
+            KindError::Call(error) => is_silence(&error.source) || matches!(error.source, Cause::LoggedOut),
+            KindError::Shared(error) => error.leaves_task_running(),
+            _ => false,
         }
     }
 
@@ -147,9 +177,6 @@ impl Failure for KindError {
                 "check the path in the install-config, and that the user has at least read access there"
                     .to_owned(),
             ),
-            KindError::NoAddress { .. } | KindError::SwitchedOff => {
-                Some("look at the machine's console; then run the same command again".to_owned())
-            }
             KindError::Devices { .. } => Some("use another template, or a larger disk".to_owned()),
             KindError::Import(_) => Some("check `clusterOSImage` and its checksum".to_owned()),
             KindError::Refused(_) | KindError::NoVCenter(_) => None,

@@ -1,8 +1,8 @@
 //! Folders for machines. Ours are those that carry the cluster's tag.
 
-use slipway_engine::{Goal, Id, Seen, Step};
+use slipway_engine::{Cause, Context, Goal, Id, Seen, Step};
 
-use super::{Action, Kind, KindError, State, VCenter, absent, need, step};
+use super::{Action, Kind, KindError, State, VCenter, absent, need, reason, step};
 use crate::vsphere::MoRef;
 use crate::vsphere::fault::FaultKind;
 use crate::vsphere::paths::unescape;
@@ -32,7 +32,7 @@ impl Folder {
         id: &Id,
         goal: Goal,
         own: Option<&State>,
-    ) -> Result<Option<Step<Action>>, String> {
+    ) -> Result<Option<Step<Action>>, Cause> {
         let path = &self.path;
         let mut step = match (goal, own) {
             (Goal::Present, None) => {
@@ -49,10 +49,11 @@ impl Folder {
                 if *tagged || self.named_after_cluster =>
             {
                 if !strangers.is_empty() {
-                    return Err(format!(
+                    let message = format!(
                         "the folder {path} holds what is not of this cluster: {}. Move it away and run again",
                         strangers.join(", ")
-                    ));
+                    );
+                    return Err(Cause::new(reason::FOLDER_IN_USE, message));
                 }
                 let mut step =
                     step(id, Action::RemoveFolder, "remove folder", format!("remove the folder {path}"));
@@ -73,15 +74,16 @@ impl Folder {
         vcenter: &VCenter,
         seen: &Seen<State>,
         action: Action,
+        context: &Context,
     ) -> Result<Option<State>, KindError> {
         match (action, &seen.own) {
-            (Action::CreateFolder, _) => self.create(vcenter, seen).await.map(Some),
+            (Action::CreateFolder, _) => self.create(vcenter, seen, context).await.map(Some),
             (Action::AttachTag, Some(State::Folder { moref, strangers, .. })) => {
                 vcenter.attach_tag(seen, &vcenter.moref(moref)).await?;
                 Ok(Some(State::Folder { moref: moref.clone(), tagged: true, strangers: strangers.clone() }))
             }
             (Action::RemoveFolder, Some(State::Folder { moref, .. })) => {
-                self.remove(vcenter, &vcenter.moref(moref)).await?;
+                self.remove(vcenter, &vcenter.moref(moref), context).await?;
                 Ok(None)
             }
             _ => Err(absent("folder")),
@@ -90,7 +92,12 @@ impl Folder {
 
     /// Makes the folder and tags it. If the second fails the folder is removed again: without its tag it would be
     /// taken for the user's.
-    async fn create(&self, vcenter: &VCenter, seen: &Seen<State>) -> Result<State, KindError> {
+    async fn create(
+        &self,
+        vcenter: &VCenter,
+        seen: &Seen<State>,
+        context: &Context,
+    ) -> Result<State, KindError> {
         let client = &vcenter.client;
         let parent = match seen.need(Kind::Folder.as_str()) {
             Some(State::Folder { moref, .. }) => vcenter.moref(moref),
@@ -98,7 +105,7 @@ impl Folder {
         };
         let folder = client.create_folder(&parent, &self.name()).await?;
         if let Err(error) = vcenter.attach_tag(seen, &folder).await {
-            let _ = self.remove(vcenter, &folder).await;
+            let _ = self.remove(vcenter, &folder, context).await;
             return Err(error);
         }
         Ok(State::Folder { moref: folder.reference.to_string(), tagged: true, strangers: Vec::new() })
@@ -106,7 +113,7 @@ impl Folder {
 
     /// vCenter removes a folder with all that is in it: look first. What comes into it since, or cannot be seen, leaves the
     /// inventory and keeps its files.
-    async fn remove(&self, vcenter: &VCenter, folder: &MoRef) -> Result<(), KindError> {
+    async fn remove(&self, vcenter: &VCenter, folder: &MoRef, context: &Context) -> Result<(), KindError> {
         let client = &vcenter.client;
         let wanted = [Wanted { kind: "Folder", properties: &["childEntity"] }];
         let objects = client.retrieve(std::slice::from_ref(folder), &wanted).await?;
@@ -122,7 +129,7 @@ impl Folder {
             )));
         }
         let task = client.remove_folder(folder).await?;
-        match client.finish(&task, std::time::Duration::from_mins(2)).await {
+        match vcenter.finish(context, &task, std::time::Duration::from_mins(2)).await {
             Err(error)
                 if matches!(error.fault().map(|fault| &fault.kind), Some(FaultKind::NotFound { .. })) =>
             {

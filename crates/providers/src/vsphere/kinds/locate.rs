@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::PoisonError;
 
-use slipway_engine::Endpoint;
+use slipway_engine::{Endpoint, Id};
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
@@ -47,10 +47,19 @@ impl VSphere {
         searches.join_all().await.into_iter().collect()
     }
 
-    /// Whether a vCenter is still copying machines at this user's request.
-    pub async fn is_copying(&self, endpoint: &Endpoint) -> Result<bool, String> {
+    /// Whether a vCenter is still copying machines at this user's request, in other tasks than those that are `known`.
+    pub async fn is_copying(&self, endpoint: &Endpoint, known: &[&str]) -> Result<bool, String> {
         let vcenter = self.vcenter(endpoint).map_err(|error| error.to_string())?;
-        vcenter.client.is_copying().await.map_err(|error| words(&error))
+        vcenter.client.is_copying(known).await.map_err(|error| words(&error))
+    }
+
+    /// Which of some tasks of a vCenter are over. One that cannot be asked says nothing.
+    pub async fn over(&self, endpoint: &Endpoint, tasks: &[(&Id, &str)]) -> BTreeSet<Id> {
+        let Ok(vcenter) = self.vcenter(endpoint) else { return BTreeSet::new() };
+        let morefs: Vec<MoRef> = tasks.iter().map(|(_, task)| vcenter.moref(task)).collect();
+        let Ok(running) = vcenter.client.running(&morefs).await else { return BTreeSet::new() };
+        let over = tasks.iter().zip(&morefs).filter(|(_, moref)| !running.contains(*moref));
+        over.map(|((id, _), _)| (*id).clone()).collect()
     }
 
     /// In which compute clusters machines of a vCenter are, beside the paths that are given with them. They were located

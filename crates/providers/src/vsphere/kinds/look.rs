@@ -3,12 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use slipway_engine::platform::Query;
-use slipway_engine::{Goal, Sight};
+use slipway_engine::{Cause, Goal, Sight};
 use uuid::Uuid;
 
 use super::disks::Made;
 use super::power::addresses;
-use super::{ForeignDisk, KindError, Machine, MachineState, Source, State, Template, VCenter, Wanted};
+use super::{
+    ForeignDisk, KindError, Machine, MachineState, Source, State, Template, VCenter, Wanted, reason,
+};
 use crate::vsphere::MoRef;
 use crate::vsphere::inventory::LookupError;
 use crate::vsphere::paths::unescape;
@@ -38,14 +40,15 @@ struct Found {
 
 pub(super) async fn at(
     vcenter: &VCenter,
-    queries: &[Query<'_, Wanted>],
+    queries: &[Query<'_, Wanted, State>],
 ) -> Result<Vec<Sight<State>>, KindError> {
     let instance = vcenter.client.content().await?.about.instance_uuid.clone();
     if let Some(other) = queries.iter().find_map(|query| another(query, &instance)) {
-        let reason = format!(
+        let message = format!(
             "another vCenter answers here than when the cluster was made (it was {other}, it is {instance})"
         );
-        return Ok(queries.iter().map(|_| Sight::Unknown(reason.clone())).collect());
+        let cause = Cause::new(reason::ANOTHER_VCENTER, message);
+        return Ok(queries.iter().map(|_| Sight::Unknown(cause.clone())).collect());
     }
     let mut found = Found { instance, ..Found::default() };
     found.tags(vcenter, queries).await?;
@@ -60,21 +63,17 @@ pub(super) async fn at(
 }
 
 /// The id of the vCenter a resource was made on, if it was another one.
-fn another(query: &Query<'_, Wanted>, instance: &str) -> Option<String> {
-    match made(query)? {
-        State::Tag { vcenter, .. } if !vcenter.is_empty() && vcenter != instance => Some(vcenter),
+fn another(query: &Query<'_, Wanted, State>, instance: &str) -> Option<String> {
+    match query.made? {
+        State::Tag { vcenter, .. } if !vcenter.is_empty() && vcenter != instance => Some(vcenter.clone()),
         _ => None,
     }
 }
 
-fn made(query: &Query<'_, Wanted>) -> Option<State> {
-    serde_json::from_value(query.made?.clone()).ok()
-}
-
 /// The ids of the disks a machine was made with, if the journal knows them.
-fn written_down(query: &Query<'_, Wanted>) -> Vec<String> {
-    match made(query) {
-        Some(State::Machine(MachineState { disks, .. })) => disks,
+fn written_down(query: &Query<'_, Wanted, State>) -> Vec<String> {
+    match query.made {
+        Some(State::Machine(MachineState { disks, .. })) => disks.clone(),
         _ => Vec::new(),
     }
 }
@@ -96,7 +95,11 @@ fn machine_of(wanted: &Wanted) -> Option<(Uuid, &str, &str)> {
 }
 
 impl Found {
-    async fn tags(&mut self, vcenter: &VCenter, queries: &[Query<'_, Wanted>]) -> Result<(), KindError> {
+    async fn tags(
+        &mut self,
+        vcenter: &VCenter,
+        queries: &[Query<'_, Wanted, State>],
+    ) -> Result<(), KindError> {
         let client = &vcenter.client;
         for query in queries {
             let Wanted::Tag(wanted) = &query.resource.wanted else { continue };
@@ -114,7 +117,11 @@ impl Found {
         Ok(())
     }
 
-    async fn folders(&mut self, vcenter: &VCenter, queries: &[Query<'_, Wanted>]) -> Result<(), KindError> {
+    async fn folders(
+        &mut self,
+        vcenter: &VCenter,
+        queries: &[Query<'_, Wanted, State>],
+    ) -> Result<(), KindError> {
         let paths: BTreeSet<&str> = queries
             .iter()
             .filter_map(|query| match &query.resource.wanted {
@@ -131,7 +138,11 @@ impl Found {
     }
 
     /// Machines in the folders, those that carry the tag wherever they are now, and those the journal knows.
-    async fn machines(&mut self, vcenter: &VCenter, queries: &[Query<'_, Wanted>]) -> Result<(), KindError> {
+    async fn machines(
+        &mut self,
+        vcenter: &VCenter,
+        queries: &[Query<'_, Wanted, State>],
+    ) -> Result<(), KindError> {
         let asked: Vec<_> =
             queries.iter().filter(|query| machine_of(&query.resource.wanted).is_some()).collect();
         let any_folder = queries.iter().any(|query| matches!(query.resource.wanted, Wanted::Folder(_)));
@@ -148,9 +159,9 @@ impl Found {
                 }
             }
         }
-        let recorded = asked.iter().filter_map(|query| match made(query)? {
+        let recorded = asked.iter().filter_map(|query| match query.made? {
             State::Machine(MachineState { moref, .. }) | State::Power { moref, .. } => {
-                Some(vcenter.moref(&moref))
+                Some(vcenter.moref(moref))
             }
             _ => None,
         });
@@ -200,7 +211,7 @@ impl Found {
     async fn placements(
         &mut self,
         vcenter: &VCenter,
-        queries: &[Query<'_, Wanted>],
+        queries: &[Query<'_, Wanted, State>],
     ) -> Result<(), KindError> {
         let clusters: BTreeSet<&str> = queries
             .iter()
@@ -243,8 +254,8 @@ impl Found {
     async fn sight(
         &self,
         vcenter: &VCenter,
-        query: &Query<'_, Wanted>,
-        queries: &[Query<'_, Wanted>],
+        query: &Query<'_, Wanted, State>,
+        queries: &[Query<'_, Wanted, State>],
     ) -> Result<Sight<State>, KindError> {
         let state = match &query.resource.wanted {
             Wanted::Tag(_) => self.tag.clone(),
@@ -264,14 +275,14 @@ impl Found {
             Wanted::Template(_) | Wanted::Machine(_) => {
                 let object = machine_of(&query.resource.wanted).and_then(|place| self.machine(place));
                 match self.unreadable(object, query) {
-                    Some(reason) => return Ok(Sight::Unknown(reason)),
+                    Some(message) => return Ok(Sight::Unknown(Cause::new(reason::UNREADABLE, message))),
                     None => object.map(|object| self.machine_state(object, query)),
                 }
             }
             Wanted::Power(power) => {
                 let object = self.by_uuid(power.uuid);
-                if let Some(reason) = self.unreadable(object, query) {
-                    return Ok(Sight::Unknown(reason));
+                if let Some(message) = self.unreadable(object, query) {
+                    return Ok(Sight::Unknown(Cause::new(reason::UNREADABLE, message)));
                 }
                 object.map(|machine| State::Power {
                     moref: machine.moref.reference.to_string(),
@@ -288,16 +299,16 @@ impl Found {
     }
 
     /// Why nothing can be said of a machine that is there, or that was made and answers to its id without saying who it is.
-    fn unreadable(&self, object: Option<&Object>, query: &Query<'_, Wanted>) -> Option<String> {
+    fn unreadable(&self, object: Option<&Object>, query: &Query<'_, Wanted, State>) -> Option<String> {
         let Some(object) = object else {
-            let (State::Machine(MachineState { moref, .. }) | State::Power { moref, .. }) = made(query)?
+            let (State::Machine(MachineState { moref, .. }) | State::Power { moref, .. }) = query.made?
             else {
                 return None;
             };
             return self
                 .machines
                 .iter()
-                .find(|machine| machine.moref.reference.to_string() == moref)
+                .find(|machine| machine.moref.reference.to_string() == *moref)
                 .and_then(hidden);
         };
         // What cannot be read is not nothing: a volume would go with the machine.
@@ -317,7 +328,7 @@ impl Found {
         })
     }
 
-    fn machine_state(&self, machine: &Object, query: &Query<'_, Wanted>) -> State {
+    fn machine_state(&self, machine: &Object, query: &Query<'_, Wanted, State>) -> State {
         State::Machine(MachineState {
             moref: machine.moref.reference.to_string(),
             uuid: machine.text("config.instanceUuid").to_owned(),
@@ -341,7 +352,7 @@ impl Found {
         &self,
         vcenter: &VCenter,
         folder: &MoRef,
-        queries: &[Query<'_, Wanted>],
+        queries: &[Query<'_, Wanted, State>],
     ) -> Result<Vec<String>, KindError> {
         let ours: BTreeSet<&MoRef> = queries
             .iter()

@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use secrecy::{ExposeSecret, SecretString};
 use slipway_config::ids::{CLUSTER_MARK, DISKS_MARK, OBJECT_MARK};
-use slipway_engine::{Cost, Goal, Id, Seen, Step};
+use slipway_engine::{Cause, Context, Cost, Goal, Id, Seen, Step};
 use uuid::Uuid;
 
 use super::disks::{Made, detaching, files};
 use super::places::network_shown;
 use super::rules::rule_step;
-use super::{Action, Kind, KindError, MachineState, State, VCenter, absent, need, step};
+use super::{Action, Kind, KindError, MachineState, State, VCenter, absent, need, reason, step};
 use crate::vsphere::MoRef;
 use crate::vsphere::fault::FaultKind;
 use crate::vsphere::machines::{CloneSpec, ConfigSpec, Devices, DiskMove, DiskSpec, Hardware, Slots};
@@ -92,20 +92,25 @@ impl Machine {
         id: &Id,
         goal: Goal,
         own: Option<&State>,
-    ) -> Result<Option<Step<Action>>, String> {
+    ) -> Result<Option<Step<Action>>, Cause> {
         let Some(State::Machine(MachineState { uuid, tagged, grouped, foreign_disks, .. })) = own else {
             return match (goal, &self.shape) {
                 (Goal::Absent, _) => Ok(None),
                 (Goal::Present, Some(shape)) => Ok(Some(self.clone_step(id, shape))),
-                (Goal::Present, None) => Err("nothing says how it should look".to_owned()),
+                (Goal::Present, None) => {
+                    Err(Cause::new(reason::NOT_DESCRIBED, "nothing says how it should look"))
+                }
             };
         };
         if *uuid != self.uuid.to_string() {
             return match goal {
-                Goal::Present => Err(format!(
-                    "there is a machine {} already, and it is not of this cluster. Rename or move it, and run again",
-                    self.path()
-                )),
+                Goal::Present => {
+                    let message = format!(
+                        "there is a machine {} already, and it is not of this cluster. Rename or move it, and run again",
+                        self.path()
+                    );
+                    Err(Cause::new(reason::NAME_TAKEN, message))
+                }
                 Goal::Absent => Ok(None),
             };
         }
@@ -178,21 +183,27 @@ impl Machine {
         vcenter: &VCenter,
         seen: &Seen<State>,
         action: Action,
+        context: &Context,
     ) -> Result<Option<State>, KindError> {
         let tags = self.shape.as_ref().map(|shape| shape.tags.as_slice()).unwrap_or_default();
         match (action, &seen.own) {
             (Action::Clone, _) => {
-                let machine = self.clone_from(vcenter, seen).await?;
+                let machine = self.clone_from(vcenter, seen, context).await?;
                 let disks = vcenter.disks_of(&machine).await;
                 Ok(Some(self.made(machine.reference.to_string(), disks)))
             }
             (Action::JoinGroup, Some(own)) => self.join(vcenter, own).await.map(Some),
-            (_, Some(own)) => change(vcenter, seen, own, Made::machine(own), action, tags).await,
+            (_, Some(own)) => change(vcenter, seen, own, Made::machine(own), (action, tags), context).await,
             _ => Err(absent("machine")),
         }
     }
 
-    async fn clone_from(&self, vcenter: &VCenter, seen: &Seen<State>) -> Result<MoRef, KindError> {
+    async fn clone_from(
+        &self,
+        vcenter: &VCenter,
+        seen: &Seen<State>,
+        context: &Context,
+    ) -> Result<MoRef, KindError> {
         let (client, places) = (&vcenter.client, &vcenter.places);
         let shape = self.shape.as_ref().ok_or_else(|| absent("shape"))?;
         let Some(State::Machine(MachineState { moref: template, .. })) = seen.need(Kind::Template.as_str())
@@ -232,7 +243,7 @@ impl Machine {
             },
         };
         let task = client.clone_machine(&vcenter.moref(template), &spec).await?;
-        client.finish(&task, CLONE_LIMIT).await?.ok_or_else(|| absent("new machine"))
+        vcenter.finish(context, &task, CLONE_LIMIT).await?.ok_or_else(|| absent("new machine"))
     }
 
     async fn join(&self, vcenter: &VCenter, own: &State) -> Result<State, KindError> {
@@ -298,8 +309,8 @@ pub(super) async fn change(
     seen: &Seen<State>,
     own: &State,
     made: Made<'_>,
-    action: Action,
-    tags: &[String],
+    (action, tags): (Action, &[String]),
+    context: &Context,
 ) -> Result<Option<State>, KindError> {
     let mut next = own.clone();
     let State::Machine(MachineState { moref, uuid, tagged, foreign_disks, .. }) = &mut next else {
@@ -329,7 +340,10 @@ pub(super) async fn change(
                     "it has disks that are not its own: {disks}; run again"
                 )));
             }
-            let ended = async { client.finish(&client.destroy(&machine).await?, REMOVE_LIMIT).await };
+            let ended = async {
+                let task = client.destroy(&machine).await?;
+                vcenter.finish(context, &task, REMOVE_LIMIT).await
+            };
             match ended.await {
                 Err(error) if matches!(error.fault().map(|f| &f.kind), Some(FaultKind::NotFound { .. })) => {
                     Ok(None)

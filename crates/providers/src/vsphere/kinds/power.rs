@@ -1,21 +1,21 @@
 //! Machines that run, and have an address.
 
-use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use slipway_engine::{Cost, Goal, Id, Seen, Step};
+use slipway_engine::{Context, Cost, Goal, Id, Next, Seen, Wait};
 use uuid::Uuid;
 
-use super::batch::Turn;
 use super::disks::same;
-use super::{Action, Kind, KindError, MachineState, State, VCenter, absent, need, step};
+use super::{Action, Kind, KindError, MachineState, State, VCenter, absent, need, reason, step};
 use crate::vsphere::MoRef;
 use crate::vsphere::fault::FaultKind;
-use crate::vsphere::properties::Wanted;
 use crate::vsphere::soap::Element;
 
 const POWER_LIMIT: Duration = Duration::from_mins(5);
+
+/// A vCenter tells of new addresses; this is for what it does not tell.
+const LOOK_INTERVAL: Duration = Duration::from_secs(30);
 
 /// Whether a machine runs. It needs the machine.
 #[derive(Debug, Clone)]
@@ -33,7 +33,7 @@ impl Power {
         goal: Goal,
         own: Option<&State>,
         address_limit: Duration,
-    ) -> Option<Step<Action>> {
+    ) -> Next<Action> {
         let machine = &self.machine;
         let (on, addressed) = match own {
             Some(State::Power { on, addresses, .. }) => (*on, !addresses.is_empty()),
@@ -50,16 +50,28 @@ impl Power {
             Goal::Present if !on => {
                 let mut step = powered(Action::PowerOn, "power on", "on", "PowerOn");
                 step.undo = Some("`slipway destroy cluster` powers it off".to_owned());
-                Some(step)
+                Next::Step(Box::new(step))
             }
-            Goal::Present if !addressed => {
-                let sentence = format!("wait until `{machine}` has an address");
-                let mut step = step(id, Action::AwaitAddress, "wait for address", sentence);
-                step.limit = address_limit + Duration::from_secs(30);
-                Some(step)
+            Goal::Present if !addressed => Next::Wait(Box::new(self.address(address_limit))),
+            Goal::Absent if on => {
+                Next::Step(Box::new(powered(Action::PowerOff, "power off", "off", "PowerOff")))
             }
-            Goal::Absent if on => Some(powered(Action::PowerOff, "power off", "off", "PowerOff")),
-            Goal::Present | Goal::Absent => None,
+            Goal::Present | Goal::Absent => Next::Done,
+        }
+    }
+
+    /// The guest gets its address by itself.
+    fn address(&self, limit: Duration) -> Wait {
+        Wait {
+            reason: reason::NO_ADDRESS,
+            sentence: format!("until `{}` has an address", self.machine),
+            look_again: LOOK_INTERVAL,
+            limit,
+            overdue: format!(
+                "there was no address within {}: the guest has no network, no VMware Tools, or does not start",
+                spoken(limit)
+            ),
+            remedy: Some("look at the machine's console; then run the same command again".to_owned()),
         }
     }
 
@@ -68,7 +80,7 @@ impl Power {
         vcenter: &VCenter,
         seen: &Seen<State>,
         action: Action,
-        address_limit: Duration,
+        context: &Context,
     ) -> Result<Option<State>, KindError> {
         let client = &vcenter.client;
         let moref = match (&seen.own, seen.need(Kind::Machine.as_str())) {
@@ -80,21 +92,23 @@ impl Power {
         let machine = vcenter.moref(&moref);
         match action {
             Action::PowerOn => {
-                let ended = async { client.finish(&client.power_on(&machine).await?, POWER_LIMIT).await };
+                let ended = async {
+                    let task = client.power_on(&machine).await?;
+                    vcenter.finish(context, &task, POWER_LIMIT).await
+                };
                 already(vcenter, &machine, ended.await, "poweredOn").await?;
                 Ok(Some(State::Power { moref, on: true, addresses: Vec::new() }))
             }
             Action::PowerOff => {
                 self.check(vcenter, &machine).await?;
-                let ended = async { client.finish(&client.power_off(&machine).await?, POWER_LIMIT).await };
+                let ended = async {
+                    let task = client.power_off(&machine).await?;
+                    vcenter.finish(context, &task, POWER_LIMIT).await
+                };
                 already(vcenter, &machine, ended.await, "poweredOff").await?;
                 // Nothing is left to remember: a machine that is off may be gone next time.
                 Ok(None)
             }
-            Action::AwaitAddress => match vcenter.address_of(&machine, address_limit).await? {
-                Some(addresses) => Ok(Some(State::Power { moref, on: true, addresses })),
-                None => Err(KindError::SwitchedOff),
-            },
             _ => Err(absent("machine")),
         }
     }
@@ -106,6 +120,14 @@ impl Power {
             // One that is gone is refused by the call itself.
             None => Ok(()),
         }
+    }
+}
+
+/// `90 s`, `15 min`.
+fn spoken(time: Duration) -> String {
+    match time.as_secs() {
+        seconds @ 0..120 => format!("{seconds} s"),
+        seconds => format!("{} min", seconds / 60),
     }
 }
 
@@ -143,59 +165,4 @@ pub(super) fn addresses(guest_net: Option<&Element>) -> Vec<IpAddr> {
     let mut known = std::collections::BTreeSet::new();
     found.retain(|address| known.insert(*address));
     found
-}
-
-impl VCenter {
-    /// Waits for a machine's addresses, in one call with all others that wait since the same moment. `None`: it was switched
-    /// off meanwhile.
-    async fn address_of(&self, machine: &MoRef, limit: Duration) -> Result<Option<Vec<IpAddr>>, KindError> {
-        let client = self.client.clone();
-        let follow = move |mut turn: Turn<MoRef, Option<Vec<IpAddr>>>| async move {
-            let machines: Vec<MoRef> = turn.requests().cloned().collect();
-            let wanted =
-                [Wanted { kind: "VirtualMachine", properties: &["guest.net", "runtime.powerState"] }];
-            let mut watch = match client.watch(&machines, &wanted).await {
-                Ok(watch) => watch,
-                Err(error) => return turn.fail(error.into()),
-            };
-            let end = tokio::time::Instant::now() + limit;
-            loop {
-                let changes = tokio::select! {
-                    changes = tokio::time::timeout_at(end, watch.next()) => changes,
-                    // The watch ends with the session.
-                    () = client.closed() => return,
-                };
-                let changes = match changes {
-                    Ok(Ok(changes)) => changes,
-                    Ok(Err(error)) => return turn.fail(error.into()),
-                    Err(_) => {
-                        watch.end().await;
-                        let hint = "the guest has no network, no VMware Tools, or does not start";
-                        return turn.fail(KindError::NoAddress { limit, hint });
-                    }
-                };
-                let found: BTreeMap<MoRef, Option<Vec<IpAddr>>> = changes
-                    .into_iter()
-                    .filter_map(|change| {
-                        let property = |name| change.properties.get(name).and_then(Option::as_ref);
-                        let found = addresses(property("guest.net"));
-                        let is_off =
-                            property("runtime.powerState").is_some_and(|power| &*power.text == "poweredOff");
-                        match (found.is_empty(), is_off) {
-                            (_, true) => Some((change.moref, None)),
-                            (false, _) => Some((change.moref, Some(found))),
-                            (true, false) => None,
-                        }
-                    })
-                    .collect();
-                // With the last answer the caller may leave: nothing is to be done after it.
-                if turn.requests().all(|machine| found.contains_key(machine)) {
-                    watch.end().await;
-                    return turn.answer_from(&found);
-                }
-                turn.answer_from(&found);
-            }
-        };
-        self.guests.ask(machine.clone(), |work| self.client.spawn_detached(work), follow).await
-    }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use slipway_engine::{Goal, Id, Seen, Step};
+use slipway_engine::{Context, Goal, Id, Seen, Step};
 
 use super::{Action, Kind, KindError, MachineState, State, VCenter, absent, need, step};
 use crate::vsphere::placement::{Edit, Group, Members, Rule, RuleKind};
@@ -19,7 +19,7 @@ pub struct Apart {
 }
 
 /// A group of machines on a group of hosts.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Zone {
     /// Of the group of machines and of the rule.
     pub name: String,
@@ -97,6 +97,7 @@ impl Apart {
         vcenter: &VCenter,
         seen: &Seen<State>,
         action: Action,
+        context: &Context,
     ) -> Result<Option<State>, KindError> {
         let cluster = vcenter.places.object("compute cluster", &self.compute_cluster).await?;
         let placement = vcenter.client.placement(&cluster).await?;
@@ -124,7 +125,7 @@ impl Apart {
             }
         };
         let task = vcenter.client.change_placement(&cluster, &[edit]).await?;
-        vcenter.client.finish(&task, LIMIT).await?;
+        vcenter.finish(context, &task, LIMIT).await?;
         Ok((action != Action::RemoveRule).then(|| Self::made(seen)))
     }
 }
@@ -160,6 +161,7 @@ impl Zone {
         &self,
         vcenter: &VCenter,
         action: Action,
+        context: &Context,
     ) -> Result<Option<State>, KindError> {
         let cluster = vcenter.places.object("compute cluster", &self.compute_cluster).await?;
         let placement = vcenter.client.placement(&cluster).await?;
@@ -199,7 +201,7 @@ impl Zone {
         }
         if !edits.is_empty() {
             let task = vcenter.client.change_placement(&cluster, &edits).await?;
-            vcenter.client.finish(&task, LIMIT).await?;
+            vcenter.finish(context, &task, LIMIT).await?;
         }
         Ok((action == Action::AddRule).then(|| self.made()))
     }

@@ -1,8 +1,9 @@
 //! The cluster's tag category and tag: what everything else of it is found by.
 
-use slipway_engine::{Goal, Id, Seen, Step};
+use slipway_config::ids::InfraId;
+use slipway_engine::{Endpoint, Goal, Id, Resource, Seen, Step};
 
-use super::{Action, KindError, State, VCenter, absent, need, step};
+use super::{Action, Kind, KindError, State, VCenter, Wanted, absent, need, step};
 
 /// Kinds of objects the tag is for. Sorted: vCenter takes another order for another category.
 const KINDS: [&str; 5] = ["Datastore", "Folder", "ResourcePool", "StoragePod", "VirtualMachine"];
@@ -16,6 +17,17 @@ pub struct Tag {
 }
 
 impl Tag {
+    /// A cluster's tag on one vCenter, as a resource.
+    pub fn of_cluster(endpoint: &Endpoint, infra_id: &InfraId, goal: Goal) -> Resource<Wanted> {
+        let tag = Tag {
+            category: infra_id.tag_category(),
+            tag: infra_id.to_string(),
+            description: format!("Belongs to the cluster {infra_id}; added by slipway"),
+        };
+        let id = Kind::Tag.id(endpoint, infra_id.as_str());
+        Resource { id, goal, wanted: Wanted::Tag(tag), needs: Vec::new(), rank: 1, hold: None }
+    }
+
     pub(super) fn next(&self, id: &Id, goal: Goal, own: Option<&State>) -> Option<Step<Action>> {
         let Tag { category, tag, .. } = self;
         let (action, verb, sentence, privilege) = match (goal, own) {

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use slipway_config::ids::{CLUSTER_MARK, OBJECT_MARK};
-use slipway_engine::{Cost, Goal, Id, Meter, Seen, Step};
+use slipway_engine::{Cause, Context, Cost, Goal, Id, Seen, Step};
 use uuid::Uuid;
 
 use super::disks::{Made, files};
 use super::machine::{CLONE_UNITS, change, destroy_step, tag_step};
-use super::{Action, Kind, KindError, MachineState, State, VCenter, absent, need, step};
+use super::{Action, Kind, KindError, MachineState, State, VCenter, absent, need, reason, step};
 use crate::vsphere::MoRef;
 use crate::vsphere::import::ImportSpec;
 use crate::vsphere::machines::{CloneSpec, ConfigSpec, DiskMove, Provisioning};
@@ -85,14 +85,17 @@ impl Template {
         id: &Id,
         goal: Goal,
         own: Option<&State>,
-    ) -> Result<Option<Step<Action>>, String> {
+    ) -> Result<Option<Step<Action>>, Cause> {
         let name = &self.name;
         let Some(place) = self.source.place() else {
             return match (&self.source, goal, own) {
-                (Source::Existing { datacenter }, Goal::Present, None) => Err(format!(
-                    "there is no template `{name}` in {datacenter}, or the user may not see it. Check `template` of the \
-                     failure domain, or give `clusterOSImage` to have one imported"
-                )),
+                (Source::Existing { datacenter }, Goal::Present, None) => {
+                    let message = format!(
+                        "there is no template `{name}` in {datacenter}, or the user may not see it. Check `template` of \
+                         the failure domain, or give `clusterOSImage` to have one imported"
+                    );
+                    Err(Cause::new(reason::TEMPLATE_MISSING, message))
+                }
                 _ => Ok(None),
             };
         };
@@ -106,7 +109,8 @@ impl Template {
         if *found != place.uuid.to_string() {
             return match goal {
                 Goal::Present => {
-                    Err(format!("there is a machine {path} already, and it is not of this cluster"))
+                    let message = format!("there is a machine {path} already, and it is not of this cluster");
+                    Err(Cause::new(reason::NAME_TAKEN, message))
                 }
                 Goal::Absent => Ok(None),
             };
@@ -114,10 +118,11 @@ impl Template {
         Ok(match goal {
             // It was whole once: somebody works on it.
             Goal::Present if !template && *finished => {
-                return Err(format!(
+                let message = format!(
                     "the template {path} was converted to a machine. Convert it back to a template when that work is done, \
                      and run again"
-                ));
+                );
+                return Err(Cause::new(reason::TEMPLATE_CONVERTED, message));
             }
             // An import that was cut off: its disks are not whole, and cannot be made so.
             Goal::Present if !template => {
@@ -126,11 +131,12 @@ impl Template {
             Goal::Present if !tagged => Some(tag_step(id, &path, name)),
             Goal::Present => None,
             Goal::Absent if !foreign_disks.is_empty() => {
-                return Err(format!(
+                let message = format!(
                     "the template {path} has disks that do not lie with it, and might be used by others: {}. Remove the \
                      template in vCenter",
                     files(foreign_disks)
-                ));
+                );
+                return Err(Cause::new(reason::FOREIGN_DISKS, message));
             }
             Goal::Absent => Some(destroy_step(id, &path, &format!("template `{name}`"))),
         })
@@ -183,14 +189,18 @@ impl Template {
         vcenter: &VCenter,
         seen: &Seen<State>,
         action: Action,
-        meter: &Meter,
+        context: &Context,
     ) -> Result<Option<State>, KindError> {
         let made = match (action, &self.source, &seen.own) {
             (Action::Import, Source::Import { image, place, networks }, _) => {
-                self.import(vcenter, seen, image, place, networks, meter).await?
+                self.import(vcenter, seen, image, place, networks, context).await?
             }
-            (Action::CopyTemplate, Source::Copy { place }, _) => self.copy(vcenter, seen, place).await?,
-            (_, _, Some(own)) => return change(vcenter, seen, own, Made::Template, action, &[]).await,
+            (Action::CopyTemplate, Source::Copy { place }, _) => {
+                self.copy(vcenter, seen, place, context).await?
+            }
+            (_, _, Some(own)) => {
+                return change(vcenter, seen, own, Made::Template, (action, &[]), context).await;
+            }
             _ => return Err(absent("template")),
         };
         Ok(Some(self.made(made.reference.to_string())))
@@ -203,7 +213,7 @@ impl Template {
         image: &Image,
         place: &Place,
         networks: &[String],
-        meter: &Meter,
+        context: &Context,
     ) -> Result<MoRef, KindError> {
         let ova = Ova::open(&image.path)?;
         let Some(State::Folder { moref: folder, .. }) = seen.need(Kind::Folder.as_str()) else {
@@ -224,12 +234,18 @@ impl Template {
             extra_config: place.marks(),
         };
         let machine =
-            vcenter.client.import(&ova, &spec, MAKE_LIMIT, |percent| meter.percent(percent)).await?;
+            vcenter.client.import(&ova, &spec, MAKE_LIMIT, |percent| context.percent(percent)).await?;
         vcenter.client.mark_as_template(&machine).await?;
         Ok(machine)
     }
 
-    async fn copy(&self, vcenter: &VCenter, seen: &Seen<State>, place: &Place) -> Result<MoRef, KindError> {
+    async fn copy(
+        &self,
+        vcenter: &VCenter,
+        seen: &Seen<State>,
+        place: &Place,
+        context: &Context,
+    ) -> Result<MoRef, KindError> {
         let Some(State::Machine(MachineState { moref: original, .. })) = seen.need(Kind::Template.as_str())
         else {
             return Err(absent("template"));
@@ -252,6 +268,6 @@ impl Template {
             },
         };
         let task = vcenter.client.clone_machine(&vcenter.moref(original), &spec).await?;
-        vcenter.client.finish(&task, MAKE_LIMIT).await?.ok_or_else(|| absent("copy"))
+        vcenter.finish(context, &task, MAKE_LIMIT).await?.ok_or_else(|| absent("copy"))
     }
 }

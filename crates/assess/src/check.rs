@@ -1,0 +1,284 @@
+//! `slipway check`: whether a running cluster and its vCenters get along.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`subject`] | what is checked: vCenters, failure domains, what configurations say |
+//! | [`cluster`] | what Kubernetes knows: nodes, volumes, pods |
+//! | [`catalog`] | the checks, their codes and their names in metrics |
+//! | [`report`] | what a round found out |
+//! | [`facts`] | what is counted |
+//! | [`conditions`] | what findings mean for the drivers of the cluster |
+//! | [`metrics`] | a round as series |
+//! | [`schedule`] | when the next round is due, and what changed since the last |
+//! | `observe` | reading a vCenter, in few calls |
+//! | `estate` | what was read, as a plain value |
+//! | `matching` | which machine a node is |
+//! | `judge` | the rules |
+//!
+//! A [`Context`] holds one connection per vCenter. [`Context::round`] asks all vCenters at once, each with the deadline of
+//! the whole; what one of them does not answer is unknown, and everything about the others is complete.
+
+pub mod catalog;
+pub mod cluster;
+pub mod conditions;
+mod estate;
+pub mod facts;
+mod judge;
+mod matching;
+pub mod metrics;
+mod observe;
+pub mod report;
+pub mod schedule;
+pub mod subject;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use secrecy::ExposeSecret;
+use slipway_providers::vsphere::{self, Client, Login, Trust};
+use tokio::task::JoinSet;
+
+use self::catalog::Check;
+use self::cluster::Cluster;
+use self::estate::Estate;
+use self::facts::{DomainCounts, Facts, VCenterInfo};
+use self::judge::{config, control_plane, nodes, server, storage, workloads};
+use self::observe::{Connection, Question};
+use self::report::{Finding, NodeState, Round, VCenterResult, Verdicts};
+use self::subject::{NoLogin, Subject, VCenter};
+use crate::finding;
+pub use crate::runner::Options;
+use crate::runner::{self, Asked, Clock, Tasks};
+use crate::vsphere::managers::Counter;
+
+/// One connection per vCenter, kept from round to round.
+#[derive(Debug)]
+pub struct Context {
+    options: Options,
+    connections: BTreeMap<Key, Connection>,
+}
+
+/// What makes a connection another one.
+type Key = (String, u16, String, String, String);
+
+fn key(vcenter: &VCenter, login: &Login) -> Key {
+    let trust = match &vcenter.trust {
+        Trust::System => String::new(),
+        Trust::Authorities(pem) => pem.clone(),
+        Trust::Fingerprint(bytes) => format!("{bytes:?}"),
+        Trust::Anything => "anything".to_owned(),
+    };
+    // The password itself is not kept a second time.
+    let secret = format!("{:x}", <sha2::Sha256 as sha2::Digest>::digest(login.password.expose_secret()));
+    (vcenter.server.clone(), vcenter.port, trust, login.user.clone(), secret)
+}
+
+/// What a vCenter answered.
+struct Answer {
+    server: String,
+    key: Key,
+    /// None if it is of no use any more, and was ended.
+    connection: Option<Connection>,
+    result: Result<Box<Estate>, Box<Finding>>,
+}
+
+impl Context {
+    pub fn new(options: Options) -> Self {
+        Context { options, connections: BTreeMap::new() }
+    }
+
+    /// Asks all vCenters once, and judges what they answer together with what Kubernetes knows. Without a cluster only
+    /// the vCenters themselves are judged. It can be given up at any time; [`Context::close`] then ends all sessions.
+    pub async fn round(&mut self, subject: &Subject, cluster: Option<&Cluster>) -> Round {
+        let started = (self.options.clock)();
+        let question = Arc::new(Question::of(subject.clone(), cluster));
+        let mut verdicts = Verdicts::default();
+        let mut tasks = Tasks::new();
+        let mut unreached = BTreeSet::new();
+        let mut used = BTreeSet::new();
+        for vcenter in &subject.vcenters {
+            verdicts.add(Check::Credentials, server::credentials(vcenter));
+            let Ok(login) = vcenter.login.clone() else {
+                if matches!(vcenter.login, Err(NoLogin::Refused(_))) {
+                    verdicts.add(Check::Connection, None);
+                }
+                unreached.insert(vcenter.server.clone());
+                continue;
+            };
+            let key = key(vcenter, &login);
+            used.insert(key.clone());
+            let connection = match self.connect(&key, vcenter, login) {
+                Ok(connection) => connection,
+                Err(error) => {
+                    verdicts.add(Check::Connection, [server::unreached(&vcenter.server, &error)]);
+                    unreached.insert(vcenter.server.clone());
+                    continue;
+                }
+            };
+            let (question, options, vcenter) = (question.clone(), self.options.clone(), vcenter.clone());
+            tasks.spawn(async move { Box::pin(ask(key, connection, &vcenter, &question, &options)).await });
+        }
+        let mut estates = Vec::new();
+        for answer in tasks.join(std::future::pending()).await.unwrap_or_default() {
+            let Some(Answer { server, key, connection, result }) = answer else {
+                verdicts.findings.push(Finding::broken_off(Check::Connection));
+                continue;
+            };
+            self.connections.remove(&key);
+            self.connections.extend(connection.map(|connection| (key, connection)));
+            match result {
+                Ok(estate) => estates.push(*estate),
+                Err(finding) => {
+                    verdicts.add(Check::Connection, [*finding]);
+                    unreached.insert(server);
+                }
+            }
+        }
+        // Log out of vCenters that are no longer configured.
+        let old = self.connections.keys().filter(|key| !used.contains(*key)).cloned().collect();
+        self.end(old).await;
+        let position = |server: &str| subject.vcenters.iter().position(|vcenter| vcenter.server == server);
+        estates.sort_by_key(|estate| position(&estate.server));
+        let now = (self.options.clock)();
+        judge_all(&question, cluster, &estates, &unreached, verdicts, (started, now), &self.options.clock)
+    }
+
+    /// The connection that is kept from the last round, or a new one: nothing is sent yet. It is remembered from here on,
+    /// so that its session can be ended whatever comes.
+    fn connect(&mut self, key: &Key, vcenter: &VCenter, login: Login) -> Result<Connection, vsphere::Error> {
+        if let Some(known) = self.connections.get(key) {
+            return Ok(known.clone());
+        }
+        let endpoint = self.options.endpoint(&vcenter.server, vcenter.port, vcenter.trust.clone());
+        let client = Client::new(endpoint, login)?;
+        let connection = Connection { client, counter: Counter::default() };
+        self.connections.insert(key.clone(), connection.clone());
+        Ok(connection)
+    }
+
+    /// Ends all sessions.
+    pub async fn close(mut self) {
+        let all = self.connections.keys().cloned().collect();
+        self.end(all).await;
+    }
+
+    async fn end(&mut self, keys: Vec<Key>) {
+        let mut tasks = JoinSet::new();
+        for connection in keys.iter().filter_map(|key| self.connections.get(key)) {
+            let (client, limit) = (connection.client.clone(), self.options.logout);
+            tasks.spawn(async move { runner::log_out(&client, limit).await });
+        }
+        tasks.join_all().await;
+        self.connections.retain(|key, _| !keys.contains(key));
+    }
+}
+
+async fn ask(
+    key: Key,
+    mut connection: Connection,
+    vcenter: &VCenter,
+    question: &Question,
+    options: &Options,
+) -> Answer {
+    let server = vcenter.server.clone();
+    let endpoint = options.endpoint(&server, vcenter.port, vcenter.trust.clone());
+    let (asking, logout) = options.shares();
+    let observe = observe::observe(&mut connection, vcenter, question, &options.clock, asking / 2);
+    let (asked, expires) = Box::pin(runner::ask(&endpoint, options, observe)).await;
+    let finding = match asked {
+        Asked::Answered(estate) => {
+            let result = Ok(Box::new(Estate { expires, ..estate }));
+            return Answer { server, key, connection: Some(connection), result };
+        }
+        Asked::Failed(error) => server::unreached(&server, &error),
+        Asked::Late(limit) => server::late(&server, limit),
+    };
+    // What is broken is not kept.
+    runner::log_out(&connection.client, logout).await;
+    Answer { server, key, connection: None, result: Err(Box::new(finding)) }
+}
+
+/// From everything that was read to a round. Pure.
+fn judge_all(
+    question: &Question,
+    cluster: Option<&Cluster>,
+    estates: &[Estate],
+    unreached: &BTreeSet<String>,
+    mut verdicts: Verdicts,
+    (started, now): (Timestamp, Timestamp),
+    clock: &Clock,
+) -> Round {
+    let subject = &question.subject;
+    let mut facts = Facts { domains: domain_counts(subject), ..Facts::default() };
+    verdicts.merge(config::judge(subject));
+    for vcenter in &subject.vcenters {
+        let Some(estate) = estates.iter().find(|estate| estate.server == vcenter.server) else { continue };
+        verdicts.merge(judge::vcenter(question, vcenter, estate, clock));
+        facts.vcenters.push(VCenterInfo {
+            server: estate.server.clone(),
+            version: estate.version.clone(),
+            api_version: estate.api_version.clone(),
+            uuid: estate.uuid.clone(),
+            build: estate.build.clone(),
+        });
+        for domain in subject.domains_on(&vcenter.server) {
+            let found =
+                judge::places::find(&domain.datastore, domain, estate).and_then(|item| item.datastore());
+            if let Some(datastore) = found {
+                *facts.datastores.entry(datastore.kind.clone()).or_default() += 1;
+            }
+        }
+    }
+    let judged = nodes::judge(question, estates, unreached, now, &mut facts);
+    verdicts.merge(judged.verdicts);
+    if let Some(cluster) = cluster {
+        facts.shared_volumes = cluster.volumes.iter().filter(|volume| volume.shared).count();
+        facts.zonal_volumes = cluster.volumes.iter().filter(|volume| volume.places.is_some()).count();
+        verdicts.merge(storage::judge(subject, cluster, estates, unreached.is_empty()));
+        verdicts.merge(control_plane::judge(cluster, now));
+        verdicts.merge(workloads::judge(cluster));
+        for (what, why) in &cluster.unread {
+            let message = format!("{what} could not be read: {why}");
+            let finding = Finding::unknown(Check::Connection, what, message);
+            verdicts.findings.push(finding.remedy("see that the kubeconfig's user may read it"));
+        }
+    }
+    let vcenters = subject.vcenters.iter().map(|vcenter| {
+        let estate = estates.iter().find(|estate| estate.server == vcenter.server);
+        let lives = |state: &NodeState| match state {
+            NodeState::Checked { vcenter: server, .. } => *server == vcenter.server,
+            NodeState::Unknown { vcenters } => vcenters.contains(&vcenter.server),
+            _ => false,
+        };
+        VCenterResult {
+            server: vcenter.server.clone(),
+            reached: estate.is_some(),
+            version: estate.map(|estate| estate.version.clone()).unwrap_or_default(),
+            nodes: judged.results.iter().filter(|node| lives(&node.state)).count(),
+        }
+    });
+    Round {
+        cluster: subject.name.clone(),
+        started,
+        vcenters: vcenters.collect(),
+        findings: finding::in_order(verdicts.findings, |finding| finding.endpoint.clone(), |_| false),
+        nodes: judged.results,
+        looked: verdicts.looked,
+        facts,
+    }
+}
+
+fn domain_counts(subject: &Subject) -> DomainCounts {
+    let domains = &subject.domains;
+    let distinct =
+        |of: &dyn Fn(&subject::Domain) -> String| domains.iter().map(of).collect::<BTreeSet<String>>().len();
+    DomainCounts {
+        regions: distinct(&|domain| domain.region.clone()),
+        zones: distinct(&|domain| domain.zone.clone()),
+        vcenters: distinct(&|domain| domain.server.clone()),
+        datacenters: distinct(&|domain| format!("{} {}", domain.server, domain.datacenter)),
+        datastores: distinct(&|domain| format!("{} {}", domain.server, domain.datastore)),
+        failure_domains: domains.len(),
+    }
+}

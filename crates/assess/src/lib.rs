@@ -1,0 +1,18 @@
+//! Whether vCenters and clusters are as they must be: read, then judged by pure rules.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`finding`] | what a rule says, and a finding with its outcome, place and remedy |
+//! | [`runner`] | asking all endpoints at once: deadlines, cancellation, logging out |
+//! | `vsphere` | what both front ends read and judge alike: clock, certificate, version, tags, datastores, privileges |
+//! | [`preflight`] | before anything is made |
+//! | [`check`] | a running cluster |
+//! | [`csr`] | which certificates nodes may have |
+
+pub mod check;
+pub mod csr;
+pub mod finding;
+pub mod preflight;
+pub mod runner;
+mod text;
+mod vsphere;

@@ -1,0 +1,85 @@
+//! The lane to each endpoint: how much may go on there at once, and whether it is left alone. Runs share it.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::futures::OwnedNotified;
+use tokio::time::Instant;
+
+use crate::breaker::Breaker;
+use crate::budget::Budgets;
+use crate::resource::Endpoint;
+use crate::retry::Pauses;
+
+/// Budgets and breakers, by endpoint. Clones are the same lanes: an endpoint that is dead for one run is dead for all, and
+/// what one run uses of a budget the others cannot.
+#[derive(Debug, Clone, Default)]
+pub struct Lanes {
+    pub budgets: Budgets,
+    breakers: Arc<Mutex<BTreeMap<Endpoint, Breaker>>>,
+}
+
+impl Lanes {
+    pub fn new(budgets: Budgets) -> Self {
+        Lanes { budgets, breakers: Arc::default() }
+    }
+
+    /// Ready when a part of a budget was given back, or something is known about an endpoint.
+    pub(crate) fn freed(&self) -> OwnedNotified {
+        self.budgets.freed.clone().notified_owned()
+    }
+
+    /// Why nothing is sent to an endpoint until a look at it has succeeded.
+    pub(crate) fn closed(&self, endpoint: &Endpoint) -> Option<String> {
+        let breakers = self.breakers.lock().unwrap_or_else(PoisonError::into_inner);
+        breakers.get(endpoint).filter(|breaker| breaker.probing()).map(|breaker| breaker.reason.clone())
+    }
+
+    /// Until when an endpoint is left alone.
+    pub(crate) fn rests_until(&self, endpoint: &Endpoint) -> Option<Instant> {
+        let breakers = self.breakers.lock().unwrap_or_else(PoisonError::into_inner);
+        breakers.get(endpoint).and_then(Breaker::rests_until)
+    }
+
+    /// Whether an endpoint may be looked at now. Of all runs one does, where it is not known to answer.
+    pub(crate) fn may_look(&self, endpoint: &Endpoint) -> bool {
+        let mut breakers = self.breakers.lock().unwrap_or_else(PoisonError::into_inner);
+        breakers.get_mut(endpoint).is_none_or(Breaker::may_probe)
+    }
+
+    /// Why an endpoint is not waited for any longer: it has not answered for longer than that, also not just now, to another
+    /// run.
+    pub(crate) fn given_up(&self, endpoint: &Endpoint, patience: Duration) -> Option<String> {
+        let breakers = self.breakers.lock().unwrap_or_else(PoisonError::into_inner);
+        let breaker = breakers.get(endpoint)?;
+        let given_up = breaker.open_until().is_some() && breaker.silent_for() > patience;
+        given_up.then(|| breaker.reason.clone())
+    }
+
+    /// An endpoint did not answer.
+    pub(crate) fn failed<T>(
+        &self,
+        endpoint: &Endpoint,
+        pauses: Pauses,
+        note: impl FnOnce(&mut Breaker) -> T,
+    ) -> T {
+        let mut breakers = self.breakers.lock().unwrap_or_else(PoisonError::into_inner);
+        let noted = note(breakers.entry(endpoint.clone()).or_insert_with(|| Breaker::new(pauses)));
+        // Other runs may have waited for it.
+        self.budgets.freed.notify_waiters();
+        noted
+    }
+
+    /// An endpoint answered. Whether it had been left alone.
+    pub(crate) fn answered(&self, endpoint: &Endpoint) -> bool {
+        let mut breakers = self.breakers.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(breaker) = breakers.get_mut(endpoint) else { return false };
+        let back = breaker.probing();
+        breaker.succeeded();
+        if back {
+            self.budgets.freed.notify_waiters();
+        }
+        back
+    }
+}

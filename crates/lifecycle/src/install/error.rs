@@ -1,0 +1,171 @@
+//! Why a cluster cannot be worked on.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::path::PathBuf;
+
+use slipway_config::install_config::Missing;
+use slipway_engine::journal::JournalError;
+use slipway_engine::resource::GraphError;
+use slipway_engine::{Endpoint, Failure, Id};
+use slipway_providers::provider::{Blind, Unreachable, Unseen, Words};
+use thiserror::Error;
+
+use crate::platform::{BrokenFile, ImageError};
+use crate::{create, store};
+
+/// Why a cluster cannot be worked on.
+#[derive(Debug, Error)]
+pub enum Error {
+    #[error(transparent)]
+    Create(#[from] create::Error),
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    #[error("`{}` has no files of a cluster yet", directory.display())]
+    NoFiles { directory: PathBuf },
+    #[error("which cluster to destroy is not known: `{}` has no state", directory.display())]
+    Unknown { directory: PathBuf },
+    #[error("{} cannot be used", if .0.len() == 1 { "a file".to_owned() } else { format!("{} files", .0.len()) })]
+    Files(Vec<BrokenFile>),
+    #[error("machines on {0} cannot be made yet")]
+    Platform(&'static str),
+    #[error("the install-config does not say everything that machines are made from")]
+    Missing(Vec<Missing>),
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    #[error(transparent)]
+    Graph(#[from] GraphError),
+    #[error(transparent)]
+    Endpoint(EndpointError),
+    #[error(transparent)]
+    Image(#[from] ImageError),
+    #[error("{} could not be looked at, so nothing was removed", endpoints.join(", "))]
+    Blind { endpoints: Vec<String> },
+    #[error("parts of the cluster were made on {} that the install-config does not name any more", words.endpoints)]
+    Strays { strays: Vec<Unseen>, words: Words },
+    #[error("something the steps need is missing, so nothing was removed")]
+    Lacking(BTreeMap<Id, String>),
+    #[error("`{name}` is nothing of this cluster that could be made again")]
+    NoResource { name: String },
+    #[error("`{name}` is nothing that was made and is not seen now")]
+    NotRemembered { name: String },
+    #[error("`{one}` and `{other}` are the same {}", words.endpoint)]
+    Twins { one: Endpoint, other: Endpoint, words: Words },
+    #[error("nothing was planned that could be applied")]
+    NotPlanned,
+}
+
+/// What a platform's client answered with, and what can be done about it.
+#[derive(Debug)]
+pub struct EndpointError {
+    error: Box<dyn std::error::Error + Send + Sync>,
+    hint: Option<String>,
+}
+
+impl fmt::Display for EndpointError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.error.fmt(f)
+    }
+}
+
+impl std::error::Error for EndpointError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.error.source()
+    }
+}
+
+/// An endpoint refused something.
+pub fn refused(error: impl Failure) -> Error {
+    let hint = error.remedy();
+    Error::Endpoint(EndpointError { error: Box::new(error), hint })
+}
+
+impl From<Blind> for Error {
+    fn from(Blind { endpoints }: Blind) -> Self {
+        Error::Blind { endpoints }
+    }
+}
+
+impl Error {
+    pub(super) fn blind(silent: &Unreachable) -> Self {
+        Error::Blind {
+            endpoints: silent.iter().map(|(endpoint, why)| format!("{endpoint} ({why})")).collect(),
+        }
+    }
+
+    /// What to do about it.
+    pub fn hint(&self) -> Option<String> {
+        let hint = match self {
+            Error::Create(error) => return error.hint(),
+            Error::Store(error) => return error.hint(),
+            Error::NoFiles { directory } => {
+                return Some(format!(
+                    "make them first: slipway create ignition-configs{}",
+                    create::directory_flag(directory)
+                ));
+            }
+            Error::Unknown { .. } => {
+                "give the id of its infrastructure: --infra-id NAME-xxxxx; it is in metadata.json, and the name of \
+                 its folder and of its tag"
+            }
+            Error::Files(_) => {
+                "`slipway plan` writes what is missing and what follows from the install-config; files that you changed yourself \
+                 are yours to mend"
+            }
+            Error::Endpoint(error) => return error.hint.clone(),
+            Error::Journal(JournalError::InUse { .. }) => "wait for the other slipway to end",
+            Error::Journal(_) => {
+                "nothing was done; restore the journal from a backup, or move it away to start without"
+            }
+            Error::Blind { .. } => {
+                "check login, certificate and network of what is named, then run the same command again"
+            }
+            Error::Strays { strays, words } => {
+                let server = strays.first().map_or("", |stray| stray.resource.endpoint.as_str());
+                return Some(format!(
+                    "nothing was removed. Name the {} again and repeat; or, if nothing is left there, say so: \
+                     --forget {server}",
+                    words.endpoints
+                ));
+            }
+            Error::Lacking(_) => {
+                "give the user what is named, or use another one, and run the same command again"
+            }
+            Error::NoResource { .. } => "`slipway plan` shows the names of what would be made",
+            Error::NotRemembered { .. } => {
+                "give the name of a resource that is not seen, or a server that the install-config does not name any more"
+            }
+            Error::Twins { words, .. } => {
+                return Some(format!(
+                    "nothing was done. Name it once in `{}`, and use that name in all failure domains",
+                    words.field
+                ));
+            }
+            Error::Image(_) => "check `clusterOSImage`, or use a template that is there: `topology.template`",
+            Error::Platform(_) => {
+                "`slipway create ignition-configs` writes what the machines boot from; make the machines yourself"
+            }
+            Error::Missing(missing) => {
+                let hints: Vec<&str> = missing.iter().map(Missing::hint).collect();
+                return Some(format!("nothing was done; {}", hints.join("; ")));
+            }
+            Error::Graph(_) | Error::NotPlanned => return None,
+        };
+        Some(hint.to_owned())
+    }
+
+    /// The lines that follow the message.
+    pub fn details(&self) -> Vec<String> {
+        match self {
+            Error::Create(error) => error.details(),
+            Error::Files(broken) => broken.iter().map(ToString::to_string).collect(),
+            Error::Missing(missing) => missing.iter().map(ToString::to_string).collect(),
+            Error::Strays { strays, .. } => strays.iter().map(ToString::to_string).collect(),
+            Error::Lacking(reasons) => {
+                let reasons: BTreeSet<&String> = reasons.values().collect();
+                reasons.into_iter().cloned().collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+}

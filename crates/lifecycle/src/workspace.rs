@@ -1,0 +1,93 @@
+//! An asset directory, opened once per command: its lock, the install-config, the credentials and the state. What the
+//! user edits while a command runs is seen by the next one, whole.
+
+use jiff::Timestamp;
+use slipway_assets::Credentials;
+use slipway_config::findings::Report;
+use slipway_config::install_config::{self, InstallConfig};
+
+use crate::create::{Error, Request, read_install_config};
+use crate::credentials::{self, Resolved};
+use crate::store::{self, INSTALL_CONFIG, State, Store};
+
+/// What a command works with.
+#[derive(Debug)]
+pub struct Workspace<'a> {
+    request: Request<'a>,
+    text: String,
+    config: InstallConfig,
+    report: Report,
+    resolved: Option<Resolved>,
+    /// The directory is ours alone as long as this is there.
+    store: Option<Store>,
+}
+
+impl<'a> Workspace<'a> {
+    /// Reads the install-config, and nothing it points to.
+    pub fn open(request: &Request<'a>) -> Result<Self, Error> {
+        let text = read_install_config(request.directory)?;
+        let loaded = install_config::load(&text);
+        let Some(config) = loaded.config else {
+            let path = request.directory.join(INSTALL_CONFIG);
+            return Err(Error::InstallConfig { path, report: Box::new(loaded.report) });
+        };
+        Ok(Workspace { request: *request, text, config, report: loaded.report, resolved: None, store: None })
+    }
+
+    pub fn request(&self) -> &Request<'a> {
+        &self.request
+    }
+
+    pub fn config(&self) -> &InstallConfig {
+        &self.config
+    }
+
+    /// What was found in the install-config; no errors.
+    pub fn report(&self) -> &Report {
+        &self.report
+    }
+
+    /// The install-config as the user wrote it, secrets included.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// How to log in to what the install-config names. Looked up the first time, and then the same for the whole command.
+    pub(crate) fn credentials(&mut self) -> Result<Credentials, Error> {
+        let Resolved { credentials, .. } = self.resolve()?;
+        Ok(credentials.clone())
+    }
+
+    /// What people should know about where the credentials come from.
+    pub(crate) fn warnings(&mut self) -> Result<Vec<String>, Error> {
+        let Resolved { warnings, .. } = self.resolve()?;
+        Ok(warnings.clone())
+    }
+
+    fn resolve(&mut self) -> Result<&Resolved, Error> {
+        let resolved = match self.resolved.take() {
+            Some(resolved) => resolved,
+            None => credentials::resolve(&self.config, self.request.directory, self.request.environment)?,
+        };
+        Ok(self.resolved.insert(resolved))
+    }
+
+    /// The directory, for the caller alone: as an earlier step of this command left it, or locked now.
+    pub(crate) fn take_store(&mut self) -> Result<Store, store::Error> {
+        let Request { directory, command, .. } = self.request;
+        match self.store.take() {
+            Some(store) => Ok(store),
+            None => Store::open(directory, command, Timestamp::now()),
+        }
+    }
+
+    /// Keeps the directory locked for the next step of this command.
+    pub(crate) fn keep(&mut self, store: Store) {
+        self.store = Some(store);
+    }
+
+    /// Whether a state is of the cluster that the install-config names.
+    pub(crate) fn check_cluster(&self, state: &State) -> Result<(), Error> {
+        state.check_cluster(&self.config, self.request.directory)
+    }
+}

@@ -1,0 +1,47 @@
+//! How often each verdict was given.
+
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::Registry;
+use slipway_assess::csr::{Signer, Verdict};
+
+/// Counters of the approver.
+#[derive(Debug, Clone, Default)]
+pub struct Metrics {
+    verdicts: Family<Labels, Counter>,
+    pub(super) pending: Gauge,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Labels {
+    signer: &'static str,
+    outcome: &'static str,
+    reason: &'static str,
+}
+
+impl Metrics {
+    pub fn register(registry: &mut Registry) -> Self {
+        let metrics = Metrics::default();
+        registry.register(
+            "slipway_csr_verdicts",
+            "Certificate signing requests of kubelets by what was decided; each request counts once per reason",
+            metrics.verdicts.clone(),
+        );
+        registry.register(
+            "slipway_csr_pending",
+            "Certificate signing requests of kubelets that nobody has decided about",
+            metrics.pending.clone(),
+        );
+        metrics
+    }
+
+    pub(super) fn count(&self, signer: Signer, verdict: &Verdict) {
+        let (outcome, reason) = match verdict {
+            Verdict::Approve(ground) => ("approved", ground.reason()),
+            Verdict::Refuse(refusal) => ("refused", refusal.reason()),
+        };
+        self.verdicts.get_or_create(&Labels { signer: signer.as_str(), outcome, reason }).inc();
+    }
+}

@@ -1,0 +1,47 @@
+//! What stays when a cluster goes, so that people know where to find it.
+
+use std::collections::BTreeSet;
+
+use slipway_engine::{Endpoint, Goal, Graph, Sight, World};
+
+use crate::provider::Kept;
+use crate::vsphere::kinds::{ForeignDisk, MachineState, State, Wanted};
+
+/// What stays of all that is to go, as it was seen before.
+pub(super) fn kept(graph: &Graph<Wanted>, world: &World<State>) -> Vec<Kept> {
+    let going = graph.iter().filter(|resource| resource.goal == Goal::Absent);
+    let seen: Vec<(&Endpoint, &Wanted, State)> = going
+        .filter_map(|resource| match world.get(&resource.id) {
+            Sight::Known(Some(state)) => Some((&resource.id.endpoint, &resource.wanted, state)),
+            _ => None,
+        })
+        .collect();
+    // A disk that was detached may be a volume that goes afterwards, or one that is kept by its name.
+    let volumes: BTreeSet<&str> = seen
+        .iter()
+        .filter_map(|(_, _, state)| match state {
+            State::Volumes { ids, .. } => Some(ids.iter().map(String::as_str)),
+            _ => None,
+        })
+        .flatten()
+        .collect();
+    let mut kept = BTreeSet::new();
+    for (endpoint, wanted, state) in &seen {
+        let mut keep = |kind: &'static str, name: &str| {
+            kept.insert(Kept { endpoint: (*endpoint).clone(), kind, name: name.to_owned() });
+        };
+        match (wanted, state) {
+            (Wanted::Volumes(volumes), state) => volumes.kept(state).for_each(|name| keep("volume", name)),
+            (Wanted::Policy(policy), state) if policy.stays(state) => keep("storage policy", &policy.name),
+            (Wanted::Machine(_), State::Machine(MachineState { foreign_disks, .. })) => {
+                for ForeignDisk { file, volume } in foreign_disks {
+                    if !volume.as_ref().is_some_and(|id| volumes.contains(id.as_str())) {
+                        keep("disk", file);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    kept.into_iter().collect()
+}
