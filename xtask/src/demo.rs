@@ -68,30 +68,28 @@ pub(crate) fn run(picture: Option<&Path>) -> anyhow::Result<()> {
     fs_err::set_permissions(config, PermissionsExt::from_mode(0o600))?;
     let mut stage = Stage { folder: scratch.join("."), picture: picture.map(|_| Picture::default()) };
 
-    stage.say(
-        "Two vCenters, an install-config, and nothing else. Is everything there that the cluster needs?",
-    );
-    stage.slipway(&["preflight", "--dir", "harbour"])?;
-    stage.say("What would be done?");
-    stage.slipway(&["plan", "--dir", "harbour"])?;
-    stage.say("Do it.");
-    stage.slipway(&["create", "cluster", "--dir", "harbour", "--no-wait"])?;
-    stage.say("What VMware's own client sees on the vCenters:");
+    say("Two vCenters, an install-config, and nothing else. Is everything there that the cluster needs?");
+    stage.slipway(&["preflight", "--dir", "harbour"], Excerpt { head: 1, tail: 0 })?;
+    say("What would `create cluster` do?");
+    stage.slipway(&["plan", "--dir", "harbour"], Excerpt { head: 7, tail: 1 })?;
+    say("Do it.");
+    stage.slipway(&["create", "cluster", "--dir", "harbour", "--no-wait"], Excerpt { head: 0, tail: 10 })?;
+    say("What VMware's own client sees on the vCenters:");
     let machines = read_back(&vcenters)?;
     for line in &machines {
-        stage.line(line);
+        println!("{line}");
     }
     if machines.len() != 4 {
         bail!("VMware's client sees {} machines, not 4", machines.len());
     }
-    stage.say("Once more: there is nothing left to do.");
-    stage.slipway(&["create", "cluster", "--dir", "harbour", "--no-wait"])?;
-    stage.say("And away with it.");
-    stage.slipway(&["destroy", "cluster", "--dir", "harbour", "--yes"])?;
+    say("Run it again: there is nothing left to do.");
+    stage.slipway(&["create", "cluster", "--dir", "harbour", "--no-wait"], Excerpt::default())?;
+    say("Destroy it.");
+    stage.slipway(&["destroy", "cluster", "--dir", "harbour", "--yes"], Excerpt { head: 0, tail: 1 })?;
     if inventories(&vcenters)? != before {
         bail!("the vCenters are not as they were before");
     }
-    stage.say("Both vCenters are exactly as they were before.");
+    say("Both vCenters are exactly as they were before.");
     if let (Some(path), Some(picture)) = (picture, stage.picture) {
         fs_err::write(path, picture.svg())?;
         println!("the picture is in {}", path.display());
@@ -128,26 +126,39 @@ fn read_back(vcenters: &[VCenter]) -> anyhow::Result<Vec<String>> {
     Ok(lines)
 }
 
-/// Where the play is: a folder, and whoever draws it.
+fn say(text: &str) {
+    println!("\n\u{1b}[1m# {text}\u{1b}[0m");
+}
+
+/// How many lines of a command's output the picture shows. A README has room for thirty in all.
+#[derive(Debug, Clone, Copy, Default)]
+struct Excerpt {
+    head: usize,
+    tail: usize,
+}
+
+impl Excerpt {
+    /// The first and the last lines, with a mark where some are left out.
+    fn of(self, text: &str) -> Vec<&str> {
+        let lines: Vec<&str> = text.trim_end().lines().collect();
+        if lines.len() <= self.head + self.tail {
+            return lines;
+        }
+        let (head, tail) = (&lines[..self.head], &lines[lines.len() - self.tail..]);
+        [head, &["\u{1b}[2m…\u{1b}[0m"], tail].concat()
+    }
+}
+
+/// The directory in which the commands run, and the picture of the terminal.
 struct Stage {
     folder: PathBuf,
     picture: Option<Picture>,
 }
 
 impl Stage {
-    fn line(&mut self, text: &str) {
-        println!("{text}");
-        if let Some(picture) = &mut self.picture {
-            picture.add(text);
-        }
-    }
-
-    fn say(&mut self, text: &str) {
-        self.line(&format!("\n\u{1b}[1m# {text}\u{1b}[0m"));
-    }
-
-    fn slipway(&mut self, arguments: &[&str]) -> anyhow::Result<()> {
-        self.line(&format!("\u{1b}[32m$\u{1b}[0m slipway {}", arguments.join(" ")));
+    fn slipway(&mut self, arguments: &[&str], excerpt: Excerpt) -> anyhow::Result<()> {
+        let prompt = format!("\u{1b}[32m$\u{1b}[0m slipway {}", arguments.join(" "));
+        println!("{prompt}");
         let mut command = Command::new(root().join("target/debug/slipway"));
         command.args(arguments).current_dir(&self.folder).env(PASSWORD_VARIABLE, ADMINISTRATOR.1);
         command.stdin(Stdio::null());
@@ -162,7 +173,11 @@ impl Stage {
             .output()?;
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         print!("{text}");
-        text.lines().for_each(|line| picture.add(line));
+        if excerpt.head + excerpt.tail > 0 {
+            picture.add(&prompt);
+            excerpt.of(&text).into_iter().for_each(|line| picture.add(line));
+            picture.add("");
+        }
         if !output.status.success() {
             bail!("slipway {} ended with {}", arguments.join(" "), output.status);
         }

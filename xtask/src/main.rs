@@ -7,6 +7,7 @@ mod deny;
 mod faults;
 mod fuzz;
 mod image;
+mod install;
 mod packages;
 mod peers;
 mod test;
@@ -49,6 +50,15 @@ enum Task {
         /// Instead, bring the drivers' operator to a cluster of three nodes that runs without it, by hand
         #[arg(long, conflicts_with_all = ["control_plane", "compute", "drills"])]
         drivers: bool,
+    },
+    /// Build the CLI and install it with its manual pages and shell completions
+    Install {
+        /// Where bin/ and share/ are
+        #[arg(long, value_name = "DIR", default_value = "~/.local")]
+        prefix: String,
+        /// Build without optimisation, which is faster
+        #[arg(long)]
+        debug: bool,
     },
     /// Write the generated reference documentation and manual pages
     Docs {
@@ -155,6 +165,7 @@ fn main() -> anyhow::Result<()> {
             }
             boot::run(boot::Size { control_plane, compute, ..boot::LARGE }, after)
         }
+        Task::Install { prefix, debug } => install::run(&prefix, debug),
         Task::Docs { check } => test::generated("reference", check),
         Task::Crds { check } => test::generated("definitions", check),
         Task::Peers { names, list } => peers::run(&names, list),

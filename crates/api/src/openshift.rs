@@ -4,6 +4,8 @@ mod config;
 mod infrastructure;
 mod machine;
 mod machine_config;
+mod machine_health_check;
+mod machine_set;
 mod operator;
 
 pub use config::{
@@ -19,10 +21,14 @@ pub use infrastructure::{
 };
 pub use machine::{
     ControlPlaneMachineSet, ControlPlaneMachineSetSpec, ControlPlaneTemplate, FailureDomainName,
-    FailureDomains, LabelSelector, LifecycleHook, LifecycleHooks, Machine, MachineSet, MachineSetSpec,
-    MachineSpec, MachineStatus, MachineTemplate, MachinesTemplate, ObjectLabels, ProviderSpec, Strategy,
+    FailureDomains, LabelSelector, LastOperation, LifecycleHook, LifecycleHooks, Machine, MachineCondition,
+    MachineSpec, MachineStatus, MachinesTemplate, ObjectLabels, ProviderSpec, Strategy,
 };
 pub use machine_config::{MachineConfig, MachineConfigSpec, OsImageStream, OsImageStreamSpec};
+pub use machine_health_check::{
+    MachineHealthCheck, MachineHealthCheckSpec, MachineHealthCheckStatus, UnhealthyCondition,
+};
+pub use machine_set::{MachineSet, MachineSetSpec, MachineSetStatus, MachineTemplate};
 pub use operator::{
     DefaultNetwork, GatewayIpv4, MachineConfiguration, MachineConfigurationSpec, MachineManager,
     MachineManagerSelection, ManagedBootImages, NetworkOperator, NetworkOperatorSpec, OvnKubernetes,

@@ -2,16 +2,16 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`subject`] | what is checked: vCenters, failure domains, what configurations say |
+//! | [`target`] | what is checked: vCenters, failure domains, what configurations say |
 //! | [`cluster`] | what Kubernetes knows: nodes, volumes, pods |
 //! | [`catalog`] | the checks, their codes and their names in metrics |
 //! | [`report`] | what a round found out |
-//! | [`facts`] | what is counted |
+//! | [`counts`] | what is counted |
 //! | [`conditions`] | what findings mean for the drivers of the cluster |
 //! | [`metrics`] | a round as series |
 //! | [`schedule`] | when the next round is due, and what changed since the last |
 //! | `observe` | reading a vCenter, in few calls |
-//! | `estate` | what was read, as a plain value |
+//! | `snapshot` | what was read, as a plain value |
 //! | `matching` | which machine a node is |
 //! | `judge` | the rules |
 //!
@@ -21,15 +21,15 @@
 pub mod catalog;
 pub mod cluster;
 pub mod conditions;
-mod estate;
-pub mod facts;
+pub mod counts;
 mod judge;
 mod matching;
 pub mod metrics;
 mod observe;
 pub mod report;
 pub mod schedule;
-pub mod subject;
+mod snapshot;
+pub mod target;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -41,16 +41,17 @@ use tokio::task::JoinSet;
 
 use self::catalog::Check;
 use self::cluster::Cluster;
-use self::estate::Estate;
-use self::facts::{DomainCounts, Facts, VCenterInfo};
+use self::counts::{Counts, DomainCounts, VCenterInfo};
 use self::judge::{config, control_plane, nodes, server, storage, workloads};
 use self::observe::{Connection, Question};
 use self::report::{Finding, NodeState, Round, VCenterResult, Verdicts};
-use self::subject::{NoLogin, Subject, VCenter};
+use self::snapshot::VCenterSnapshot;
+use self::target::{CheckTarget, NoLogin, VCenter};
 use crate::finding;
 pub use crate::runner::Options;
-use crate::runner::{self, Asked, Clock, Tasks};
+use crate::runner::{Asked, Clock, Tasks};
 use crate::vsphere::managers::Counter;
+use crate::vsphere::session::{self, endpoint};
 
 /// One connection per vCenter, kept from round to round.
 #[derive(Debug)]
@@ -80,7 +81,7 @@ struct Answer {
     key: Key,
     /// None if it is of no use any more, and was ended.
     connection: Option<Connection>,
-    result: Result<Box<Estate>, Box<Finding>>,
+    result: Result<Box<VCenterSnapshot>, Box<Finding>>,
 }
 
 impl Context {
@@ -90,7 +91,7 @@ impl Context {
 
     /// Asks all vCenters once, and judges what they answer together with what Kubernetes knows. Without a cluster only
     /// the vCenters themselves are judged. It can be given up at any time; [`Context::close`] then ends all sessions.
-    pub async fn round(&mut self, subject: &Subject, cluster: Option<&Cluster>) -> Round {
+    pub async fn round(&mut self, subject: &CheckTarget, cluster: Option<&Cluster>) -> Round {
         let started = (self.options.clock)();
         let question = Arc::new(Question::of(subject.clone(), cluster));
         let mut verdicts = Verdicts::default();
@@ -128,7 +129,7 @@ impl Context {
             self.connections.remove(&key);
             self.connections.extend(connection.map(|connection| (key, connection)));
             match result {
-                Ok(estate) => estates.push(*estate),
+                Ok(snapshot) => estates.push(*snapshot),
                 Err(finding) => {
                     verdicts.add(Check::Connection, [*finding]);
                     unreached.insert(server);
@@ -139,7 +140,7 @@ impl Context {
         let old = self.connections.keys().filter(|key| !used.contains(*key)).cloned().collect();
         self.end(old).await;
         let position = |server: &str| subject.vcenters.iter().position(|vcenter| vcenter.server == server);
-        estates.sort_by_key(|estate| position(&estate.server));
+        estates.sort_by_key(|snapshot| position(&snapshot.server));
         let now = (self.options.clock)();
         judge_all(&question, cluster, &estates, &unreached, verdicts, (started, now), &self.options.clock)
     }
@@ -150,7 +151,7 @@ impl Context {
         if let Some(known) = self.connections.get(key) {
             return Ok(known.clone());
         }
-        let endpoint = self.options.endpoint(&vcenter.server, vcenter.port, vcenter.trust.clone());
+        let endpoint = endpoint(&self.options, &vcenter.server, vcenter.port, vcenter.trust.clone());
         let client = Client::new(endpoint, login)?;
         let connection = Connection { client, counter: Counter::default() };
         self.connections.insert(key.clone(), connection.clone());
@@ -167,7 +168,7 @@ impl Context {
         let mut tasks = JoinSet::new();
         for connection in keys.iter().filter_map(|key| self.connections.get(key)) {
             let (client, limit) = (connection.client.clone(), self.options.logout);
-            tasks.spawn(async move { runner::log_out(&client, limit).await });
+            tasks.spawn(async move { session::log_out(&client, limit).await });
         }
         tasks.join_all().await;
         self.connections.retain(|key, _| !keys.contains(key));
@@ -182,20 +183,20 @@ async fn ask(
     options: &Options,
 ) -> Answer {
     let server = vcenter.server.clone();
-    let endpoint = options.endpoint(&server, vcenter.port, vcenter.trust.clone());
+    let endpoint = endpoint(options, &server, vcenter.port, vcenter.trust.clone());
     let (asking, logout) = options.shares();
     let observe = observe::observe(&mut connection, vcenter, question, &options.clock, asking / 2);
-    let (asked, expires) = Box::pin(runner::ask(&endpoint, options, observe)).await;
+    let (asked, expires) = Box::pin(session::ask(&endpoint, options, observe)).await;
     let finding = match asked {
-        Asked::Answered(estate) => {
-            let result = Ok(Box::new(Estate { expires, ..estate }));
+        Asked::Answered(snapshot) => {
+            let result = Ok(Box::new(VCenterSnapshot { expires, ..snapshot }));
             return Answer { server, key, connection: Some(connection), result };
         }
         Asked::Failed(error) => server::unreached(&server, &error),
         Asked::Late(limit) => server::late(&server, limit),
     };
     // What is broken is not kept.
-    runner::log_out(&connection.client, logout).await;
+    session::log_out(&connection.client, logout).await;
     Answer { server, key, connection: None, result: Err(Box::new(finding)) }
 }
 
@@ -203,28 +204,30 @@ async fn ask(
 fn judge_all(
     question: &Question,
     cluster: Option<&Cluster>,
-    estates: &[Estate],
+    estates: &[VCenterSnapshot],
     unreached: &BTreeSet<String>,
     mut verdicts: Verdicts,
     (started, now): (Timestamp, Timestamp),
     clock: &Clock,
 ) -> Round {
     let subject = &question.subject;
-    let mut facts = Facts { domains: domain_counts(subject), ..Facts::default() };
+    let mut facts = Counts { domains: domain_counts(subject), ..Counts::default() };
     verdicts.merge(config::judge(subject));
     for vcenter in &subject.vcenters {
-        let Some(estate) = estates.iter().find(|estate| estate.server == vcenter.server) else { continue };
-        verdicts.merge(judge::vcenter(question, vcenter, estate, clock));
+        let Some(snapshot) = estates.iter().find(|snapshot| snapshot.server == vcenter.server) else {
+            continue;
+        };
+        verdicts.merge(judge::vcenter(question, vcenter, snapshot, clock));
         facts.vcenters.push(VCenterInfo {
-            server: estate.server.clone(),
-            version: estate.version.clone(),
-            api_version: estate.api_version.clone(),
-            uuid: estate.uuid.clone(),
-            build: estate.build.clone(),
+            server: snapshot.server.clone(),
+            version: snapshot.version.clone(),
+            api_version: snapshot.api_version.clone(),
+            uuid: snapshot.uuid.clone(),
+            build: snapshot.build.clone(),
         });
         for domain in subject.domains_on(&vcenter.server) {
             let found =
-                judge::places::find(&domain.datastore, domain, estate).and_then(|item| item.datastore());
+                judge::places::find(&domain.datastore, domain, snapshot).and_then(|item| item.datastore());
             if let Some(datastore) = found {
                 *facts.datastores.entry(datastore.kind.clone()).or_default() += 1;
             }
@@ -245,7 +248,7 @@ fn judge_all(
         }
     }
     let vcenters = subject.vcenters.iter().map(|vcenter| {
-        let estate = estates.iter().find(|estate| estate.server == vcenter.server);
+        let snapshot = estates.iter().find(|snapshot| snapshot.server == vcenter.server);
         let lives = |state: &NodeState| match state {
             NodeState::Checked { vcenter: server, .. } => *server == vcenter.server,
             NodeState::Unknown { vcenters } => vcenters.contains(&vcenter.server),
@@ -253,8 +256,8 @@ fn judge_all(
         };
         VCenterResult {
             server: vcenter.server.clone(),
-            reached: estate.is_some(),
-            version: estate.map(|estate| estate.version.clone()).unwrap_or_default(),
+            reached: snapshot.is_some(),
+            version: snapshot.map(|snapshot| snapshot.version.clone()).unwrap_or_default(),
             nodes: judged.results.iter().filter(|node| lives(&node.state)).count(),
         }
     });
@@ -269,10 +272,10 @@ fn judge_all(
     }
 }
 
-fn domain_counts(subject: &Subject) -> DomainCounts {
+fn domain_counts(subject: &CheckTarget) -> DomainCounts {
     let domains = &subject.domains;
     let distinct =
-        |of: &dyn Fn(&subject::Domain) -> String| domains.iter().map(of).collect::<BTreeSet<String>>().len();
+        |of: &dyn Fn(&target::Domain) -> String| domains.iter().map(of).collect::<BTreeSet<String>>().len();
     DomainCounts {
         regions: distinct(&|domain| domain.region.clone()),
         zones: distinct(&|domain| domain.zone.clone()),

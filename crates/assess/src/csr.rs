@@ -32,7 +32,7 @@ pub const OPENSHIFT_BOOTSTRAPPER: &str =
     "system:serviceaccount:openshift-machine-config-operator:node-bootstrapper";
 
 pub use cluster::{Bootstrapper, Cluster, Machine};
-pub use judge::{Ground, Verdict, judge};
+pub use judge::{Decision, Ground, judge};
 pub use refusal::Refusal;
 pub use request::{Csr, Signer};
 pub use roster::Roster;

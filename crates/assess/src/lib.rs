@@ -4,15 +4,17 @@
 //! |---|---|
 //! | [`finding`] | what a rule says, and a finding with its outcome, place and remedy |
 //! | [`runner`] | asking all endpoints at once: deadlines, cancellation, logging out |
-//! | `vsphere` | what both front ends read and judge alike: clock, certificate, version, tags, datastores, privileges |
+//! | [`vsphere`] | its preflight, and what both front ends read and judge alike: clock, certificate, version, tags, datastores, privileges |
 //! | [`preflight`] | before anything is made |
 //! | [`check`] | a running cluster |
 //! | [`csr`] | which certificates nodes may have |
+//! | [`machines`] | rules about machines: which go first, what keeps a node from being drained |
 
 pub mod check;
 pub mod csr;
 pub mod finding;
+pub mod machines;
 pub mod preflight;
 pub mod runner;
 mod text;
-mod vsphere;
+pub mod vsphere;

@@ -5,14 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use slipway_providers::vsphere::{Client, Endpoint, Error, Proxy, Trust};
+use slipway_providers::vsphere::Proxy;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
-use tracing::debug;
-
-use crate::text::reason;
-use crate::vsphere::certificate::expiry;
 
 /// What says the time.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
@@ -60,48 +56,27 @@ impl Options {
         let logout = self.logout.min(self.whole / 4);
         (self.whole.saturating_sub(logout), logout)
     }
-
-    pub(crate) fn endpoint(&self, server: &str, port: u16, trust: Trust) -> Endpoint {
-        Endpoint {
-            server: server.into(),
-            port,
-            trust,
-            proxy: self.proxy.clone(),
-            timeout: self.call.min(self.whole),
-        }
-    }
 }
 
-/// What became of asking a vCenter.
+/// What became of asking an endpoint.
 #[derive(Debug)]
-pub(crate) enum Asked<T> {
+pub(crate) enum Asked<T, E> {
     Answered(T),
-    Failed(Error),
+    Failed(E),
     /// It did not answer within this time.
     Late(Duration),
 }
 
-/// Asks a vCenter, and looks at its certificate at the same time: until when it is valid, or why that is not known.
-pub(crate) async fn ask<T>(
-    endpoint: &Endpoint,
+/// Asks an endpoint, as long as there is time for asking.
+pub(crate) async fn ask<T, E>(
     options: &Options,
-    question: impl Future<Output = Result<T, Error>>,
-) -> (Asked<T>, Result<Timestamp, String>) {
+    question: impl Future<Output = Result<T, E>>,
+) -> Asked<T, E> {
     let (asking, _) = options.shares();
-    let expiry = expiry(endpoint, endpoint.timeout);
-    let (asked, expires) = tokio::join!(timeout(asking, question), timeout(asking, expiry));
-    let asked = match asked {
+    match timeout(asking, question).await {
         Ok(Ok(answer)) => Asked::Answered(answer),
         Ok(Err(error)) => Asked::Failed(error),
         Err(_) => Asked::Late(asking),
-    };
-    (asked, expires.unwrap_or_else(|_| Err(format!("no answer within {asking:?}"))))
-}
-
-/// Sessions are few and outlive us by half an hour: time is kept for ending them.
-pub(crate) async fn log_out(client: &Client, limit: Duration) {
-    if let Ok(Err(error)) = timeout(limit, client.logout()).await {
-        debug!(server = %client.server(), error = %reason(&error), "logging out");
     }
 }
 
@@ -114,7 +89,7 @@ pub(crate) struct Tasks<T> {
 
 /// Says when a task is to end early.
 #[derive(Debug, Clone)]
-pub(crate) struct Stopped(watch::Receiver<bool>);
+pub struct Stopped(watch::Receiver<bool>);
 
 impl Stopped {
     /// What comes of it, unless everything is to stop before.

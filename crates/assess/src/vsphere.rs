@@ -6,7 +6,10 @@
 //! | `clock` | whether its clock agrees with ours |
 //! | `datastores` | whether datastores can be used |
 //! | `managers` | who we are there, and what the vCenter says of itself |
+//! | `places` | what failure domains name, and whether it is there |
+//! | [`preflight`] | what a cluster needs before it is made |
 //! | `privileges` | what the user lacks |
+//! | `session` | asking a vCenter, and leaving it |
 //! | `tags` | regions and zones |
 //! | `version` | numbers of versions, and how old is too old |
 
@@ -14,7 +17,10 @@ pub(crate) mod certificate;
 pub(crate) mod clock;
 pub(crate) mod datastores;
 pub(crate) mod managers;
+pub(crate) mod places;
+pub mod preflight;
 pub(crate) mod privileges;
+pub(crate) mod session;
 pub(crate) mod tags;
 pub(crate) mod version;
 

@@ -22,7 +22,7 @@ use crate::drivers::thumbprint;
 use crate::machines::hosts_of;
 use crate::names::Role;
 use crate::objects::{map, named, namespace, secret, within};
-use crate::vsphere::{REGION_CATEGORY, Site, ZONE_CATEGORY, data_disk};
+use crate::vsphere::{DomainSite, REGION_CATEGORY, ZONE_CATEGORY, data_disk};
 use crate::{Access, Cluster, Credentials, Error, Named, Tree, ignition};
 
 const NAMESPACE: &str = "openshift-cluster-api-guests";
@@ -34,7 +34,7 @@ struct Planned<'a> {
     name: String,
     /// What it boots from.
     secret: String,
-    site: Site<'a>,
+    site: DomainSite<'a>,
     host: Option<&'a Host>,
     has_data_disks: bool,
 }
@@ -176,7 +176,7 @@ fn add_vcenter(
 }
 
 /// A zone that is a group of hosts: its machines join a group of machines that a rule binds to them.
-fn host_group(site: &Site<'_>) -> Option<VSphereFailureDomain> {
+fn host_group(site: &DomainSite<'_>) -> Option<VSphereFailureDomain> {
     let domain = site.domain;
     let ZoneKind::HostGroup(hosts) = &domain.zone_kind else { return None };
     let (group, compute_cluster) = (site.vm_group.clone()?, domain.topology.compute_cluster.as_ref()?);
@@ -201,7 +201,7 @@ fn host_group(site: &Site<'_>) -> Option<VSphereFailureDomain> {
     })
 }
 
-fn add_host_group(site: &Site<'_>, tree: &mut Tree) -> Result<(), Error> {
+fn add_host_group(site: &DomainSite<'_>, tree: &mut Tree) -> Result<(), Error> {
     let Some(failure_domain) = host_group(site) else { return Ok(()) };
     let name = site.domain.name.as_str();
     let path = format!("cluster-api/01_vsphere-failuredomain-{name}.yaml");

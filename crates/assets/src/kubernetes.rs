@@ -56,7 +56,7 @@ pub const DISCOVERY_FILE: &str = "/etc/slipway/discovery.kubeconfig";
 pub const MACHINE_CONFIG_FOLDER: &str = "/etc/slipway/machine-config";
 /// Certificate and key of the machine-config server.
 pub const TLS_FOLDER: &str = "/etc/slipway/tls";
-/// [`Facts`].
+/// [`ClusterFacts`].
 pub const FACTS_FILE: &str = "/etc/slipway/cluster.json";
 /// What the agent of the bootstrap machine remembers: a [`record::Record`].
 pub const RECORD_FILE: &str = "/var/lib/slipway/bootstrap.json";
@@ -100,7 +100,7 @@ pub const NETWORK_FOLDER: &str = "network/";
 /// What the agent of the bootstrap machine needs to know.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Facts {
+pub struct ClusterFacts {
     pub name: String,
     pub infra_id: String,
     pub domain: String,
@@ -112,7 +112,7 @@ pub struct Facts {
     pub bootstrap_tokens: TokenIds,
     /// Absent where load balancers and DNS are the user's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub onprem: Option<crate::onprem::Facts>,
+    pub onprem: Option<crate::onprem::NetworkFacts>,
 }
 
 /// The public half of the token that machines of each role join with. One that leaks from a worker must not open the
@@ -124,7 +124,7 @@ pub struct TokenIds {
     pub worker: String,
 }
 
-impl Facts {
+impl ClusterFacts {
     /// The name of the machine that starts the cluster, and of its node.
     pub fn bootstrap_name(&self) -> String {
         format!("{}-bootstrap", self.infra_id)
@@ -157,7 +157,7 @@ impl Facts {
 
     fn of(cluster: &Cluster) -> Result<Self, Error> {
         let config = &cluster.config;
-        Ok(Facts {
+        Ok(ClusterFacts {
             name: config.name.to_string(),
             infra_id: cluster.identity.infra_id.to_string(),
             domain: config.cluster_domain(),
@@ -169,7 +169,7 @@ impl Facts {
                 master: token_id(cluster, Role::Master)?,
                 worker: token_id(cluster, Role::Worker)?,
             },
-            onprem: crate::onprem::Facts::of(config),
+            onprem: crate::onprem::NetworkFacts::of(config),
         })
     }
 }

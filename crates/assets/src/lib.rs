@@ -65,7 +65,7 @@ pub enum Error {
     Missing { name: String },
     #[error("{0}")]
     Unsupported(String),
-    #[error("the objects of the drivers cannot be made")]
+    #[error("the objects of the drivers cannot be created")]
     Drivers(#[from] drivers::DriverError),
 }
 

@@ -9,11 +9,10 @@ pub(crate) use self::vsphere::hosts_of;
 
 use std::collections::BTreeMap;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
 use serde::Serialize;
 use slipway_api::openshift::{
-    LabelSelector, Machine, MachineSet, MachineSetSpec, MachineSpec, MachineTemplate, ObjectLabels,
-    ProviderSpec,
+    Machine, MachineSet, MachineSetSpec, MachineSpec, MachineTemplate, ObjectLabels, ProviderSpec,
 };
 use slipway_config::install_config::Platform;
 
@@ -56,12 +55,17 @@ fn machine_set(cluster: &Cluster, name: &str, replicas: usize, provider_spec: Pr
         metadata: ObjectMeta { labels: Some(map([(CLUSTER, infra_id)])), ..within(NAMESPACE, name) },
         spec: MachineSetSpec {
             replicas: u32::try_from(replicas).unwrap_or(u32::MAX),
-            selector: LabelSelector { match_labels: map([(CLUSTER, infra_id), (SET, name)]) },
+            selector: LabelSelector {
+                match_labels: Some(map([(CLUSTER, infra_id), (SET, name)])),
+                ..LabelSelector::default()
+            },
             template: MachineTemplate {
                 metadata: ObjectLabels { labels: template_labels, ..ObjectLabels::default() },
                 spec: MachineSpec { provider_spec, ..MachineSpec::default() },
             },
+            ..MachineSetSpec::default()
         },
+        status: None,
     }
 }
 

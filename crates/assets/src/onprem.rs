@@ -10,7 +10,7 @@
 //! | `pods` | the static pods that run the three |
 //!
 //! Machines come and go, so configurations are made on the machines from [`Settings`]. What does not change is in
-//! [`Facts`], which every machine has in a file. Everything here is a pure function of them.
+//! [`NetworkFacts`], which every machine has in a file. Everything here is a pure function of them.
 
 mod corefile;
 mod haproxy;
@@ -46,7 +46,7 @@ pub const DNS_HEALTH_PORT: u16 = 18080;
 /// What the machines need to know of the cluster, and what never changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Facts {
+pub struct NetworkFacts {
     /// The cluster's name and base domain.
     pub domain: String,
     /// One per family.
@@ -57,7 +57,7 @@ pub struct Facts {
     pub ingress_probe: String,
 }
 
-impl Facts {
+impl NetworkFacts {
     /// `None` when nothing of it is wanted: there are no virtual addresses, or a load balancer of the user's has them.
     pub fn of(config: &InstallConfig) -> Option<Self> {
         let vips = names::vips(config);
@@ -70,7 +70,7 @@ impl Facts {
             // Any ingress controller answers something here.
             PayloadType::Kubernetes => "http://localhost:80/",
         };
-        Some(Facts {
+        Some(NetworkFacts {
             domain: config.cluster_domain(),
             api_vips: vips.api,
             ingress_vips: vips.ingress,
@@ -134,7 +134,7 @@ impl Machine {
 /// Everything the configurations of one machine are made from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    facts: Facts,
+    facts: NetworkFacts,
     this: Machine,
     /// The others, by name.
     others: Vec<Machine>,
@@ -143,20 +143,20 @@ pub struct Settings {
 }
 
 /// Longest name of an interface in Linux (`IFNAMSIZ` less the end).
-const LONGEST_INTERFACE: usize = 15;
+const MAX_INTERFACE_NAME: usize = 15;
 
 impl Settings {
     /// `machines` are all machines of the cluster, in any order and with or without `this`; the same machines give the
     /// same files. `interface` is the one with the machines' network, `upstreams` the network's own DNS servers.
     pub fn new(
-        facts: Facts,
+        facts: NetworkFacts,
         this: Machine,
         machines: Vec<Machine>,
         interface: &str,
         upstreams: Vec<IpAddr>,
     ) -> Result<Self, Invalid> {
         let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._-@".contains(&byte);
-        if interface.is_empty() || interface.len() > LONGEST_INTERFACE || !interface.bytes().all(allowed) {
+        if interface.is_empty() || interface.len() > MAX_INTERFACE_NAME || !interface.bytes().all(allowed) {
             return Err(Invalid::Interface(interface.to_owned()));
         }
         let is_vip =

@@ -9,7 +9,7 @@ use slipway_config::inventory::{Branch, InventoryPath};
 use crate::Named;
 
 /// Longest name of an object in vSphere.
-const LONGEST_NAME: usize = 80;
+const MAX_NAME: usize = 80;
 
 /// An extra disk, as every file writes it.
 pub(crate) fn data_disk(disk: &slipway_config::install_config::vsphere::DataDisk) -> DataDisk {
@@ -22,7 +22,7 @@ pub(crate) fn data_disk(disk: &slipway_config::install_config::vsphere::DataDisk
 
 /// A failure domain as machines see it.
 #[derive(Debug, Clone)]
-pub struct Site<'a> {
+pub struct DomainSite<'a> {
     pub domain: &'a FailureDomain,
     pub vcenter: &'a VCenter,
     pub folder: InventoryPath,
@@ -33,7 +33,7 @@ pub struct Site<'a> {
     pub vm_group: Option<String>,
 }
 
-impl Site<'_> {
+impl DomainSite<'_> {
     /// The inventory paths of its networks: a network hangs below the compute cluster that reaches it.
     pub fn network_paths(&self) -> Vec<String> {
         let Some(cluster) = &self.domain.topology.compute_cluster else { return Vec::new() };
@@ -47,13 +47,13 @@ impl Site<'_> {
 impl Named {
     /// A failure domain by its position. `None` where machines cannot be made: its compute cluster is the
     /// user's business.
-    pub fn site<'a>(&self, platform: &'a Platform, position: usize) -> Option<Site<'a>> {
+    pub fn site<'a>(&self, platform: &'a Platform, position: usize) -> Option<DomainSite<'a>> {
         let domain = platform.failure_domains.get(position)?;
         let topology = &domain.topology;
         if topology.networks.is_empty() {
             return None;
         }
-        Some(Site {
+        Some(DomainSite {
             domain,
             vcenter: platform.vcenters.get(domain.vcenter)?,
             folder: self.folder(domain),
@@ -86,9 +86,7 @@ impl Named {
             AnyPlatform::VSphere(platform) => platform.failure_domains.as_slice(),
             _ => &[],
         };
-        if name.chars().count() <= LONGEST_NAME
-            && !name.contains(['/', '\\', '%'])
-            && !others.iter().any(shared)
+        if name.chars().count() <= MAX_NAME && !name.contains(['/', '\\', '%']) && !others.iter().any(shared)
         {
             return name;
         }

@@ -5,53 +5,85 @@ mod check;
 mod cluster;
 mod create;
 mod drivers;
+mod help;
+mod machine;
 mod node;
 mod preflight;
 mod time;
+mod topics;
 mod wait;
 
 use std::path::PathBuf;
 
-use clap::{Parser, Subcommand, ValueEnum, ValueHint};
+use clap::{ArgAction, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 
 pub use access::Access;
 pub use check::Check;
-pub use cluster::{CreateCluster, Destroy, DestroyBootstrap, DestroyCluster, Plan, Planned, Reach};
+pub use cluster::{CreateCluster, Destroy, DestroyBootstrap, DestroyCluster, Plan, PlanKind, Reach};
 pub use create::{Assets, Create, InstallConfig, Platform};
 pub use drivers::{
     BundleDrivers, Certificate, ConfigureDrivers, CreateUsers, DeployDrivers, Driver, Drivers, ImportVdo,
     Matrix, PinMatrix, Policy, RemoveDrivers, ShowMatrix, UpgradeDrivers, Users, VCenterUsers, Waiting,
 };
-pub use node::{Add, Approve, Known, Node};
+pub use help::{GLOBAL_OPTIONS, command};
+pub use machine::{
+    CreateMachine, Intent, ListMachines, Machine, ReplaceMachine, RollMachines, Rollout, ScaleMachines,
+};
+pub use node::{Add, Approve, CertificateRules, Node};
 pub use preflight::Preflight;
+pub use topics::topic;
 pub use wait::{Gather, Timeouts, Wait, WaitFor};
 
-/// Launches Kubernetes and OpenShift clusters on vSphere, oVirt and KubeVirt, and keeps them afloat.
+/// Installs Kubernetes and OpenShift on vSphere, oVirt and KubeVirt, and keeps the clusters running.
+// The options below are hidden because `help` prints them as one group; completions know them all the same.
 #[derive(Debug, Parser)]
-#[command(name = "slipway", version, propagate_version = true, max_term_width = 100)]
 #[command(
-    after_help = "Exit codes: 0 fine, 1 other failure, 2 wrong usage, 3 the install-config is not usable, 4 the infrastructure is not ready or a step on it failed, 5 the bootstrap did not end, 6 the cluster did not become complete, 7 its operators did not come to rest, 8 interrupted."
+    name = "slipway",
+    version,
+    max_term_width = 100,
+    disable_help_flag = true,
+    disable_help_subcommand = true
 )]
 pub struct Args {
     #[command(subcommand)]
     pub command: Command,
 
-    /// When to use colours; NO_COLOR is respected
-    #[arg(long, global = true, value_enum, default_value_t = Color::Auto)]
-    pub color: Color,
+    /// Output format: text, or json and yaml for programs
+    #[arg(short, long, global = true, value_enum, default_value_t = Format::Text, value_name = "FORMAT", hide = true)]
+    pub output: Format,
 
-    /// How results are printed
-    #[arg(short, long, global = true, value_enum, default_value_t = Output::Text)]
-    pub output: Output,
-
-    /// Say nothing but results, questions, warnings and errors
-    #[arg(short, long, global = true)]
+    /// Print only results, questions, warnings and errors
+    #[arg(short, long, global = true, hide = true)]
     pub quiet: bool,
 
-    /// What is logged on standard error
-    #[arg(long, global = true, value_enum, default_value_t = LogLevel::Warn, value_name = "LEVEL")]
-    pub log_level: LogLevel,
+    /// Print more: what passed, too, and what changed; -vv every call, -vvv everything
+    #[arg(short, long, global = true, action = ArgAction::Count, conflicts_with = "quiet", hide = true)]
+    pub verbose: u8,
+
+    /// Log on stderr: error, warn, info, debug or trace
+    #[arg(long, global = true, value_enum, value_name = "LEVEL", hide = true)]
+    pub log_level: Option<LogLevel>,
+
+    /// Colours: auto, always or never; NO_COLOR is respected
+    #[arg(long, global = true, value_enum, default_value_t = Color::Auto, value_name = "WHEN", hide = true)]
+    pub color: Color,
+
+    /// Print a summary with -h, all details with --help
+    #[arg(short, long, global = true, action = ArgAction::Help, hide = true)]
+    help: Option<bool>,
+}
+
+impl Args {
+    /// The level asked for by name, or by how often `-v` was given.
+    pub fn log_level(&self) -> LogLevel {
+        self.log_level.unwrap_or(match self.verbose {
+            0 => LogLevel::Warn,
+            1 => LogLevel::Info,
+            2 => LogLevel::Debug,
+            _ => LogLevel::Trace,
+        })
+    }
 }
 
 /// What is logged.
@@ -79,154 +111,209 @@ pub enum Color {
 
 /// How results are printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Output {
+pub enum Format {
     /// For people
     Text,
     /// For programs
+    Json,
+    /// The same as YAML; progress and events stay JSON lines
+    Yaml,
+}
+
+/// Who reads what is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Output {
+    /// People.
+    Text,
+    /// Programs, whatever the format.
     Json,
 }
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Judge an install-config: every mistake at once, with its line and its cure
+    /// Validate an install-config: all errors at once, with fixes
     ///
-    /// Nothing is asked over the network. Errors make the file unusable and end with exit code 3;
-    /// warnings and notes do not.
+    /// Uses no network. Errors make the file unusable; warnings and notes do not.
     #[command(
-        after_help = "Examples:\n  slipway validate install-config.yaml\n  slipway validate --output json - < install-config.yaml"
+        after_long_help = "Examples:\n  slipway validate install-config.yaml\n  slipway validate -o json - < install-config.yaml"
     )]
     Validate {
-        /// The install-config, or `-` for standard input
+        /// Install-config, or `-` for stdin
         #[arg(value_name = "FILE", value_hint = ValueHint::FilePath, default_value = "install-config.yaml")]
         file: PathBuf,
 
-        /// Treat warnings like errors
+        /// Treat warnings as errors
         #[arg(long)]
         strict: bool,
     },
 
-    /// Make a cluster, or its files step by step
+    /// Create a cluster, or its files step by step
     ///
-    /// First the install-config, then the manifests, then the Ignition configurations machines boot with, then the
-    /// machines. Each step can be looked at and edited before the next one; a later step makes what is missing of the
-    /// earlier ones.
-    #[command(subcommand)]
+    /// The steps are install-config, manifests, ignition-configs and cluster. You can read and edit the files of each step
+    /// before the next one; a later step writes what is missing from the earlier ones.
+    #[command(
+        subcommand,
+        after_long_help = "Examples:\n  slipway create install-config --dir harbour\n  slipway create cluster --dir harbour"
+    )]
     Create(Create),
 
-    /// Ask the vCenters whether everything a cluster needs is there, before anything is made
+    /// Check the vCenters before an installation
     ///
-    /// All vCenters are asked at once and nothing is changed on them: objects and their names, versions, templates, tags,
-    /// privileges, capacity, clocks and certificates; then DNS and virtual addresses. Everything that is found is in one
-    /// report, with what to do about it. A vCenter that does not answer leaves the findings about the others as they are.
+    /// Asks all vCenters in parallel whether they have what the cluster needs, and changes nothing: inventory objects, names, versions, templates, tags, privileges,
+    /// capacity, clocks and certificates; then DNS and virtual IPs. All findings are in one report, each with what to do.
+    /// A vCenter that does not answer does not hide the findings about the others. `-v` also lists what passed.
     #[command(
-        after_help = "Exit codes: 0 ready, warnings or not; 1 other failure; 2 wrong usage; 3 the install-config is not usable, or lacks what machines need; 4 something failed or could not be found out; 9 nothing failed, but the platform was not asked.\n\nExamples:\n  slipway preflight --dir harbour\n  slipway preflight --dir harbour --output json | jq '.findings[] | select(.outcome == \"failure\")'"
+        after_long_help = "Examples:\n  slipway preflight --dir harbour\n  slipway preflight --dir harbour -o json \\\n    | jq '.findings[] | select(.outcome == \"failure\")'"
     )]
     Preflight(Preflight),
 
-    /// Print what `create cluster` or `destroy cluster` would do, step by step
+    /// Print every step of create or destroy, without doing it
     ///
-    /// Looks at every vCenter and changes nothing there. Files of the cluster that are not there yet are made first, as by
-    /// `create ignition-configs`: the plan is about what they say. A saved plan can be applied later, by `create cluster
-    /// --plan`: it is refused if anything it relies on has changed.
+    /// Reads every vCenter and changes nothing there. Writes missing files of the cluster first, as `create
+    /// ignition-configs` does. A saved plan can be applied later with `create cluster --plan`; it is refused if anything it
+    /// depends on has changed.
     #[command(
-        after_help = "Examples:\n  slipway plan --dir harbour\n  slipway plan destroy --output json\n  slipway plan --save harbour.plan && slipway create cluster --plan harbour.plan\n\nExit codes: 0 it can be done, 4 something is in the way."
+        after_long_help = "Examples:\n  slipway plan --dir harbour\n  slipway plan destroy --dir harbour -o json\n  slipway plan --save harbour.plan && slipway create cluster --plan harbour.plan"
     )]
     Plan(Plan),
 
-    /// Show what there is of a cluster, where, and what is missing
-    #[command(after_help = "Exit codes: 0 all is as wanted, 4 it is not.")]
+    /// Show the resources of a cluster, and what is out of sync
+    #[command(
+        after_long_help = "Examples:\n  slipway status --dir harbour\n  slipway status --dir harbour -o json | jq .inSync"
+    )]
     Status(Reach),
 
-    /// See whether a running cluster and its vCenters get along
+    /// Check a running cluster and its vCenters
     ///
-    /// Asks Kubernetes once and every vCenter in a few calls, and changes nothing: versions, certificates, clocks,
-    /// privileges, tags, storage policies, and for each node its machine, its hardware and its host. Nodes that are no
-    /// machines of a vCenter are skipped and named. A vCenter that does not answer leaves what is known about the others
-    /// as it is; what lives there is unknown.
+    /// Reads Kubernetes once and each vCenter with a few calls, and changes nothing: versions, certificates, clocks,
+    /// privileges, tags, storage policies, and the machine, hardware and host of every node. Nodes without a vSphere VM are
+    /// skipped and listed. If a vCenter does not answer, its nodes are unknown; the findings about the others are complete.
+    /// `-v` also lists what passed.
     #[command(
-        after_help = "Exit codes: 0 healthy, warnings or not; 1 other failure; 2 wrong usage; 3 the install-config is not usable; 4 something failed or could not be found out.\n\nExamples:\n  slipway check\n  slipway check --kubeconfig harbour/auth/kubeconfig --report harbour.html\n  slipway check --dir harbour\n  slipway check --output json | jq '.findings[] | select(.outcome == \"failure\")'\n  slipway check --watch --every 5m"
+        after_long_help = "Examples:\n  slipway check\n  slipway check --kubeconfig harbour/auth/kubeconfig --report harbour.html\n  slipway check --dir harbour\n  slipway check -o json | jq '.findings[] | select(.outcome == \"failure\")'\n  slipway check --watch --interval 5m"
     )]
     Check(Check),
 
-    /// Wait until the machines have become a cluster
+    /// Wait until the bootstrap or the installation is complete
     ///
-    /// `create cluster` waits itself; this is for going on after it was ended, and for machines that you made.
-    #[command(subcommand)]
+    /// `create cluster` waits by itself. Use this to continue after an interruption, or for machines that you created.
+    #[command(
+        subcommand,
+        after_long_help = "Examples:\n  slipway wait-for bootstrap-complete --dir harbour\n  slipway wait-for install-complete --dir harbour"
+    )]
     WaitFor(WaitFor),
 
-    /// Gather everything that helps to find out what went wrong, without secrets, in one archive
+    /// Collect logs and state for troubleshooting, without secrets
     ///
-    /// The journal, the plan, how the machines are, what the bootstrap machine says, and the nodes, certificate requests,
-    /// events, pods and logs of the cluster. Works without an API, too: then the archive says why there is none.
-    #[command(after_help = "Example:\n  slipway gather --dir harbour --file harbour.tar.gz")]
+    /// Writes one archive: journal, plan, state of the machines, the bootstrap machine's progress, and the cluster's nodes, CSRs, Events, pods and
+    /// logs. Works without an API server, too: the archive then says why it did not answer.
+    #[command(after_long_help = "Example:\n  slipway gather --dir harbour --file harbour.tar.gz")]
     Gather(Gather),
 
     /// Remove a cluster, or its bootstrap machine
-    #[command(subcommand)]
+    #[command(
+        subcommand,
+        after_long_help = "Examples:\n  slipway destroy cluster --dir harbour\n  slipway destroy bootstrap --dir harbour"
+    )]
     Destroy(Destroy),
 
-    /// Look after the nodes of a running cluster
-    #[command(subcommand)]
+    /// Approve node certificates, and add bare metal hosts
+    #[command(
+        subcommand,
+        after_long_help = "Examples:\n  slipway node approve\n  slipway node add --bare-metal metal-0 --address 10.0.0.40 --dir harbour"
+    )]
     Node(Node),
 
-    /// Judge and convert the configuration of the vSphere cloud provider
-    #[command(subcommand)]
+    /// Create, scale, roll and replace machines, and list them
+    #[command(
+        subcommand,
+        after_long_help = "Examples:\n  slipway machine list\n  slipway machine scale harbour-x7k2p-worker-0 --replicas 5"
+    )]
+    Machine(Machine),
+
+    /// Validate and convert vSphere cloud provider configurations
+    #[command(
+        subcommand,
+        after_long_help = "Examples:\n  slipway cloud-config validate vsphere.conf\n  slipway cloud-config convert vsphere.conf > vsphere.yaml"
+    )]
     CloudConfig(CloudConfig),
 
-    /// The vSphere drivers of a cluster: cloud provider and storage
-    #[command(subcommand)]
+    /// Install, configure and upgrade the vSphere drivers
+    ///
+    /// The drivers are the cloud provider (CPI) and the storage driver (CSI). Slipway's operator runs them.
+    #[command(
+        subcommand,
+        after_long_help = "Examples:\n  slipway drivers deploy\n  slipway drivers configure\n  slipway drivers status"
+    )]
     Drivers(Box<Drivers>),
 
     /// Explain a field of the install-config, and the fields below it
     #[command(
-        after_help = "Examples:\n  slipway explain\n  slipway explain platform.vsphere.failureDomains\n  slipway explain controlPlane.replicas"
+        after_long_help = "Examples:\n  slipway explain\n  slipway explain platform.vsphere.failureDomains\n  slipway explain controlPlane.replicas"
     )]
     Explain {
-        /// The path of the field; without it, the whole install-config
+        /// Path of the field [default: the whole install-config]
         #[arg(value_name = "PATH")]
         path: Option<String>,
     },
 
-    /// Print a JSON Schema of the install-config, for editors
+    /// Print the JSON Schema of the install-config, for editors
     ///
-    /// Editors that use the YAML language server take it from a comment in the first line of a file:
+    /// Editors with the YAML language server read it if the install-config starts with the comment
     /// `# yaml-language-server: $schema=install-config.schema.json`.
-    #[command(after_help = "Example:\n  slipway schema > install-config.schema.json")]
+    #[command(after_long_help = "Example:\n  slipway schema > install-config.schema.json")]
     Schema,
 
-    /// Print a completion script for a shell
-    #[command(after_help = "Example:\n  slipway completion bash > /etc/bash_completion.d/slipway")]
+    /// Print a completion script for your shell
+    ///
+    /// `cargo xtask install` installs them for bash, zsh and fish.
+    #[command(
+        after_long_help = "Examples:\n  source <(slipway completion bash)\n  slipway completion zsh > ~/.zfunc/_slipway"
+    )]
     Completion {
-        /// The shell
+        /// Shell
         #[arg(value_enum)]
         shell: Shell,
     },
 
     /// Print the version
+    #[command(after_long_help = "Example:\n  slipway version -o json")]
     Version,
+
+    /// Print the help of a command, or `help exit-codes`
+    ///
+    /// Topics: `exit-codes`, `environment`.
+    #[command(
+        after_long_help = "Examples:\n  slipway help create cluster\n  slipway help exit-codes\n  slipway help environment"
+    )]
+    Help {
+        /// Command, exit-codes or environment
+        #[arg(value_name = "COMMAND|TOPIC")]
+        words: Vec<String>,
+    },
 }
 
 #[derive(Debug, Subcommand)]
 pub enum CloudConfig {
-    /// Judge a cloud config, in YAML or INI, as the driver would read it
+    /// Validate a cloud config, YAML or INI, as the cloud provider reads it
     ///
-    /// Says what the driver would refuse, and what it would silently ignore. Exit code 1 if it cannot be used.
+    /// Reports what the cloud provider would reject, and what it would silently ignore.
     #[command(
-        after_help = "Example:\n  oc -n openshift-config get cm cloud-provider-config -o jsonpath='{.data.config}' | slipway cloud-config validate -"
+        after_long_help = "Examples:\n  slipway cloud-config validate vsphere.conf\n  oc -n openshift-config get cm cloud-provider-config \\\n    -o jsonpath='{.data.config}' | slipway cloud-config validate -"
     )]
     Validate {
-        /// The cloud config, or `-` for standard input
+        /// Cloud config, or `-` for stdin
         #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
         file: PathBuf,
     },
 
     /// Convert a cloud config from INI to YAML
     ///
-    /// The YAML goes to standard output. What YAML has no place for is listed on standard error, with its
-    /// lines; nothing else is lost. With `--output json` both are in one document, together with what was found.
-    #[command(after_help = "Example:\n  slipway cloud-config convert vsphere.conf > vsphere.yaml")]
+    /// Prints the YAML on stdout. Settings that YAML cannot hold are listed on stderr, with their lines; nothing else is
+    /// lost. With `--output json` one document has both, and the findings.
+    #[command(after_long_help = "Example:\n  slipway cloud-config convert vsphere.conf > vsphere.yaml")]
     Convert {
-        /// The cloud config, or `-` for standard input
+        /// Cloud config, or `-` for stdin
         #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
         file: PathBuf,
     },

@@ -7,9 +7,12 @@ mod completion;
 mod create;
 mod drivers;
 mod explain;
+mod help;
+mod machine;
 mod node;
 mod preflight;
 mod schema;
+mod table;
 mod validate;
 mod version;
 
@@ -31,6 +34,7 @@ pub(crate) fn run(command: Command, printer: &Printer) -> anyhow::Result<Exit> {
         Command::Destroy(args) => cluster::destroy::run(args, printer),
         Command::Check(args) => check::run(&args, printer),
         Command::Node(args) => node::run(&args, printer),
+        Command::Machine(args) => machine::run(&args, printer),
         Command::Preflight(args) => preflight::run(&args, printer),
         Command::CloudConfig(CloudConfig::Validate { file }) => cloud_config::validate::run(&file, printer),
         Command::CloudConfig(CloudConfig::Convert { file }) => cloud_config::convert::run(&file, printer),
@@ -39,6 +43,7 @@ pub(crate) fn run(command: Command, printer: &Printer) -> anyhow::Result<Exit> {
         Command::Schema => schema::run(printer),
         Command::Completion { shell } => completion::run(shell, printer),
         Command::Version => version::run(printer),
+        Command::Help { words } => help::run(&words, printer),
     }
 }
 

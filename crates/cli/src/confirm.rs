@@ -25,7 +25,7 @@ pub(crate) struct Question<'a> {
 pub(crate) async fn refused(question: &Question<'_>, printer: &Printer) -> anyhow::Result<Option<Exit>> {
     let Question { word, deed, otherwise, look } = question;
     if !std::io::stdin().is_terminal() {
-        printer.error(&anyhow::anyhow!("nobody is there to ask, and `--yes` was not given"));
+        printer.error(&anyhow::anyhow!("stdin is not a terminal; pass `--yes` to confirm"));
         printer.hint(&format!("{otherwise}; {look}, then add `--yes`"));
         return Ok(Some(Exit::Other));
     }
@@ -41,7 +41,7 @@ pub(crate) async fn refused(question: &Question<'_>, printer: &Printer) -> anyho
     });
     let Some(answer) = unless_interrupted(told).await else {
         printer.say("\n");
-        return interrupt::tell(otherwise, printer).map(Some);
+        return interrupt::report(otherwise, printer).map(Some);
     };
     interrupt::hold(Some(interrupt::CALLS));
     if matches!(answer, Ok(Ok(answer)) if answer.trim() == *word) {

@@ -15,7 +15,7 @@ use crate::exit::Exit;
 use crate::output::Printer;
 
 /// A terminal that takes nothing any more keeps nobody from leaving.
-const LAST_WORDS_TIMEOUT: Duration = Duration::from_millis(500);
+const TERMINAL_TIMEOUT: Duration = Duration::from_millis(500);
 /// The bit of SIGHUP in what the kernel says about a process.
 const HANGUP_BIT: u64 = 1;
 
@@ -129,7 +129,7 @@ fn last_words(say: impl FnOnce() + Send + 'static) {
         say();
         done.send(())
     });
-    let _ = said.recv_timeout(LAST_WORDS_TIMEOUT);
+    let _ = said.recv_timeout(TERMINAL_TIMEOUT);
 }
 
 /// From now on the first wish is noted, and answered with what is being finished then; `None`: the command says so itself.
@@ -178,7 +178,7 @@ pub(crate) async fn unless_interrupted<T>(work: impl Future<Output = T>) -> Opti
 }
 
 /// Says that a command was interrupted, and what that means.
-pub(crate) fn tell(consequence: &str, printer: &Printer) -> anyhow::Result<Exit> {
+pub(crate) fn report(consequence: &str, printer: &Printer) -> anyhow::Result<Exit> {
     if printer.output == Output::Json {
         printer.json(&serde_json::json!({"error": {"message": "interrupted", "hint": consequence}}))?;
     }

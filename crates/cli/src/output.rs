@@ -9,9 +9,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
 use indicatif::{MultiProgress, ProgressDrawTarget};
+use slipway_config::yaml::to_yaml;
 use slipway_lifecycle::text::words;
 
-use crate::args::{Color, Output};
+use crate::args::{Color, Format, Output};
 
 /// Bold, for headings.
 pub(crate) const HEADING: Style = Style::new().bold();
@@ -28,16 +29,20 @@ pub(crate) const GOOD: Style = AnsiColor::Green.on_default().bold();
 pub(crate) struct Printer {
     color: ColorChoice,
     pub(crate) output: Output,
-    /// Only what has to be known is said.
+    /// Write documents as YAML.
+    yaml: bool,
+    /// Print only results, questions, warnings and errors.
     quiet: bool,
-    told: Arc<Mutex<Told>>,
+    /// Print what passed, too.
+    pub(crate) verbose: bool,
+    transcript: Arc<Mutex<Transcript>>,
     /// What is on the screen below everything that is said.
     bars: Arc<Mutex<Option<MultiProgress>>>,
 }
 
 /// What has been said so far, for programs that read only the data.
 #[derive(Debug, Default)]
-struct Told {
+struct Transcript {
     data: bool,
     /// The first error with its causes, and what to do about it.
     error: Vec<String>,
@@ -56,14 +61,24 @@ pub(crate) fn error_json(
     serde_json::json!({"error": {"message": message, "causes": causes, "details": details, "hint": hint}})
 }
 
+/// A document for programs.
+pub(crate) fn document(value: &serde_json::Value, yaml: bool) -> String {
+    if yaml { to_yaml(value) } else { format!("{value:#}\n") }
+}
+
 impl Printer {
-    pub(crate) fn new(color: Color, output: Output, quiet: bool) -> Self {
+    pub(crate) fn new(color: Color, format: Format, quiet: bool, verbose: bool) -> Self {
         let color = match color {
             Color::Auto => ColorChoice::Auto,
             Color::Always => ColorChoice::AlwaysAnsi,
             Color::Never => ColorChoice::Never,
         };
-        Printer { color, output, quiet, told: Arc::default(), bars: Arc::default() }
+        let (output, yaml) = match format {
+            Format::Text => (Output::Text, false),
+            Format::Json => (Output::Json, false),
+            Format::Yaml => (Output::Json, true),
+        };
+        Printer { color, output, yaml, quiet, verbose, transcript: Arc::default(), bars: Arc::default() }
     }
 
     /// Whether bars are wanted.
@@ -79,7 +94,7 @@ impl Printer {
 
     /// Writes data. A reader that has gone away is no failure of ours.
     pub(crate) fn data(&self, text: &str) -> io::Result<()> {
-        self.told().data = true;
+        self.transcript().data = true;
         let text = fold(text, io::stdout().is_terminal());
         let mut stdout = AutoStream::new(io::stdout().lock(), self.color);
         match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
@@ -88,24 +103,22 @@ impl Printer {
         }
     }
 
-    fn told(&self) -> std::sync::MutexGuard<'_, Told> {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    fn transcript(&self) -> std::sync::MutexGuard<'_, Transcript> {
+        self.transcript.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A program that reads JSON gets some, also where a command had nothing but an error.
     pub(crate) fn finish(&self) {
-        let Told { data, error, hint, .. } = std::mem::take(&mut *self.told());
+        let Transcript { data, error, hint, .. } = std::mem::take(&mut *self.transcript());
         if let (Output::Json, false, Some((message, causes))) = (self.output, data, error.split_first()) {
-            // Who cannot be told has gone.
+            // Who cannot be transcript has gone.
             let _ = self.json(&error_json(message, causes, &[], hint.as_deref()));
         }
     }
 
-    /// Writes a JSON document as data.
+    /// Writes a document for programs as data.
     pub(crate) fn json(&self, value: &impl serde::Serialize) -> anyhow::Result<()> {
-        let mut text = serde_json::to_string_pretty(value)?;
-        text.push('\n');
-        Ok(self.data(&text)?)
+        Ok(self.data(&document(&serde_json::to_value(value)?, self.yaml))?)
     }
 
     /// Talks to the user, on stderr, if that is wanted.
@@ -167,7 +180,7 @@ impl Printer {
 
     /// Whatever else was said, it ended because somebody wanted it to.
     pub(crate) fn interrupted(&self) {
-        if !self.told().cut_short {
+        if !self.transcript().cut_short {
             self.error(&anyhow::anyhow!("interrupted"));
         }
     }
@@ -175,7 +188,7 @@ impl Printer {
     /// Says that somebody did not want to go on.
     pub(crate) fn stopped(&self, outcome: &str) {
         self.insist(&format!("stopped; {outcome}\n"));
-        self.told().cut_short = true;
+        self.transcript().cut_short = true;
     }
 
     /// Says what should be known, on stderr.
@@ -186,10 +199,15 @@ impl Printer {
     /// Says what can be done, on stderr.
     pub(crate) fn hint(&self, text: &str) {
         self.insist(&format!("{GOOD}hint{GOOD:#}: {text}\n"));
-        let mut told = self.told();
-        if !told.error.is_empty() {
-            told.hint.get_or_insert_with(|| text.to_owned());
+        let mut transcript = self.transcript();
+        if !transcript.error.is_empty() {
+            transcript.hint.get_or_insert_with(|| text.to_owned());
         }
+    }
+
+    /// Says which command comes next, on stderr.
+    pub(crate) fn next(&self, command: &str) {
+        self.say(&format!("{FAINT}next: {command}{FAINT:#}\n"));
     }
 
     /// Says what went wrong, and why, on stderr.
@@ -201,10 +219,10 @@ impl Printer {
         }
         tracing::debug!(error = words.join(": "), "said");
         self.insist(&text);
-        let mut told = self.told();
-        told.cut_short |= words.first().is_some_and(|word| word.contains("interrupted"));
-        if told.error.is_empty() {
-            told.error = words;
+        let mut transcript = self.transcript();
+        transcript.cut_short |= words.first().is_some_and(|word| word.contains("interrupted"));
+        if transcript.error.is_empty() {
+            transcript.error = words;
         }
     }
 

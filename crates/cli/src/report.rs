@@ -7,7 +7,7 @@ use slipway_config::findings::{Finding, Report, Rule, Severity};
 use crate::output::{ERROR, GOOD, WARNING};
 
 /// Findings shown as text; a longer list helps nobody.
-const MOST: usize = 50;
+const MAX_FINDINGS: usize = 50;
 
 /// So many old fields are listed instead of shown one by one.
 const MANY_OLD: usize = 4;
@@ -25,7 +25,7 @@ pub(crate) fn text(report: &Report, file: &str) -> String {
         text.push_str("\n\n");
     }
     text.push_str(&old_fields(&old, file));
-    let hidden = report.findings.len().saturating_sub(MOST) + report.left_out();
+    let hidden = report.findings.len().saturating_sub(MAX_FINDINGS) + report.left_out();
     if hidden > 0 {
         text.push_str(&format!("… and {hidden} more\n\n"));
     }
@@ -58,7 +58,7 @@ fn old_fields(old: &[&Finding], file: &str) -> String {
 fn most_important(findings: &[Finding]) -> Vec<&Finding> {
     let mut chosen: Vec<(usize, &Finding)> = findings.iter().enumerate().collect();
     chosen.sort_by_key(|(_, finding)| finding.severity);
-    chosen.truncate(MOST);
+    chosen.truncate(MAX_FINDINGS);
     chosen.sort_by_key(|(position, _)| *position);
     chosen.into_iter().map(|(_, finding)| finding).collect()
 }

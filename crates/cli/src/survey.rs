@@ -36,14 +36,14 @@ use slipway_lifecycle::install_config::{Answers, Composed, PlatformKind};
 
 use self::contact::Refusals;
 use self::draft::{Draft, Question, next};
-pub(crate) use self::drivers::{DriversSurvey, Told};
+pub(crate) use self::drivers::{DriversSurvey, KnownAnswers};
 use self::estate::Estate;
 pub(crate) use self::estate::Live;
 use self::history::{By, History};
 pub(crate) use self::prompt::Stop;
 use self::prompt::{Prompter, Tone};
 pub(crate) use self::questions::ssh_keys;
-pub(crate) use self::terminal::Terminal;
+pub(crate) use self::terminal::{Terminal, password};
 
 /// Said to whoever wants to go back from there.
 const FIRST: &str = "this is the first question; Ctrl-C stops";

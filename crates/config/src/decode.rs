@@ -125,11 +125,11 @@ pub struct Decoder<'a> {
 
 /// The values of an object's fields, in the order of its field table.
 #[derive(Debug)]
-pub struct Matched(Vec<Place>);
+pub struct Matched(Vec<FieldPosition>);
 
 /// Where a field of an object is.
 #[derive(Debug, Clone, Copy)]
-enum Place {
+enum FieldPosition {
     Absent,
     At(At),
     /// Probably meant by a key that has been reported as unknown.
@@ -156,7 +156,7 @@ impl<'a> Decoder<'a> {
             self.wrong_kind(at, "a mapping");
             return None;
         };
-        let mut matched = vec![Place::Absent; object.fields.len()];
+        let mut matched = vec![FieldPosition::Absent; object.fields.len()];
         let mut unknown = Vec::new();
         for entry in entries {
             let Some(index) = find_field(object, &entry.key) else {
@@ -164,7 +164,7 @@ impl<'a> Decoder<'a> {
                 continue;
             };
             let field = &object.fields[index];
-            if let Place::At(first) = matched[index] {
+            if let FieldPosition::At(first) = matched[index] {
                 // The same spelling twice has been reported by the YAML reader.
                 if self.document.path(first) != self.document.path(entry.at) {
                     let message = format!("`{}` is given twice, in two spellings", field.key);
@@ -189,15 +189,15 @@ impl<'a> Decoder<'a> {
                     .on_key()
                     .hint(instead);
             }
-            matched[index] = Place::At(entry.at);
+            matched[index] = FieldPosition::At(entry.at);
         }
         for entry in unknown {
             self.unknown_key(at, entry, object, &mut matched);
         }
         for (field, place) in object.fields.iter().zip(&mut matched) {
-            if let Place::At(value) = *place {
+            if let FieldPosition::At(value) = *place {
                 if self.is_blank(value) {
-                    *place = Place::Absent;
+                    *place = FieldPosition::Absent;
                 } else if let (Some(most), Value::List(items)) = (field.at_most, self.value(value))
                     && let Some(&extra) = items.get(most)
                 {
@@ -208,7 +208,7 @@ impl<'a> Decoder<'a> {
                         .hint("remove the ones that are not needed");
                 }
             }
-            if field.required && matches!(place, Place::Absent) {
+            if field.required && matches!(place, FieldPosition::Absent) {
                 let what = (field.shape)().describe();
                 self.findings
                     .missing(at, field.key, format!("`{}` is required", field.key))
@@ -221,9 +221,9 @@ impl<'a> Decoder<'a> {
     /// Reads the field at `index` of the object's table.
     pub(crate) fn field<T: Decode>(&mut self, matched: &Matched, index: usize) -> Field<T> {
         match matched.0[index] {
-            Place::Absent => Field::Absent,
-            Place::Misspelt(at) => Field::Invalid(at),
-            Place::At(at) => match T::decode(self, at) {
+            FieldPosition::Absent => Field::Absent,
+            FieldPosition::Misspelt(at) => Field::Invalid(at),
+            FieldPosition::At(at) => match T::decode(self, at) {
                 Some(value) => Field::set(value, at),
                 None => Field::Invalid(at),
             },
@@ -278,7 +278,13 @@ impl<'a> Decoder<'a> {
 
     /// Reports a key that belongs to no field. If it is a near miss of a field that is absent, that field
     /// counts as given but unusable, so that one slip of the pen is one finding.
-    fn unknown_key(&mut self, parent: At, entry: &Entry, object: &'static Object, matched: &mut [Place]) {
+    fn unknown_key(
+        &mut self,
+        parent: At,
+        entry: &Entry,
+        object: &'static Object,
+        matched: &mut [FieldPosition],
+    ) {
         self.findings.conceal(self.document.value_span(entry.at));
         let key = &*entry.key;
         let whose = match self.document.path(parent) {
@@ -286,7 +292,7 @@ impl<'a> Decoder<'a> {
             path if path.as_str().is_empty() => "the install-config".to_owned(),
             path => format!("`{path}`"),
         };
-        let absent = |index: usize| matches!(matched[index], Place::Absent);
+        let absent = |index: usize| matches!(matched[index], FieldPosition::Absent);
         let near = if self.findings.is_full() {
             None
         } else {
@@ -303,7 +309,7 @@ impl<'a> Decoder<'a> {
         let message = format!("{whose} has no field `{}`", crate::yaml::printable(key));
         self.findings.error(Rule::UnknownField, entry.at, message).on_key().hint(hint);
         if let Some(index) = near.filter(|index| absent(*index)) {
-            matched[index] = Place::Misspelt(entry.at);
+            matched[index] = FieldPosition::Misspelt(entry.at);
         }
     }
 }
@@ -339,16 +345,16 @@ pub(crate) fn closest_within<'c>(
     slips: impl Fn(&str) -> usize,
 ) -> Option<&'c str> {
     // Longer words are no near misses, and comparing them would cost their square.
-    const LONGEST: usize = 64;
-    const MOST: usize = 200;
-    if word.chars().nth(LONGEST).is_some() {
+    const MAX_WORD: usize = 64;
+    const MAX_WORDS: usize = 200;
+    if word.chars().nth(MAX_WORD).is_some() {
         return None;
     }
     let lower = word.to_lowercase();
     candidates
         .into_iter()
-        .take(MOST)
-        .filter(|candidate| candidate.len() <= 2 * LONGEST)
+        .take(MAX_WORDS)
+        .filter(|candidate| candidate.len() <= 2 * MAX_WORD)
         .map(|candidate| (strsim::damerau_levenshtein(&lower, &candidate.to_lowercase()), candidate))
         .filter(|(distance, candidate)| *distance <= slips(candidate))
         .min_by_key(|(distance, candidate)| (*distance, *candidate))

@@ -211,7 +211,7 @@ fn check_known(name: &str, at: crate::yaml::At, findings: &mut Findings) {
             findings.note(
                 Rule::FeatureGateRetired,
                 at,
-                format!("the gate `{name}` is no longer asked; what it enabled is always on"),
+                format!("the gate `{name}` has no effect any more; what it enabled is always on"),
             );
         }
         Some(_) => {}

@@ -39,7 +39,7 @@ impl fmt::Display for Severity {
 
 /// Where a finding is, before the document has been asked for line and path.
 #[derive(Debug, Clone)]
-enum Place {
+enum FindingPosition {
     Node(At),
     /// The key of a field rather than its value.
     Key(At),
@@ -54,7 +54,7 @@ enum Place {
 pub struct Pending {
     rule: Rule,
     severity: Severity,
-    place: Place,
+    place: FindingPosition,
     message: String,
     hint: Option<String>,
     related: Vec<(At, String)>,
@@ -74,7 +74,7 @@ impl Pending {
 
     /// How the place is called, where it is not a node.
     pub(crate) fn at_path(&mut self, name: FieldPath) -> &mut Self {
-        if let Place::Text(_, path) = &mut self.place {
+        if let FindingPosition::Text(_, path) = &mut self.place {
             *path = name;
         }
         self
@@ -82,8 +82,8 @@ impl Pending {
 
     /// The problem is the key, not what it is set to.
     pub fn on_key(&mut self) -> &mut Self {
-        if let Place::Node(at) = self.place {
-            self.place = Place::Key(at);
+        if let FindingPosition::Node(at) = self.place {
+            self.place = FindingPosition::Key(at);
         }
         self
     }
@@ -96,7 +96,7 @@ impl Pending {
 }
 
 /// Nobody reads more than this many findings of a kind, and a hostile file must not fill the memory with them.
-const MOST: usize = 1000;
+const MAX_FINDINGS: usize = 1000;
 
 /// Collects findings while a configuration is read.
 #[derive(Debug, Default)]
@@ -110,20 +110,25 @@ pub struct Findings {
 
 impl Findings {
     pub fn error(&mut self, rule: Rule, at: At, message: impl Into<String>) -> &mut Pending {
-        self.push(rule, Severity::Error, Place::Node(at), message.into())
+        self.push(rule, Severity::Error, FindingPosition::Node(at), message.into())
     }
 
     pub fn warning(&mut self, rule: Rule, at: At, message: impl Into<String>) -> &mut Pending {
-        self.push(rule, Severity::Warning, Place::Node(at), message.into())
+        self.push(rule, Severity::Warning, FindingPosition::Node(at), message.into())
     }
 
     pub fn note(&mut self, rule: Rule, at: At, message: impl Into<String>) -> &mut Pending {
-        self.push(rule, Severity::Note, Place::Node(at), message.into())
+        self.push(rule, Severity::Note, FindingPosition::Node(at), message.into())
     }
 
     /// The field `key` is needed in the mapping `at`.
     pub fn missing(&mut self, at: At, key: &str, message: impl Into<String>) -> &mut Pending {
-        self.push(Rule::Required, Severity::Error, Place::Missing(at, key.to_owned()), message.into())
+        self.push(
+            Rule::Required,
+            Severity::Error,
+            FindingPosition::Missing(at, key.to_owned()),
+            message.into(),
+        )
     }
 
     /// The field `key` could be in the mapping `at`, and will be needed one day.
@@ -134,15 +139,15 @@ impl Findings {
         key: &str,
         message: impl Into<String>,
     ) -> &mut Pending {
-        self.push(rule, Severity::Note, Place::Missing(at, key.to_owned()), message.into())
+        self.push(rule, Severity::Note, FindingPosition::Missing(at, key.to_owned()), message.into())
     }
 
     pub(crate) fn error_in(&mut self, rule: Rule, span: Span, message: impl Into<String>) -> &mut Pending {
-        self.push(rule, Severity::Error, Place::Text(span, FieldPath::default()), message.into())
+        self.push(rule, Severity::Error, FindingPosition::Text(span, FieldPath::default()), message.into())
     }
 
     pub(crate) fn warning_in(&mut self, rule: Rule, span: Span, message: impl Into<String>) -> &mut Pending {
-        self.push(rule, Severity::Warning, Place::Text(span, FieldPath::default()), message.into())
+        self.push(rule, Severity::Warning, FindingPosition::Text(span, FieldPath::default()), message.into())
     }
 
     /// Text that must never be shown to anyone.
@@ -150,12 +155,18 @@ impl Findings {
         self.secrets.push(span);
     }
 
-    fn push(&mut self, rule: Rule, severity: Severity, place: Place, message: String) -> &mut Pending {
+    fn push(
+        &mut self,
+        rule: Rule,
+        severity: Severity,
+        place: FindingPosition,
+        message: String,
+    ) -> &mut Pending {
         let pending = &mut self.pending[severity as usize];
         // Past the limit the last slot takes whatever comes, so that callers need not care.
-        if pending.len() > MOST {
+        if pending.len() > MAX_FINDINGS {
             self.left_out[severity as usize] += 1;
-            pending.truncate(MOST);
+            pending.truncate(MAX_FINDINGS);
         }
         pending.push(Pending { rule, severity, place, message, hint: None, related: Vec::new() });
         let last = pending.len() - 1;
@@ -164,7 +175,7 @@ impl Findings {
 
     /// Whatever other errors are found will only be counted.
     pub(crate) fn is_full(&self) -> bool {
-        self.pending[Severity::Error as usize].len() >= MOST
+        self.pending[Severity::Error as usize].len() >= MAX_FINDINGS
     }
 
     pub(crate) fn has_errors(&self) -> bool {
@@ -182,21 +193,21 @@ impl Findings {
         let lines = LineIndex::new(text);
         let mut left_out = self.left_out;
         for (left_out, pending) in left_out.iter_mut().zip(&self.pending) {
-            *left_out += pending.len().saturating_sub(MOST);
+            *left_out += pending.len().saturating_sub(MAX_FINDINGS);
         }
         let mut findings: Vec<Finding> = self
             .pending
             .into_iter()
-            .flat_map(|pending| pending.into_iter().take(MOST))
+            .flat_map(|pending| pending.into_iter().take(MAX_FINDINGS))
             .map(|pending| {
                 let (span, path) = match pending.place {
-                    Place::Node(at) => (span_of(at), path_of(at)),
-                    Place::Key(at) => {
+                    FindingPosition::Node(at) => (span_of(at), path_of(at)),
+                    FindingPosition::Key(at) => {
                         let key = document.and_then(|document| document.key_span(at));
                         (key.unwrap_or_else(|| span_of(at)), path_of(at))
                     }
-                    Place::Text(span, path) => (span, path),
-                    Place::Missing(at, key) => {
+                    FindingPosition::Text(span, path) => (span, path),
+                    FindingPosition::Missing(at, key) => {
                         let mut path = path_of(at);
                         path.push_key(&key);
                         // The key may be there, with nothing behind it.

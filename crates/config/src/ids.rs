@@ -19,7 +19,7 @@ pub const ZONE_CATEGORY: &str = "openshift-zone";
 /// Letters and digits that cannot be confused, and vowels left out so that no words appear.
 const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 const SUFFIX: usize = 5;
-const LONGEST_PREFIX: usize = 21;
+const MAX_PREFIX: usize = 21;
 
 /// The name of a cluster's infrastructure: part of the cluster name and five random characters.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -40,7 +40,7 @@ impl TryFrom<String> for InfraId {
 
     fn try_from(text: String) -> Result<Self, InvalidInfraId> {
         let well_formed = text.rsplit_once('-').is_some_and(|(prefix, suffix)| {
-            (1..=LONGEST_PREFIX).contains(&prefix.len())
+            (1..=MAX_PREFIX).contains(&prefix.len())
                 && prefix.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
                 && suffix.len() == SUFFIX
                 && suffix.bytes().all(|byte| ALPHABET.contains(&byte))
@@ -94,7 +94,7 @@ fn prefix(cluster: &ClusterName) -> String {
             prefix.push(c);
         }
     }
-    prefix.truncate(LONGEST_PREFIX);
+    prefix.truncate(MAX_PREFIX);
     prefix.trim_matches('-').to_owned()
 }
 

@@ -367,12 +367,12 @@ fn resolve(
     let clouds = "it is for public clouds";
     options::not_here(written.operator_publishing.at(), "operatorPublishingStrategy", clouds, &mut check);
     options::not_here(written.credentials_mode.at(), "credentialsMode", clouds, &mut check);
-    let arbiters = "arbiter machines are not made here";
+    let arbiters = "arbiter machines are not supported";
     options::not_here(written.arbiter.at(), "arbiter", arbiters, &mut check);
     let observability = "no release that is known here has it";
     let observed = written.networking.get().and_then(|networking| networking.network_observability.at());
     options::not_here(observed, "networkObservability", observability, &mut check);
-    let fencing = "a control plane of two machines that fence each other is not made here";
+    let fencing = "a control plane of two machines with fencing is not supported";
     for pool in [written_pools.control_plane, written_pools.compute].into_iter().flatten() {
         options::not_here(pool.value.fencing.at(), "fencing", fencing, &mut check);
     }

@@ -27,14 +27,14 @@ impl Login {
 
 /// What a login is for: a registry, or a path in it.
 #[derive(Debug, Clone)]
-struct Place {
+struct RegistryPath {
     host: String,
     path: String,
 }
 
 /// Logins by registry and path.
 #[derive(Debug, Clone, Default)]
-pub struct Logins(Vec<(Place, Login)>);
+pub struct Logins(Vec<(RegistryPath, Login)>);
 
 /// What is wrong with a text of logins. It is never quoted.
 #[derive(Debug, Error, PartialEq, Eq)]
@@ -83,7 +83,7 @@ impl Logins {
         let mut logins = Vec::new();
         for (name, entry) in document.auths {
             let Some(login) = entry.login() else { continue };
-            let place = Place::parse(&name);
+            let place = RegistryPath::parse(&name);
             logins.push((place, login.map_err(|()| LoginError::Entry(name))?));
         }
         Ok(Logins(logins))
@@ -106,14 +106,14 @@ impl Logins {
     }
 }
 
-impl Place {
+impl RegistryPath {
     /// With or without a scheme, and the version of the API that docker adds.
     fn parse(name: &str) -> Self {
         let name = name.strip_prefix("https://").or_else(|| name.strip_prefix("http://")).unwrap_or(name);
         let name = name.trim_end_matches('/');
         let name = name.strip_suffix("/v1").or_else(|| name.strip_suffix("/v2")).unwrap_or(name);
         let (host, path) = name.split_once('/').unwrap_or((name, ""));
-        Place { host: canonical(host).to_owned(), path: path.to_owned() }
+        RegistryPath { host: canonical(host).to_owned(), path: path.to_owned() }
     }
 
     fn holds(&self, host: &str, repository: &str) -> bool {

@@ -5,7 +5,7 @@ mod json_schema;
 mod lookup;
 
 pub use json_schema::json_schema;
-pub use lookup::{LookupError, Place, lookup};
+pub use lookup::{FieldInfo, LookupError, lookup};
 
 /// The form of a value.
 #[derive(Debug, Clone)]

@@ -20,7 +20,7 @@ use crate::progress::Listener;
 use crate::reason::{Cause, Reason};
 use crate::resource::{Endpoint, Goal, Graph, Id, Resource};
 use crate::retry::Pauses;
-use crate::world::{Sight, World};
+use crate::world::{Observation, World};
 
 /// Says what time it is, for the journal.
 #[derive(Clone)]
@@ -74,20 +74,20 @@ impl Options {
 }
 
 /// Whether a resource that was made before is not there now, and was not given up: making it again could make a second one,
-/// if it is only out of sight.
+/// if it is only out of observation.
 pub fn is_vanished<W, S>(
     resource: &Resource<W>,
-    sight: &Sight<S>,
+    observation: &Observation<S>,
     made: Option<&Written<S>>,
     recreate: &BTreeSet<Id>,
 ) -> bool {
-    let gone = matches!(sight, Sight::Known(None)) && made.is_some();
+    let gone = matches!(observation, Observation::Known(None)) && made.is_some();
     resource.goal == Goal::Present && gone && !recreate.contains(&resource.id)
 }
 
 /// What is said of a resource that vanished.
 pub(crate) fn vanished(id: &Id) -> Cause {
-    let message = format!("the {} `{}` was made before and is not there now", id.kind, id.name);
+    let message = format!("the {} `{}` was created before and is not there now", id.kind, id.name);
     Cause::new(Reason::VANISHED, message)
 }
 
@@ -95,7 +95,7 @@ pub(crate) fn vanished(id: &Id) -> Cause {
 /// that is known to be `silent`, and why: it is not asked.
 pub async fn observe<P: Platform>(
     platform: &Arc<P>,
-    graph: &Graph<P::Wanted>,
+    graph: &Graph<P::Desired>,
     journal: &impl Journal<P::State>,
     silent: &BTreeMap<Endpoint, String>,
 ) -> World<P::State> {
@@ -105,7 +105,7 @@ pub async fn observe<P: Platform>(
         if let Some(message) = silent.get(&endpoint) {
             let cause = Cause::new(Reason::UNREACHABLE, message);
             for resource in graph.iter().filter(|resource| resource.id.endpoint == endpoint) {
-                world.set(resource.id.clone(), Sight::Unknown(cause.clone()));
+                world.set(resource.id.clone(), Observation::Unknown(cause.clone()));
             }
             continue;
         }
@@ -115,18 +115,18 @@ pub async fn observe<P: Platform>(
     while let Some(result) = looks.join_next().await {
         let Ok(Look { ids, unreadable, result, .. }) = result else { continue };
         for (id, cause) in unreadable {
-            world.set(id, Sight::Unknown(cause));
+            world.set(id, Observation::Unknown(cause));
         }
         match result {
-            Ok(sights) => {
-                for (id, sight) in ids.into_iter().zip(sights) {
-                    world.set(id, sight);
+            Ok(observations) => {
+                for (id, observation) in ids.into_iter().zip(observations) {
+                    world.set(id, observation);
                 }
             }
             Err(error) => {
                 let cause = Cause::new(error.reason(), explain(&error));
                 for id in ids {
-                    world.set(id, Sight::Unknown(cause.clone()));
+                    world.set(id, Observation::Unknown(cause.clone()));
                 }
             }
         }
@@ -151,7 +151,7 @@ impl<W, S: Clone> Questions<W, S> {
                 Some(Written::State(state)) => Some(state.clone()),
                 Some(Written::Unreadable(value)) => {
                     let message =
-                        format!("it was made by another version, which wrote in the journal: {value}");
+                        format!("it was created by another version, which wrote in the journal: {value}");
                     let cause = Cause::new(Reason::JOURNAL_UNREADABLE, message);
                     questions.unreadable.push((resource.id.clone(), cause));
                     continue;
@@ -168,13 +168,13 @@ struct Look<P: Platform> {
     endpoint: Endpoint,
     ids: Vec<Id>,
     unreadable: Vec<(Id, Cause)>,
-    result: Result<Vec<Sight<P::State>>, P::Error>,
+    result: Result<Vec<Observation<P::State>>, P::Error>,
 }
 
 async fn look<P: Platform>(
     platform: Arc<P>,
     endpoint: Endpoint,
-    questions: Questions<P::Wanted, P::State>,
+    questions: Questions<P::Desired, P::State>,
 ) -> Look<P> {
     let Questions { resources, unreadable } = questions;
     let queries: Vec<_> =
@@ -188,7 +188,7 @@ async fn look<P: Platform>(
 /// `cancelled` is ready; whatever happens, running it again goes on from there.
 pub async fn apply<P: Platform, J: Journal<P::State>>(
     platform: &Arc<P>,
-    graph: &Graph<P::Wanted>,
+    graph: &Graph<P::Desired>,
     world: World<P::State>,
     journal: &mut J,
     listener: &impl Listener,

@@ -126,6 +126,6 @@ mod tests {
         breaker.succeeded();
         tokio::time::advance(Duration::from_secs(1)).await;
         breaker.failed("slow".into(), Duration::from_secs(8));
-        assert_eq!(breaker.silent_for(), Duration::from_secs(1), "another call was answered meanwhile");
+        assert_eq!(breaker.silent_for(), Duration::from_secs(1), "another call was answered in the meantime");
     }
 }

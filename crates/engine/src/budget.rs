@@ -25,6 +25,11 @@ impl Budgets {
         self.limits.insert((endpoint.clone(), budget.into()), units);
     }
 
+    /// Takes over the limits of others. What is in use stays so.
+    pub fn extend(&mut self, other: Budgets) {
+        self.limits.extend(other.limits);
+    }
+
     /// Takes all that a step costs, or nothing and the name of the budget that is used up.
     pub(crate) fn reserve(&self, endpoint: &Endpoint, costs: &[Cost]) -> Result<Reservation, Box<str>> {
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);

@@ -13,7 +13,7 @@ use crate::platform::{Failure, Platform, Query, Resumed, Severity};
 use crate::reason::Reason;
 use crate::resource::{Endpoint, Id, Resource};
 use crate::step::{Next, Step};
-use crate::world::{Seen, Sight};
+use crate::world::{Observation, Observed};
 
 /// Of the one platform, or of the other. In journals and plans nothing says which: a journal that one of them wrote alone is
 /// read as before, so the states of the two have to differ in form, as those with a `kind` do.
@@ -41,8 +41,8 @@ impl<A, B> Either<A, B> {
 }
 
 /// What is wanted of a resource: the resource as its own platform knows it.
-pub type EitherWanted<A, B> =
-    Either<Arc<Resource<<A as Platform>::Wanted>>, Arc<Resource<<B as Platform>::Wanted>>>;
+pub type EitherDesired<A, B> =
+    Either<Arc<Resource<<A as Platform>::Desired>>, Arc<Resource<<B as Platform>::Desired>>>;
 
 /// Two platforms. A resource of one may need resources of the other: then it comes after them, and does not see how they are.
 #[derive(Debug)]
@@ -64,27 +64,31 @@ pub enum BothError<A: std::error::Error + 'static, B: std::error::Error + 'stati
 
 impl<A: Platform, B: Platform> Both<A, B> {
     /// A resource of the one, among those of both.
-    pub fn one(resource: Resource<A::Wanted>) -> Resource<EitherWanted<A, B>> {
+    pub fn one(resource: Resource<A::Desired>) -> Resource<EitherDesired<A, B>> {
         wrap(resource, Either::One)
     }
 
     /// A resource of the other, among those of both.
-    pub fn other(resource: Resource<B::Wanted>) -> Resource<EitherWanted<A, B>> {
+    pub fn other(resource: Resource<B::Desired>) -> Resource<EitherDesired<A, B>> {
         wrap(resource, Either::Other)
     }
 }
 
 fn wrap<W, E>(resource: Resource<W>, side: impl FnOnce(Arc<Resource<W>>) -> E) -> Resource<E> {
-    let whole = resource.with_wanted(());
-    let wanted = side(Arc::new(resource));
-    whole.with_wanted(wanted)
+    let whole = resource.with_desired(());
+    let desired = side(Arc::new(resource));
+    whole.with_desired(desired)
 }
 
 /// What one platform can see of what is there.
-fn part<S, T: Clone>(seen: &Seen<S>, side: impl Fn(&S) -> Option<&T>) -> Seen<T> {
-    Seen {
-        own: seen.own.as_ref().and_then(&side).cloned(),
-        needs: seen.needs.iter().filter_map(|(id, state)| Some((id.clone(), side(state)?.clone()))).collect(),
+fn part<S, T: Clone>(observed: &Observed<S>, side: impl Fn(&S) -> Option<&T>) -> Observed<T> {
+    Observed {
+        own: observed.own.as_ref().and_then(&side).cloned(),
+        dependencies: observed
+            .dependencies
+            .iter()
+            .filter_map(|(id, state)| Some((id.clone(), side(state)?.clone())))
+            .collect(),
     }
 }
 
@@ -94,9 +98,19 @@ fn step_of<A, E>(next: Next<A>, side: impl FnOnce(A) -> E) -> Next<E> {
         Next::Wait(wait) => Next::Wait(wait),
         Next::Stop(cause) => Next::Stop(cause),
         Next::Step(step) => {
-            let Step { resource, action, verb, sentence, undo, costs, needs, mark, limit } = *step;
+            let Step { resource, action, verb, sentence, undo, costs, privileges, mark, limit } = *step;
             let action = side(action);
-            Next::Step(Box::new(Step { resource, action, verb, sentence, undo, costs, needs, mark, limit }))
+            Next::Step(Box::new(Step {
+                resource,
+                action,
+                verb,
+                sentence,
+                undo,
+                costs,
+                privileges,
+                mark,
+                limit,
+            }))
         }
     }
 }
@@ -109,38 +123,42 @@ fn own<W: Clone, E>(resource: &Resource<E>, inner: &Arc<Resource<W>>) -> Arc<Res
     Arc::new(Resource { goal: resource.goal, ..(**inner).clone() })
 }
 
-impl<A: Platform<Wanted: Clone>, B: Platform<Wanted: Clone>> Platform for Both<A, B> {
-    type Wanted = EitherWanted<A, B>;
+impl<A: Platform<Desired: Clone>, B: Platform<Desired: Clone>> Platform for Both<A, B> {
+    type Desired = EitherDesired<A, B>;
     type State = Either<A::State, B::State>;
     type Action = Either<A::Action, B::Action>;
     type Error = BothError<A::Error, B::Error>;
 
-    fn next(&self, resource: &Resource<Self::Wanted>, seen: &Seen<Self::State>) -> Next<Self::Action> {
-        match &resource.wanted {
+    fn next(
+        &self,
+        resource: &Resource<Self::Desired>,
+        observed: &Observed<Self::State>,
+    ) -> Next<Self::Action> {
+        match &resource.desired {
             Either::One(one) => {
-                step_of(self.one.next(&own(resource, one), &part(seen, Either::one)), Either::One)
+                step_of(self.one.next(&own(resource, one), &part(observed, Either::one)), Either::One)
             }
             Either::Other(other) => {
-                step_of(self.other.next(&own(resource, other), &part(seen, Either::other)), Either::Other)
+                step_of(self.other.next(&own(resource, other), &part(observed, Either::other)), Either::Other)
             }
         }
     }
 
     fn predict(
         &self,
-        resource: &Resource<Self::Wanted>,
-        seen: &Seen<Self::State>,
+        resource: &Resource<Self::Desired>,
+        observed: &Observed<Self::State>,
         action: &Self::Action,
     ) -> Option<Self::State> {
-        match (&resource.wanted, action) {
+        match (&resource.desired, action) {
             (Either::One(one), Either::One(action)) => {
-                self.one.predict(&own(resource, one), &part(seen, Either::one), action).map(Either::One)
+                self.one.predict(&own(resource, one), &part(observed, Either::one), action).map(Either::One)
             }
             (Either::Other(other), Either::Other(action)) => self
                 .other
-                .predict(&own(resource, other), &part(seen, Either::other), action)
+                .predict(&own(resource, other), &part(observed, Either::other), action)
                 .map(Either::Other),
-            _ => seen.own.clone(),
+            _ => observed.own.clone(),
         }
     }
 
@@ -151,15 +169,15 @@ impl<A: Platform<Wanted: Clone>, B: Platform<Wanted: Clone>> Platform for Both<A
         }
     }
 
-    fn restore(&self, resource: &Resource<Self::Wanted>, state: &Self::State) -> Option<Self::Wanted> {
-        match (&resource.wanted, state) {
+    fn restore(&self, resource: &Resource<Self::Desired>, state: &Self::State) -> Option<Self::Desired> {
+        match (&resource.desired, state) {
             (Either::One(one), Either::One(state)) => {
-                let wanted = self.one.restore(one, state)?;
-                Some(Either::One(Arc::new(one.with_wanted(wanted))))
+                let desired = self.one.restore(one, state)?;
+                Some(Either::One(Arc::new(one.with_desired(desired))))
             }
             (Either::Other(other), Either::Other(state)) => {
-                let wanted = self.other.restore(other, state)?;
-                Some(Either::Other(Arc::new(other.with_wanted(wanted))))
+                let desired = self.other.restore(other, state)?;
+                Some(Either::Other(Arc::new(other.with_desired(desired))))
             }
             _ => None,
         }
@@ -168,11 +186,11 @@ impl<A: Platform<Wanted: Clone>, B: Platform<Wanted: Clone>> Platform for Both<A
     async fn observe(
         &self,
         endpoint: &Endpoint,
-        queries: &[Query<'_, Self::Wanted, Self::State>],
-    ) -> Result<Vec<Sight<Self::State>>, Self::Error> {
+        queries: &[Query<'_, Self::Desired, Self::State>],
+    ) -> Result<Vec<Observation<Self::State>>, Self::Error> {
         let (mut ones, mut others) = (Vec::new(), Vec::new());
         for query in queries {
-            match &query.resource.wanted {
+            match &query.resource.desired {
                 Either::One(one) => {
                     ones.push((own(query.resource, one), query.made.and_then(Either::one)));
                 }
@@ -197,30 +215,32 @@ impl<A: Platform<Wanted: Clone>, B: Platform<Wanted: Clone>> Platform for Both<A
         };
         let (ones, others) = tokio::try_join!(one, other)?;
         let (mut ones, mut others) = (ones.into_iter(), others.into_iter());
-        let sight = |query: &Query<'_, Self::Wanted, Self::State>| match query.resource.wanted {
-            Either::One(_) => ones.next().map(|sight| sight.map(Either::One)),
-            Either::Other(_) => others.next().map(|sight| sight.map(Either::Other)),
+        let observation = |query: &Query<'_, Self::Desired, Self::State>| match query.resource.desired {
+            Either::One(_) => ones.next().map(|observation| observation.map(Either::One)),
+            Either::Other(_) => others.next().map(|observation| observation.map(Either::Other)),
         };
-        Ok(queries.iter().filter_map(sight).collect())
+        Ok(queries.iter().filter_map(observation).collect())
     }
 
     async fn perform(
         &self,
-        resource: &Resource<Self::Wanted>,
-        seen: &Seen<Self::State>,
+        resource: &Resource<Self::Desired>,
+        observed: &Observed<Self::State>,
         action: &Self::Action,
         context: &Context,
     ) -> Result<Option<Self::State>, Self::Error> {
-        match (&resource.wanted, action) {
+        match (&resource.desired, action) {
             (Either::One(one), Either::One(action)) => {
-                let done =
-                    self.one.perform(&own(resource, one), &part(seen, Either::one), action, context).await;
+                let done = self
+                    .one
+                    .perform(&own(resource, one), &part(observed, Either::one), action, context)
+                    .await;
                 done.map(|state| state.map(Either::One)).map_err(BothError::One)
             }
             (Either::Other(other), Either::Other(action)) => {
                 let done = self
                     .other
-                    .perform(&own(resource, other), &part(seen, Either::other), action, context)
+                    .perform(&own(resource, other), &part(observed, Either::other), action, context)
                     .await;
                 done.map(|state| state.map(Either::Other)).map_err(BothError::Other)
             }
@@ -230,11 +250,11 @@ impl<A: Platform<Wanted: Clone>, B: Platform<Wanted: Clone>> Platform for Both<A
 
     async fn resume(
         &self,
-        resource: &Resource<Self::Wanted>,
+        resource: &Resource<Self::Desired>,
         task: &Task,
         context: &Context,
     ) -> Result<Resumed<Self::State>, Self::Error> {
-        match &resource.wanted {
+        match &resource.desired {
             Either::One(one) => {
                 let resumed =
                     self.one.resume(&own(resource, one), task, context).await.map_err(BothError::One)?;
@@ -254,19 +274,19 @@ impl<A: Platform<Wanted: Clone>, B: Platform<Wanted: Clone>> Platform for Both<A
     async fn follow(
         &self,
         endpoint: &Endpoint,
-        resources: &[Followed<Self::Wanted, Self::State>],
+        resources: &[Followed<Self::Desired, Self::State>],
         changes: &Changes,
     ) -> Result<(), Self::Error> {
         let (mut ones, mut others) = (Vec::new(), Vec::new());
-        for Followed { resource, seen } in resources {
-            match &resource.wanted {
+        for Followed { resource, observed } in resources {
+            match &resource.desired {
                 Either::One(one) => {
-                    let seen = seen.as_ref().and_then(Either::one).cloned();
-                    ones.push(Followed { resource: own(resource, one), seen });
+                    let observed = observed.as_ref().and_then(Either::one).cloned();
+                    ones.push(Followed { resource: own(resource, one), observed });
                 }
                 Either::Other(other) => {
-                    let seen = seen.as_ref().and_then(Either::other).cloned();
-                    others.push(Followed { resource: own(resource, other), seen });
+                    let observed = observed.as_ref().and_then(Either::other).cloned();
+                    others.push(Followed { resource: own(resource, other), observed });
                 }
             }
         }
@@ -291,7 +311,7 @@ impl<A: Failure, B: Failure> Failure for BothError<A, B> {
         match self {
             BothError::One(error) => error.severity(),
             BothError::Other(error) => error.severity(),
-            BothError::Mixed(_) => Severity::Lasting,
+            BothError::Mixed(_) => Severity::Permanent,
         }
     }
 

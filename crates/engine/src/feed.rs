@@ -10,12 +10,12 @@ use crate::resource::{Id, Resource};
 #[derive(Debug)]
 pub struct Followed<W, S> {
     pub resource: Arc<Resource<W>>,
-    pub seen: Option<S>,
+    pub observed: Option<S>,
 }
 
 impl<W, S: Clone> Clone for Followed<W, S> {
     fn clone(&self) -> Self {
-        Followed { resource: self.resource.clone(), seen: self.seen.clone() }
+        Followed { resource: self.resource.clone(), observed: self.observed.clone() }
     }
 }
 

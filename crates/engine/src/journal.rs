@@ -155,6 +155,15 @@ impl<S> Default for MemoryJournal<S> {
 }
 
 impl<S: Clone> MemoryJournal<S> {
+    /// One that knows what another has known.
+    pub fn restored(
+        records: impl IntoIterator<Item = (Id, Record<S>)>,
+        tasks: impl IntoIterator<Item = (Id, Task)>,
+    ) -> Self {
+        let (records, tasks) = (records.into_iter().collect(), tasks.into_iter().collect());
+        MemoryJournal { entries: Vec::new(), records, tasks }
+    }
+
     /// Everything that was made and not removed, and everything that may have been made.
     pub fn records(&self) -> impl Iterator<Item = (&Id, &Record<S>)> {
         self.records.iter()

@@ -57,6 +57,13 @@ impl Lanes {
         given_up.then(|| breaker.reason.clone())
     }
 
+    /// Why an endpoint does not answer, if it has not done so for that long.
+    pub(crate) fn silent_for(&self, endpoint: &Endpoint, patience: Duration) -> Option<String> {
+        let breakers = self.breakers.lock().unwrap_or_else(PoisonError::into_inner);
+        let breaker = breakers.get(endpoint)?;
+        (breaker.silent_for() >= patience).then(|| breaker.reason.clone())
+    }
+
     /// An endpoint did not answer.
     pub(crate) fn failed<T>(
         &self,
@@ -71,15 +78,35 @@ impl Lanes {
         noted
     }
 
-    /// An endpoint answered. Whether it had been left alone.
-    pub(crate) fn answered(&self, endpoint: &Endpoint) -> bool {
+    /// An endpoint answered: it is not silent for as long as the slowest call to it takes. Whether it had been left alone.
+    pub(crate) fn answered(&self, endpoint: &Endpoint, pauses: Pauses) -> bool {
         let mut breakers = self.breakers.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(breaker) = breakers.get_mut(endpoint) else { return false };
+        let breaker = breakers.entry(endpoint.clone()).or_insert_with(|| Breaker::new(pauses));
         let back = breaker.probing();
         breaker.succeeded();
         if back {
             self.budgets.freed.notify_waiters();
         }
         back
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::Lanes;
+    use crate::resource::Endpoint;
+    use crate::retry::Pauses;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_slow_call_is_no_silence_while_others_are_answered() {
+        let (lanes, endpoint, pauses) = (Lanes::default(), Endpoint::from("vc"), Pauses::default());
+        tokio::time::advance(Duration::from_secs(9)).await;
+        assert!(!lanes.answered(&endpoint, pauses), "it was not left alone");
+        tokio::time::advance(Duration::from_secs(1)).await;
+        lanes.failed(&endpoint, pauses, |breaker| breaker.failed("slow".into(), Duration::from_secs(8)));
+        assert_eq!(lanes.silent_for(&endpoint, Duration::from_secs(2)), None);
+        assert!(lanes.silent_for(&endpoint, Duration::from_secs(1)).is_some());
     }
 }

@@ -52,5 +52,5 @@ pub use plan::{Plan, plan};
 pub use platform::{Failure, Platform, Resumed, Severity};
 pub use reason::{Cause, Reason};
 pub use resource::{Endpoint, Goal, Graph, Id, Resource};
-pub use step::{Cost, Need, Next, Step, Wait};
-pub use world::{Seen, Sight, World};
+pub use step::{Cost, Next, RequiredPrivilege, Step, Wait};
+pub use world::{Observation, Observed, World};

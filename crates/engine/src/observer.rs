@@ -15,12 +15,12 @@ use crate::platform::{Failure, Platform, Query, Resumed, Severity};
 use crate::reason::Reason;
 use crate::resource::{Endpoint, Resource};
 use crate::step::Next;
-use crate::world::{Seen, Sight};
+use crate::world::{Observation, Observed};
 
 /// What one run asks: resources, and what its journal knows of them.
-type Question<P> = Vec<(Arc<Resource<<P as Platform>::Wanted>>, Option<<P as Platform>::State>)>;
+type Question<P> = Vec<(Arc<Resource<<P as Platform>::Desired>>, Option<<P as Platform>::State>)>;
 
-type Looks<P> = Batch<Question<P>, Vec<Sight<<P as Platform>::State>>, <P as Platform>::Error>;
+type Looks<P> = Batch<Question<P>, Vec<Observation<<P as Platform>::State>>, <P as Platform>::Error>;
 
 /// A platform whose looks are shared between runs. Three hundred machines that are looked at together cost what one costs.
 pub struct Observer<P: Platform> {
@@ -49,7 +49,7 @@ impl<E: Failure> ObserverError<E> {
 
 impl<E: Failure> Failure for ObserverError<E> {
     fn severity(&self) -> Severity {
-        self.inner().map_or(Severity::Passing { after: None }, Failure::severity)
+        self.inner().map_or(Severity::Transient { after: None }, Failure::severity)
     }
 
     fn reason(&self) -> Reason {
@@ -95,15 +95,17 @@ impl<P: Platform> Observer<P> {
 async fn look<P: Platform>(
     platform: Arc<P>,
     endpoint: Endpoint,
-    turn: Turn<Question<P>, Vec<Sight<P::State>>, P::Error>,
+    turn: Turn<Question<P>, Vec<Observation<P::State>>, P::Error>,
 ) {
     let queries: Vec<_> =
         turn.requests().flatten().map(|(resource, made)| Query { resource, made: made.as_ref() }).collect();
     match platform.observe(&endpoint, &queries).await {
-        Ok(sights) => {
-            let mut sights = sights.into_iter();
-            let answers: Vec<Vec<_>> =
-                turn.requests().map(|question| sights.by_ref().take(question.len()).collect()).collect();
+        Ok(observations) => {
+            let mut observations = observations.into_iter();
+            let answers: Vec<Vec<_>> = turn
+                .requests()
+                .map(|question| observations.by_ref().take(question.len()).collect())
+                .collect();
             turn.answer_each(answers);
         }
         Err(error) => turn.fail(error),
@@ -111,37 +113,37 @@ async fn look<P: Platform>(
 }
 
 impl<P: Platform> Platform for Observer<P> {
-    type Wanted = P::Wanted;
+    type Desired = P::Desired;
     type State = P::State;
     type Action = P::Action;
     type Error = ObserverError<P::Error>;
 
-    fn next(&self, resource: &Resource<P::Wanted>, seen: &Seen<P::State>) -> Next<P::Action> {
-        self.platform.next(resource, seen)
+    fn next(&self, resource: &Resource<P::Desired>, observed: &Observed<P::State>) -> Next<P::Action> {
+        self.platform.next(resource, observed)
     }
 
     fn predict(
         &self,
-        resource: &Resource<P::Wanted>,
-        seen: &Seen<P::State>,
+        resource: &Resource<P::Desired>,
+        observed: &Observed<P::State>,
         action: &P::Action,
     ) -> Option<P::State> {
-        self.platform.predict(resource, seen, action)
+        self.platform.predict(resource, observed, action)
     }
 
     fn steady(&self, state: &P::State) -> P::State {
         self.platform.steady(state)
     }
 
-    fn restore(&self, resource: &Resource<P::Wanted>, state: &P::State) -> Option<P::Wanted> {
+    fn restore(&self, resource: &Resource<P::Desired>, state: &P::State) -> Option<P::Desired> {
         self.platform.restore(resource, state)
     }
 
     async fn observe(
         &self,
         endpoint: &Endpoint,
-        queries: &[Query<'_, P::Wanted, P::State>],
-    ) -> Result<Vec<Sight<P::State>>, Self::Error> {
+        queries: &[Query<'_, P::Desired, P::State>],
+    ) -> Result<Vec<Observation<P::State>>, Self::Error> {
         let question = queries.iter().map(|query| (query.resource.clone(), query.made.cloned())).collect();
         let (platform, asked) = (self.platform.clone(), endpoint.clone());
         let detach = |work| drop(tokio::spawn(work));
@@ -151,17 +153,17 @@ impl<P: Platform> Platform for Observer<P> {
 
     async fn perform(
         &self,
-        resource: &Resource<P::Wanted>,
-        seen: &Seen<P::State>,
+        resource: &Resource<P::Desired>,
+        observed: &Observed<P::State>,
         action: &P::Action,
         context: &Context,
     ) -> Result<Option<P::State>, Self::Error> {
-        self.platform.perform(resource, seen, action, context).await.map_err(ObserverError::Own)
+        self.platform.perform(resource, observed, action, context).await.map_err(ObserverError::Own)
     }
 
     async fn resume(
         &self,
-        resource: &Resource<P::Wanted>,
+        resource: &Resource<P::Desired>,
         task: &Task,
         context: &Context,
     ) -> Result<Resumed<P::State>, Self::Error> {
@@ -171,7 +173,7 @@ impl<P: Platform> Platform for Observer<P> {
     async fn follow(
         &self,
         endpoint: &Endpoint,
-        resources: &[Followed<P::Wanted, P::State>],
+        resources: &[Followed<P::Desired, P::State>],
         changes: &Changes,
     ) -> Result<(), Self::Error> {
         self.platform.follow(endpoint, resources, changes).await.map_err(ObserverError::Own)

@@ -12,13 +12,13 @@ use crate::platform::Platform;
 use crate::reason::{Cause, Reason};
 use crate::resource::{Goal, Graph, Id, Resource};
 use crate::step::{Next, Step};
-use crate::world::{Sight, World};
+use crate::world::{Observation, World};
 
 /// A resource that needs more steps than this does not know where it is going.
 const MAX_STEPS: usize = 64;
 
 /// The format of saved plans.
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// What applying would do, in an order in which each step comes after what it waits for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,7 +34,8 @@ pub struct Plan<A> {
     /// Resources that could not be looked at: what happens to them is not known.
     pub unknown: Vec<Stop>,
     /// Every resource, with a hash of how it was when the plan was made.
-    pub seen: BTreeMap<String, String>,
+    #[serde(rename = "seen")]
+    pub observed: BTreeMap<String, String>,
 }
 
 /// A step and the steps it waits for, by position.
@@ -64,8 +65,8 @@ impl Stop {
 
 /// The world is not as it was when a plan was made.
 #[derive(Debug, Error, PartialEq, Eq)]
-#[error("the world has changed since the plan was made: {}", differences.join("; "))]
-pub struct Moved {
+#[error("something has changed since the plan was saved: {}", differences.join("; "))]
+pub struct PlanOutdated {
     pub differences: Vec<String>,
 }
 
@@ -73,7 +74,7 @@ pub struct Moved {
 /// those to `recreate`, stops.
 pub fn plan<P: Platform>(
     platform: &P,
-    graph: &Graph<P::Wanted>,
+    graph: &Graph<P::Desired>,
     world: &World<P::State>,
     journal: &impl Journal<P::State>,
     recreate: &BTreeSet<Id>,
@@ -84,7 +85,7 @@ pub fn plan<P: Platform>(
 /// A plan, and the world as it will be then.
 pub fn foresee<P: Platform>(
     platform: &P,
-    graph: &Graph<P::Wanted>,
+    graph: &Graph<P::Desired>,
     world: &World<P::State>,
     journal: &impl Journal<P::State>,
     recreate: &BTreeSet<Id>,
@@ -95,7 +96,7 @@ pub fn foresee<P: Platform>(
         stops: Vec::new(),
         waits: Vec::new(),
         unknown: Vec::new(),
-        seen: fingerprints(platform, graph, world),
+        observed: fingerprints(platform, graph, world),
     };
     let mut world = world.clone();
     // For each resource that gets where it should: its last step, or those it waits for where it has none of its own.
@@ -118,8 +119,8 @@ pub fn foresee<P: Platform>(
             plan.stops.push(Stop::new(id, cause.clone()));
             continue;
         }
-        let sight = world.get(id);
-        if let Sight::Unknown(cause) = sight {
+        let observation = world.get(id);
+        if let Observation::Unknown(cause) = observation {
             plan.unknown.push(Stop::new(id, cause));
             continue;
         }
@@ -127,21 +128,21 @@ pub fn foresee<P: Platform>(
         if let Some(Task { verb, reference }) = task {
             let message = format!("for the {verb} of `{}` that was begun before ({reference})", id.name);
             plan.waits.push(Stop::new(id, Cause::new(Reason::TASK_RUNNING, message)));
-        } else if is_vanished(resource, &sight, journal.made(id), recreate) {
+        } else if is_vanished(resource, &observation, journal.made(id), recreate) {
             plan.stops.push(Stop::new(id, vanished(id)));
             continue;
         }
         let mut reached = false;
         for count in 0.. {
-            let seen = world.seen(id, &resource.needs);
-            match platform.next(resource, &seen) {
+            let observed = world.observed(id, &resource.depends_on);
+            match platform.next(resource, &observed) {
                 Next::Done => {
                     reached = true;
                     break;
                 }
                 Next::Step(step) if count < MAX_STEPS => {
-                    let state = platform.predict(resource, &seen, &step.action);
-                    world.set(id.clone(), Sight::Known(state));
+                    let state = platform.predict(resource, &observed, &step.action);
+                    world.set(id.clone(), Observation::Known(state));
                     if count == 0 && task.is_some_and(|task| task.verb == step.verb) {
                         continue;
                     }
@@ -178,50 +179,52 @@ pub fn foresee<P: Platform>(
 
 impl<A: PartialEq> Plan<A> {
     pub fn is_empty(&self) -> bool {
-        let Plan { version: _, steps, stops, waits, unknown, seen: _ } = self;
+        let Plan { version: _, steps, stops, waits, unknown, observed: _ } = self;
         steps.is_empty() && stops.is_empty() && waits.is_empty() && unknown.is_empty()
     }
 
     /// Whether this plan, made now, is still the one that was saved.
-    pub fn same_as(&self, saved: &Plan<A>) -> Result<(), Moved> {
+    pub fn same_as(&self, saved: &Plan<A>) -> Result<(), PlanOutdated> {
         let mut differences = Vec::new();
         if saved.version != self.version {
             differences.push(format!("the plan has format {}, this is {}", saved.version, self.version));
         }
-        if !saved.seen.is_empty() && !self.seen.keys().any(|resource| saved.seen.contains_key(resource)) {
+        if !saved.observed.is_empty()
+            && !self.observed.keys().any(|resource| saved.observed.contains_key(resource))
+        {
             let differences =
                 vec!["it is about other resources, as if it were of another cluster".to_owned()];
-            return Err(Moved { differences });
+            return Err(PlanOutdated { differences });
         }
-        for (resource, now) in &self.seen {
-            match saved.seen.get(resource) {
+        for (resource, now) in &self.observed {
+            match saved.observed.get(resource) {
                 Some(then) if then == now => {}
                 Some(_) => differences.push(format!("{resource} is not as it was")),
                 None => differences.push(format!("{resource} is new")),
             }
         }
-        let gone = saved.seen.keys().filter(|resource| !self.seen.contains_key(*resource));
+        let gone = saved.observed.keys().filter(|resource| !self.observed.contains_key(*resource));
         differences.extend(gone.map(|resource| format!("{resource} is no longer part of it")));
         if differences.is_empty() && (&self.steps, &self.stops) != (&saved.steps, &saved.stops) {
             differences.push("the steps are other ones".to_owned());
         }
-        if differences.is_empty() { Ok(()) } else { Err(Moved { differences }) }
+        if differences.is_empty() { Ok(()) } else { Err(PlanOutdated { differences }) }
     }
 }
 
 fn fingerprints<P: Platform>(
     platform: &P,
-    graph: &Graph<P::Wanted>,
+    graph: &Graph<P::Desired>,
     world: &World<P::State>,
 ) -> BTreeMap<String, String> {
-    let print = |resource: &Resource<P::Wanted>| {
+    let print = |resource: &Resource<P::Desired>| {
         let goal = if resource.goal == Goal::Present { "present" } else { "absent" };
-        let sight = match world.get(&resource.id) {
-            Sight::Known(Some(state)) => Sight::Known(Some(platform.steady(&state))),
+        let observation = match world.get(&resource.id) {
+            Observation::Known(Some(state)) => Observation::Known(Some(platform.steady(&state))),
             other => other,
         };
-        let sight = serde_json::to_vec(&sight).unwrap_or_default();
-        let hash = Sha256::new().chain_update(goal).chain_update(sight).finalize();
+        let observation = serde_json::to_vec(&observation).unwrap_or_default();
+        let hash = Sha256::new().chain_update(goal).chain_update(observation).finalize();
         (resource.id.to_string(), hash.iter().take(8).map(|byte| format!("{byte:02x}")).collect())
     };
     graph.iter().map(|resource| print(resource)).collect()

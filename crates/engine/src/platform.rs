@@ -12,17 +12,17 @@ use crate::journal::Task;
 use crate::reason::{Cause, Reason};
 use crate::resource::{Endpoint, Resource};
 use crate::step::Next;
-use crate::world::{Seen, Sight};
+use crate::world::{Observation, Observed};
 
 /// How a failure is met.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Severity {
     /// It may pass: look again, and try again, not before `after` if the server named a time.
-    Passing { after: Option<Duration> },
+    Transient { after: Option<Duration> },
     /// There is no answer: the endpoint is left alone for a while.
     Unreachable,
     /// It will fail again.
-    Lasting,
+    Permanent,
 }
 
 /// What the engine has to know of an error.
@@ -58,7 +58,7 @@ pub struct Query<'a, W, S> {
 /// A platform: its kinds of resources, the steps between their states, and the calls that make them.
 pub trait Platform: Send + Sync + 'static {
     /// What is wanted of a resource, and how it is recognised.
-    type Wanted: Send + Sync + 'static;
+    type Desired: Send + Sync + 'static;
     /// How a resource is. Nothing secret: it is kept in the journal and in saved plans.
     type State: Clone + PartialEq + Serialize + DeserializeOwned + Send + Sync + 'static;
     /// What a step does. Nothing secret, for the same reason.
@@ -66,13 +66,17 @@ pub trait Platform: Send + Sync + 'static {
     type Error: Failure;
 
     /// The next step, from what is wanted and what is there. Pure.
-    fn next(&self, resource: &Resource<Self::Wanted>, seen: &Seen<Self::State>) -> Next<Self::Action>;
+    fn next(
+        &self,
+        resource: &Resource<Self::Desired>,
+        observed: &Observed<Self::State>,
+    ) -> Next<Self::Action>;
 
     /// How the resource will be when the action has succeeded. Pure.
     fn predict(
         &self,
-        resource: &Resource<Self::Wanted>,
-        seen: &Seen<Self::State>,
+        resource: &Resource<Self::Desired>,
+        observed: &Observed<Self::State>,
         action: &Self::Action,
     ) -> Option<Self::State>;
 
@@ -82,7 +86,7 @@ pub trait Platform: Send + Sync + 'static {
     }
 
     /// What has to be wanted of a resource so that it gets to this state, which it had before. `None`: it cannot. Pure.
-    fn restore(&self, resource: &Resource<Self::Wanted>, state: &Self::State) -> Option<Self::Wanted> {
+    fn restore(&self, resource: &Resource<Self::Desired>, state: &Self::State) -> Option<Self::Desired> {
         let _ = (resource, state);
         None
     }
@@ -92,15 +96,15 @@ pub trait Platform: Send + Sync + 'static {
     fn observe(
         &self,
         endpoint: &Endpoint,
-        queries: &[Query<'_, Self::Wanted, Self::State>],
-    ) -> impl Future<Output = Result<Vec<Sight<Self::State>>, Self::Error>> + Send;
+        queries: &[Query<'_, Self::Desired, Self::State>],
+    ) -> impl Future<Output = Result<Vec<Observation<Self::State>>, Self::Error>> + Send;
 
     /// Does it, and says how the resource is then. Doing it again after an unknown outcome must do no harm. What takes long
     /// writes down the task it has started before it waits for it, and says how far it has come.
     fn perform(
         &self,
-        resource: &Resource<Self::Wanted>,
-        seen: &Seen<Self::State>,
+        resource: &Resource<Self::Desired>,
+        observed: &Observed<Self::State>,
         action: &Self::Action,
         context: &Context,
     ) -> impl Future<Output = Result<Option<Self::State>, Self::Error>> + Send;
@@ -108,7 +112,7 @@ pub trait Platform: Send + Sync + 'static {
     /// Waits for a task that an earlier run or attempt has started, and says what became of it.
     fn resume(
         &self,
-        resource: &Resource<Self::Wanted>,
+        resource: &Resource<Self::Desired>,
         task: &Task,
         context: &Context,
     ) -> impl Future<Output = Result<Resumed<Self::State>, Self::Error>> + Send {
@@ -122,7 +126,7 @@ pub trait Platform: Send + Sync + 'static {
     fn follow(
         &self,
         endpoint: &Endpoint,
-        resources: &[Followed<Self::Wanted, Self::State>],
+        resources: &[Followed<Self::Desired, Self::State>],
         changes: &Changes,
     ) -> impl Future<Output = Result<(), Self::Error>> + Send {
         let _ = (endpoint, resources, changes);

@@ -78,9 +78,9 @@ pub enum Goal {
 pub struct Resource<W> {
     pub id: Id,
     pub goal: Goal,
-    pub wanted: W,
+    pub desired: W,
     /// What must be there before this one can be made, and must not go before this one is gone.
-    pub needs: Vec<Id>,
+    pub depends_on: Vec<Id>,
     /// Of those that could start, the lowest rank goes first.
     pub rank: u8,
     /// Why it must be left alone, whatever it looks like.
@@ -89,10 +89,10 @@ pub struct Resource<W> {
 
 impl<W> Resource<W> {
     /// The same resource, wanted otherwise.
-    pub(crate) fn with_wanted<V>(&self, wanted: V) -> Resource<V> {
-        let Resource { id, goal, needs, rank, hold, .. } = self;
+    pub(crate) fn with_desired<V>(&self, desired: V) -> Resource<V> {
+        let Resource { id, goal, depends_on: needs, rank, hold, .. } = self;
         let (id, needs, hold) = (id.clone(), needs.clone(), hold.clone());
-        Resource { id, goal: *goal, wanted, needs, rank: *rank, hold }
+        Resource { id, goal: *goal, desired, depends_on: needs, rank: *rank, hold }
     }
 }
 
@@ -140,7 +140,7 @@ impl<W> Graph<W> {
         }
         let mut waits_for: BTreeMap<Id, Vec<Id>> = map.keys().map(|id| (id.clone(), Vec::new())).collect();
         for (id, resource) in &map {
-            for need in &resource.needs {
+            for need in &resource.depends_on {
                 let Some(needed) = map.get(need) else {
                     if given.contains(need) {
                         continue;
@@ -179,7 +179,7 @@ impl<W> Graph<W> {
         resource: &'r Resource<W>,
         world: &World<S>,
     ) -> Option<&'r Id> {
-        let mut given = resource.needs.iter().filter(|need| self.given.contains(*need));
+        let mut given = resource.depends_on.iter().filter(|need| self.given.contains(*need));
         given.find(|need| resource.goal == Goal::Present && world.get(need).state().is_none())
     }
 
@@ -255,7 +255,7 @@ mod tests {
 
     fn resource(name: &str, needs: &[&str], goal: Goal, rank: u8) -> Resource<()> {
         let needs = needs.iter().map(|need| id(need)).collect();
-        Resource { id: id(name), goal, wanted: (), needs, rank, hold: None }
+        Resource { id: id(name), goal, desired: (), depends_on: needs, rank, hold: None }
     }
 
     fn order(resources: Vec<Resource<()>>) -> Vec<String> {

@@ -18,7 +18,7 @@ pub struct Cost {
 
 /// A privilege a step needs.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct Need {
+pub struct RequiredPrivilege {
     /// What the privilege is needed on, as its platform names objects: an inventory path on vSphere.
     pub object: Box<str>,
     pub privilege: Box<str>,
@@ -38,8 +38,8 @@ pub struct Step<A> {
     pub undo: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub costs: Vec<Cost>,
-    #[serde(skip_serializing_if = "Vec::is_empty", default)]
-    pub needs: Vec<Need>,
+    #[serde(skip_serializing_if = "Vec::is_empty", default, rename = "needs")]
+    pub privileges: Vec<RequiredPrivilege>,
     /// What is stamped on what the step makes, so that it is recognised whoever looks.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub mark: Option<Uuid>,
@@ -67,7 +67,7 @@ pub struct Wait {
 /// What comes next for a resource.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Next<A> {
-    /// It is as wanted.
+    /// It is in sync.
     Done,
     Step(Box<Step<A>>),
     /// Nothing can be done: it happens by itself.

@@ -25,19 +25,19 @@ pub fn before<S: Clone>(entries: &[Entry<S>], since: Timestamp) -> BTreeMap<Id, 
 /// changed back. What cannot be changed back is left alone, and why.
 pub fn undo<P: Platform>(
     platform: &P,
-    graph: &Graph<P::Wanted>,
+    graph: &Graph<P::Desired>,
     entries: &[Entry<P::State>],
     since: Timestamp,
-) -> Result<Graph<P::Wanted>, GraphError>
+) -> Result<Graph<P::Desired>, GraphError>
 where
-    P::Wanted: Clone,
+    P::Desired: Clone,
 {
     let before = before(entries, since);
-    let back = |resource: &Resource<P::Wanted>, before: &Before<P::State>| {
+    let back = |resource: &Resource<P::Desired>, before: &Before<P::State>| {
         let restored = match before {
             Before::Absent => return Resource { goal: Goal::Absent, ..resource.clone() },
             Before::State(Written::State(state)) => platform.restore(resource, state).ok_or_else(|| {
-                let message = format!("the {} cannot be made as it was", resource.id.kind);
+                let message = format!("the {} cannot be created as it was", resource.id.kind);
                 Cause::new(Reason::NOT_RESTORABLE, message)
             }),
             Before::State(Written::Unreadable(value)) => {
@@ -47,15 +47,15 @@ where
         };
         let present = Resource { goal: Goal::Present, ..resource.clone() };
         match restored {
-            Ok(wanted) => Resource { wanted, ..present },
+            Ok(desired) => Resource { desired, ..present },
             Err(hold) => Resource { hold: Some(hold), ..present },
         }
     };
     let touched = graph.iter().filter_map(|resource| Some(back(resource, before.get(&resource.id)?)));
-    let touched: Vec<Resource<P::Wanted>> = touched.collect();
+    let touched: Vec<Resource<P::Desired>> = touched.collect();
     let ids: BTreeSet<&Id> = touched.iter().map(|resource| &resource.id).collect();
     // What was not touched is as it was.
-    let needs = touched.iter().flat_map(|resource| &resource.needs);
+    let needs = touched.iter().flat_map(|resource| &resource.depends_on);
     let given: BTreeSet<Id> = needs.filter(|need| !ids.contains(need)).cloned().collect();
     Graph::with_given(touched, given)
 }

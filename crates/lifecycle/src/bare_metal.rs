@@ -20,7 +20,7 @@ const USER_DATA: (&str, &str, &str) = (MACHINES_NAMESPACE, "worker-user-data", "
 pub enum Error {
     #[error("reading `{}`", .path.display())]
     Read { path: PathBuf, source: std::io::Error },
-    #[error("there is no worker.ign in `{}`: make it with `slipway create ignition-configs`", .directory.display())]
+    #[error("there is no worker.ign in `{}`: create it with `slipway create ignition-configs`", .directory.display())]
     NoWorker { directory: PathBuf },
     #[error("writing `{}`", .path.display())]
     Write { path: PathBuf, source: std::io::Error },

@@ -1,7 +1,7 @@
 //! `create manifests` and `create ignition-configs`: from an install-config to files in the asset directory.
 
-mod carried;
 mod certificates;
+mod edited_manifests;
 mod error;
 mod network;
 #[cfg(test)]
@@ -21,10 +21,10 @@ use slipway_config::yaml::Limits;
 use crate::credentials;
 use crate::environment::Environment;
 use crate::regular;
-use crate::store::{Digest, Fate, INSTALL_CONFIG, Inputs, Plan, State, Step, Store, VERSION};
+use crate::store::{Digest, FileResult, INSTALL_CONFIG, Inputs, Plan, State, Step, Store, VERSION};
 use crate::workspace::Workspace;
 
-pub use self::carried::Broken;
+pub use self::edited_manifests::Broken;
 pub use self::error::Error;
 
 /// What a command is asked to do, and what it may ask in turn.
@@ -95,7 +95,7 @@ pub struct Outcome {
     /// What the user should know about credentials and certificates.
     pub warnings: Vec<String>,
     /// What became of each file, by path.
-    pub files: Vec<(String, Fate)>,
+    pub files: Vec<(String, FileResult)>,
     /// The folder with what was overwritten by force.
     pub backup: Option<String>,
 }
@@ -148,12 +148,12 @@ fn write_ignition(workspace: &mut Workspace<'_>, generators: &Generators<'_>) ->
     manifests.check(request.force)?;
     outcome.warnings.extend(restored(&manifests));
     // Everything is judged before the first file is written.
-    let carried = carried::read(request.directory, &manifests)?;
+    let carried = edited_manifests::read(request.directory, &manifests)?;
     let mut inputs = inputs;
     inputs.insert(MANIFESTS.to_owned(), carried.digest());
     let mut all = carried.manifests.clone();
     if let Some(network) = network::read(request.directory, &cluster.config.payload)? {
-        inputs.insert(NETWORK.to_owned(), carried::digest(&network));
+        inputs.insert(NETWORK.to_owned(), edited_manifests::digest(&network));
         all.extend(network);
     }
     let tree = (generators.ignition)(&cluster, &all)?;
@@ -165,7 +165,7 @@ fn write_ignition(workspace: &mut Workspace<'_>, generators: &Generators<'_>) ->
     outcome.warnings.extend(pointers(&outcome.files));
     // An edit after which nothing is left is as good as no file.
     outcome.files.retain(|(path, _)| !carried.ignored.contains(path));
-    outcome.files.extend(carried.ignored.into_iter().map(|path| (path, Fate::Ignored)));
+    outcome.files.extend(carried.ignored.into_iter().map(|path| (path, FileResult::Ignored)));
     outcome.files.sort();
     outcome.backup = store.backup().map(str::to_owned);
     workspace.keep(store);
@@ -187,7 +187,7 @@ fn outdated(
 ) -> Result<Option<String>, Error> {
     let Some(generated) = state.steps.get(&Step::IgnitionConfigs) else { return Ok(None) };
     // Nothing was made from manifests that cannot be used; why they cannot is for the next step to say.
-    let manifests = carried::read(request.directory, plan).ok().map(|carried| carried.digest());
+    let manifests = edited_manifests::read(request.directory, plan).ok().map(|carried| carried.digest());
     if !store.replaces() && manifests.as_ref() == generated.inputs.get(MANIFESTS) {
         return Ok(None);
     }
@@ -200,7 +200,7 @@ fn outdated(
     }
     Ok((!names.is_empty()).then(|| {
         format!(
-            "{} no longer match the manifests; to make them again: slipway create ignition-configs --dir {}",
+            "{} no longer match the manifests; to create them again: slipway create ignition-configs --dir {}",
             names.join(", "),
             request.directory.display()
         )
@@ -208,8 +208,8 @@ fn outdated(
 }
 
 /// What is said about edits that not every machine sees.
-fn pointers(files: &[(String, Fate)]) -> impl Iterator<Item = String> {
-    let edited = |file: &str| files.iter().any(|(path, fate)| path == file && *fate == Fate::EditKept);
+fn pointers(files: &[(String, FileResult)]) -> impl Iterator<Item = String> {
+    let edited = |file: &str| files.iter().any(|(path, fate)| path == file && *fate == FileResult::EditKept);
     let roles = ["master", "worker"].into_iter().filter(move |role| edited(&format!("{role}.ign")));
     roles.map(|role| {
         format!(

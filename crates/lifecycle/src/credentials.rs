@@ -65,7 +65,7 @@ impl Error {
                 Some(format!("set {variable} to the file that says how"))
             }
             Error::Plugin { .. } => Some(
-                "the new cluster keeps these credentials and runs no plugins: make a service account in the infrastructure \
+                "the new cluster keeps these credentials and runs no plugins: create a service account in the infrastructure \
                  cluster and use a kubeconfig with its token"
                     .to_owned(),
             ),

@@ -10,7 +10,8 @@
 //! | `journal` | what is between a run and its journal |
 //! | `forgotten` | what was made, is not seen, and is taken for gone |
 //! | `remembered` | what the journal says was made, and on which endpoints |
-//! | `residence` | where machines live, whatever the files say now |
+//! | `locations` | where machines live, whatever the files say now |
+//! | `sweep` | the order in which machines go, and searching until nothing is left |
 
 mod addresses;
 mod bootstrap;
@@ -18,19 +19,20 @@ mod error;
 mod forgotten;
 pub mod installation;
 mod journal;
+mod locations;
 mod remembered;
-mod residence;
 mod run;
+mod sweep;
 
 use std::time::Duration;
 
 pub use self::addresses::Misaddressed;
 pub use self::error::{EndpointError, Error, refused};
-pub use self::installation::{AnyRun, Applied, Installation, Machine, Observation, Observed, Preview};
+pub use self::installation::{AnyRun, Applied, Installation, Machine, Preview, ResourceView, StateView};
 pub use self::journal::{Directly, Through};
-pub use self::residence::{Abode, Home, Homes};
+pub use self::locations::{ActualLocation, MachineLocation, MachineLocations};
 pub use self::run::{PlannedRun, Run, Target};
-pub use slipway_providers::provider::{Kept, Surplus, Unseen, Words};
+pub use slipway_providers::provider::{Kept, NotVisible, Origin, Surplus, Words};
 
 /// Where the intents of a cluster are.
 pub(crate) const JOURNAL: &str = "journal.jsonl";

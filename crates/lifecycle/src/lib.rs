@@ -7,15 +7,15 @@
 //! | [`gather`] | everything that helps to find out what went wrong |
 //! | [`install`] | clusters on any platform: plan, apply, destroy |
 //! | [`install_config`] | `create install-config` from answers |
+//! | [`machines`] | the machines of a running cluster: list, scale, create, roll |
 //! | [`platform`] | what each platform makes of a cluster's files; the only place that opens clients |
-//! | [`preflight`] | whether the vCenters have what a cluster needs |
+//! | [`preflight`] | whether the platform has what a cluster needs |
 //! | [`wait`] | until the machines have become a cluster |
 //! | [`store`] | the asset directory: lock, state, edits, writing |
 //! | [`credentials`] | how to log in to the platform |
 //! | [`workspace`] | the asset directory of a command: lock, install-config, credentials and state, opened once |
 //! | [`drivers`] | the vSphere drivers of a cluster, by their operator |
 //! | [`environment`] | the variables of the process |
-//! | [`survey`] | what the survey asks vCenters |
 
 pub mod bare_metal;
 pub mod create;
@@ -25,11 +25,11 @@ pub mod environment;
 pub mod gather;
 pub mod install;
 pub mod install_config;
+pub mod machines;
 pub mod platform;
 pub mod preflight;
 mod regular;
 pub mod store;
-pub mod survey;
 pub mod wait;
 pub mod workspace;
 

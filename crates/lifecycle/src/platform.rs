@@ -2,16 +2,22 @@
 //!
 //! | module | what it holds |
 //! |---|---|
+//! | `backend` | what a platform registers, and how a cluster on it is opened |
 //! | `image` | the image templates are made from |
 //! | [`vsphere`] | files in `cluster-api/` as resources on vCenters |
 
+mod backend;
 mod image;
 pub mod vsphere;
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::IpAddr;
+use std::sync::Arc;
 
+use slipway_assess::check::target::CheckTarget;
+use slipway_assess::preflight::inspect::Inspection;
+use slipway_assets::Named;
 use slipway_config::ids::InfraId;
 use slipway_config::install_config::{InstallConfig, Platform};
 use slipway_config::private_url::PrivateUrl;
@@ -19,8 +25,11 @@ use slipway_engine::{Cause, Endpoint, Plan, Platform as EnginePlatform, Resource
 use slipway_providers::provider::{Provider, Unreachable};
 use uuid::Uuid;
 
+use self::backend::AnyBackend;
+pub(crate) use self::backend::{Boot, MachineFiles};
 pub use self::image::ImageError;
-use crate::install::{AnyRun, Error, Homes, Installation, Timeouts};
+use crate::create;
+use crate::install::{Error, Installation, MachineLocations, Timeouts};
 use crate::workspace::Workspace;
 
 /// A file that cannot be used.
@@ -36,12 +45,31 @@ impl fmt::Display for BrokenFile {
     }
 }
 
+/// The platforms that machines can be made on. A new one is a line here, and a [`Backend`](backend::Backend).
+fn registered(platform: &Platform) -> Option<&'static dyn AnyBackend> {
+    match platform {
+        Platform::VSphere(_) => Some(&vsphere::Backend),
+        Platform::Ovirt(_) | Platform::KubeVirt(_) | Platform::None => None,
+    }
+}
+
+/// What people call the endpoints of a platform; none where the user makes the machines.
+pub(crate) fn endpoints_of(platform: &Platform) -> Option<&'static str> {
+    match platform {
+        Platform::VSphere(_) => Some("the vCenters"),
+        Platform::Ovirt(_) => Some("the oVirt engine"),
+        Platform::KubeVirt(_) => Some("the infrastructure cluster"),
+        Platform::None => None,
+    }
+}
+
+fn backend(config: &InstallConfig) -> Result<&'static dyn AnyBackend, Error> {
+    registered(&config.platform).ok_or_else(|| Error::Platform(config.platform.name()))
+}
+
 /// Whether machines of this cluster can be made at all; asks for no password.
 pub fn check(config: &InstallConfig) -> Result<(), Error> {
-    match &config.platform {
-        Platform::VSphere(_) => Ok(()),
-        other => Err(Error::Platform(other.name())),
-    }
+    backend(config).map(drop)
 }
 
 /// [`check`], and whether the install-config says everything machines are made from.
@@ -57,8 +85,7 @@ pub fn open(
     timeouts: Timeouts,
     new_names: bool,
 ) -> Result<Box<dyn Installation>, Error> {
-    check(workspace.config())?;
-    Ok(AnyRun::boxed(vsphere::open(workspace, timeouts)?.with_new_names(new_names)))
+    backend(workspace.config())?.open(workspace, timeouts, new_names)
 }
 
 /// What the user says about a cluster that is to go.
@@ -77,10 +104,38 @@ pub fn open_to_destroy(
     removal: Removal,
     timeouts: Timeouts,
 ) -> Result<Box<dyn Installation>, Error> {
-    check(workspace.config())?;
-    let Removal { infra_id, keep_volumes, forgotten } = removal;
-    let run = vsphere::open_to_destroy(workspace, infra_id, timeouts)?;
-    Ok(AnyRun::boxed(run.with_volumes_kept(keep_volumes).with_forgotten(forgotten)))
+    backend(workspace.config())?.open_to_destroy(workspace, removal, timeouts)
+}
+
+/// What the preflight asks and judges; none for a platform without rules.
+pub(crate) fn inspection(
+    workspace: &mut Workspace<'_>,
+    named: &Named,
+) -> Result<Option<Arc<dyn Inspection>>, create::Error> {
+    match registered(&named.config.platform) {
+        Some(backend) => backend.inspection(workspace, named),
+        None => Ok(None),
+    }
+}
+
+/// What `slipway check` asks and judges of the cluster of a directory; none for a platform without rules.
+pub(crate) fn check_subject(workspace: &mut Workspace<'_>) -> Result<Option<CheckTarget>, create::Error> {
+    let named = workspace.named()?;
+    match registered(&named.config.platform) {
+        Some(backend) => backend.check_subject(workspace, &named),
+        None => Ok(None),
+    }
+}
+
+/// Which files of the asset directory say what machines are like: all that may, where the platform is not known.
+pub(crate) fn machine_files(config: Option<&InstallConfig>) -> Vec<MachineFiles> {
+    match config {
+        Some(config) => {
+            let backend = registered(&config.platform);
+            vec![backend.map_or(MachineFiles::MANIFESTS, AnyBackend::machine_files)]
+        }
+        None => vec![MachineFiles::CLUSTER_API, MachineFiles::MANIFESTS],
+    }
 }
 
 /// A machine of a cluster, as its files say.
@@ -98,17 +153,17 @@ pub struct PlannedMachine {
 
 /// Where a machine is on its endpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Lodging {
+pub struct MachinePlacement {
     pub place: String,
     /// Whether that is where the files place it.
     pub as_planned: bool,
 }
 
 /// Machines that were found, by endpoint and id.
-pub type Lodgings = BTreeMap<(Endpoint, Uuid), Lodging>;
+pub type MachinePlacements = BTreeMap<(Endpoint, Uuid), MachinePlacement>;
 
 /// What a [`ClusterSpec`] wants of its platform.
-pub type Desired<S> = Resource<<<S as ClusterSpec>::Provider as EnginePlatform>::Wanted>;
+pub type DesiredOf<S> = Resource<<<S as ClusterSpec>::Provider as EnginePlatform>::Desired>;
 
 /// How a resource of a [`ClusterSpec`] is.
 pub type StateOf<S> = <<S as ClusterSpec>::Provider as EnginePlatform>::State;
@@ -123,23 +178,23 @@ pub trait ClusterSpec: fmt::Debug + Send + Sync {
     fn leave_out_bootstrap(&mut self);
 
     /// Everything that has to be there, with machines where they live or will live.
-    fn desired(&self, homes: &Homes) -> Vec<Desired<Self>>;
+    fn desired(&self, locations: &MachineLocations) -> Vec<DesiredOf<Self>>;
 
     /// A machine of the files that is to go from an endpoint, or why it must be left alone.
-    fn departing(&self, machine: &str, endpoint: &Endpoint, hold: Option<Cause>) -> Vec<Desired<Self>>;
+    fn departing(&self, machine: &str, endpoint: &Endpoint, hold: Option<Cause>) -> Vec<DesiredOf<Self>>;
 
     /// Where else the cluster's objects may be.
     fn places(&self) -> BTreeMap<Endpoint, <Self::Provider as Provider>::Places>;
 
     /// Where machines that were found are on their endpoints, for platforms on which that matters. An endpoint that cannot
     /// say is added to those that cannot be reached.
-    fn lodgings(
+    fn placements(
         &self,
         _platform: &Self::Provider,
         _found: &BTreeMap<Uuid, Vec<Endpoint>>,
         _silent: &mut Unreachable,
-    ) -> impl Future<Output = Lodgings> + Send {
-        std::future::ready(Lodgings::new())
+    ) -> impl Future<Output = MachinePlacements> + Send {
+        std::future::ready(MachinePlacements::new())
     }
 
     /// The image that a plan needs, for platforms that make templates from one.

@@ -24,11 +24,11 @@ use thiserror::Error;
 use self::disk::Disk;
 pub(crate) use self::disk::make_folder;
 use self::lock::Lock;
-use self::plan::Planned;
+use self::plan::PlannedFile;
 
 pub use self::lock::Holder;
-pub use self::plan::{Conflict, Fate, Future, Plan};
-pub use self::reconcile::{Absence, Digest, Reason, Trace, Verdict, judge};
+pub use self::plan::{Conflict, FileResult, Future, Plan};
+pub use self::reconcile::{Absence, Digest, FileAction, Reason, Trace, judge};
 pub(crate) use self::state::VERSION;
 pub use self::state::{Generated, Inputs, State, Step};
 
@@ -203,8 +203,9 @@ impl Store {
             let ours = left(path).and_then(|trace| trace.settle(found.as_ref())).cloned();
             let wanted = tree.get(path).map(|file| Digest::of(&file.contents));
             let verdict = judge(ours.as_ref(), wanted.as_ref(), found.as_ref(), absence);
-            let restored = ours.is_some() && wanted.is_some() && found.is_none() && verdict == Verdict::Write;
-            Ok(Planned { path: path.to_owned(), ours, wanted, verdict, restored })
+            let restored =
+                ours.is_some() && wanted.is_some() && found.is_none() && verdict == FileAction::Write;
+            Ok(PlannedFile { path: path.to_owned(), ours, wanted, verdict, restored })
         });
         let files = files.collect::<Result<_, Error>>()?;
         Ok(Plan { step, changed: state.changed_inputs(step, &inputs), files, tree, inputs })
@@ -216,7 +217,7 @@ impl Store {
         state: &mut State,
         plan: Plan,
         now: Timestamp,
-    ) -> Result<Vec<(String, Fate)>, Error> {
+    ) -> Result<Vec<(String, FileResult)>, Error> {
         let Plan { step, files, tree, inputs, changed: _ } = plan;
         for path in std::mem::take(&mut self.doomed) {
             if self.disk.is_file(&path)? {
@@ -229,7 +230,7 @@ impl Store {
 
         let mut generated = state.steps.get(&step).cloned().unwrap_or_default();
         for planned in files.iter().filter(|planned| planned.changes()) {
-            let Planned { ours, wanted, .. } = planned;
+            let PlannedFile { ours, wanted, .. } = planned;
             let trace = Trace { written: ours.clone(), writing: wanted.clone(), removing: wanted.is_none() };
             generated.files.insert(planned.path.clone(), trace);
             if wanted.is_some() {
@@ -240,15 +241,17 @@ impl Store {
         self.save(state)?;
 
         // A file that is gone already may have gone in a run that did not come to its end.
-        let shrinks = files.iter().any(|planned| planned.removes() || planned.verdict == Verdict::Forget);
+        let shrinks = files.iter().any(|planned| planned.removes() || planned.verdict == FileAction::Forget);
         let mut fates = Vec::new();
-        for Planned { path, wanted, verdict, .. } in files {
+        for PlannedFile { path, wanted, verdict, .. } in files {
             match (verdict, tree.get(&path)) {
-                (Verdict::Write | Verdict::Conflict(_), Some(file)) => {
+                (FileAction::Write | FileAction::Conflict(_), Some(file)) => {
                     self.disk.write(&path, &file.contents, file.access)?;
                 }
-                (Verdict::Keep | Verdict::KeepEdit, Some(file)) => self.disk.tighten(&path, file.access)?,
-                (Verdict::Remove | Verdict::Conflict(Reason::NoLongerGenerated), _) => {
+                (FileAction::Keep | FileAction::KeepEdit, Some(file)) => {
+                    self.disk.tighten(&path, file.access)?;
+                }
+                (FileAction::Remove | FileAction::Conflict(Reason::NoLongerGenerated), _) => {
                     self.disk.remove(&path)?;
                 }
                 _ => {}
@@ -257,7 +260,7 @@ impl Store {
                 Some(wanted) => generated.files.insert(path.clone(), Trace::written(wanted)),
                 None => generated.files.remove(&path),
             };
-            fates.extend(Fate::of(verdict).map(|fate| (path, fate)));
+            fates.extend(FileResult::of(verdict).map(|fate| (path, fate)));
         }
         if shrinks {
             self.remove_empty_folders(&mut state.directories)?;

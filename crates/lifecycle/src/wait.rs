@@ -2,10 +2,11 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`subject`] | whom to ask, and how |
-//! | [`pace`] | when to give up |
-//! | [`bootstrap`] | until the cluster does without its bootstrap machine |
+//! | [`target`] | the cluster that is asked, and how |
+//! | [`progress_timer`] | when to give up |
+//! | [`bootstrap`] | until bootstrap is complete |
 //! | [`kubernetes`] | until nodes and system pods are well |
+//! | `compute` | which compute machines are behind |
 //! | [`openshift`] | until the cluster's operators are stable |
 //! | [`cause`] | why a server does not answer |
 //! | `machines` | what the platform knows about machines, told to the cluster |
@@ -14,11 +15,12 @@
 
 pub mod bootstrap;
 pub mod cause;
+mod compute;
 pub mod kubernetes;
 mod machines;
 pub mod openshift;
-pub mod pace;
-pub mod subject;
+pub mod progress_timer;
+pub mod target;
 #[cfg(test)]
 mod tests;
 
@@ -29,18 +31,18 @@ use std::time::{Duration, Instant};
 use jiff::SignedDuration;
 use slipway_config::install_config::PayloadType;
 
-pub use self::pace::Pace;
-pub use self::subject::Subject;
+pub use self::progress_timer::ProgressTimer;
+pub use self::target::WaitTarget;
 use crate::create;
 
 /// What is waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Goal {
-    /// The cluster does without its bootstrap machine.
+    /// Bootstrap is complete.
     Bootstrap,
-    /// The cluster is complete.
+    /// The installation is complete.
     Install,
-    /// Its operators have come to rest.
+    /// Its operators are stable.
     Operators,
 }
 
@@ -70,16 +72,16 @@ impl View {
 
 /// How long nothing may move before it is given up.
 #[derive(Debug, Clone, Copy)]
-pub struct Patience {
+pub struct WaitTimeouts {
     pub bootstrap: Duration,
     pub install: Duration,
     /// Between two looks.
     pub pause: Duration,
 }
 
-impl Default for Patience {
+impl Default for WaitTimeouts {
     fn default() -> Self {
-        Patience {
+        WaitTimeouts {
             bootstrap: Duration::from_mins(30),
             install: Duration::from_mins(40),
             pause: Duration::from_secs(3),
@@ -101,7 +103,7 @@ pub enum Error {
     Store(#[from] crate::store::Error),
     #[error("{0}")]
     Directory(String),
-    #[error("nothing has moved for {}: {}", spoken(*.after), .view.waiting.join("; "))]
+    #[error("no progress for {}: {}", spoken(*.after), .view.waiting.join("; "))]
     Stuck { view: Box<View>, after: Duration },
     #[error("waiting was interrupted")]
     Interrupted,
@@ -112,15 +114,15 @@ fn spoken(time: Duration) -> String {
     format!("{:#}", SignedDuration::try_from(time).unwrap_or(SignedDuration::MAX))
 }
 
-/// Waits until the cluster does without its bootstrap machine. `addresses` are those of machines, as their platform knows them.
+/// Waits until bootstrap is complete. `addresses` are those of machines, as their platform knows them.
 pub async fn for_bootstrap(
-    subject: &Subject,
-    patience: Patience,
+    subject: &WaitTarget,
+    timeouts: WaitTimeouts,
     addresses: &BTreeMap<String, Vec<IpAddr>>,
     listener: &impl Listener,
     cancelled: impl Future<Output = ()>,
 ) -> Result<View, Error> {
-    let mut told = machines::Told::new(addresses, subject);
+    let mut told = machines::PendingAddresses::new(addresses, subject);
     let look = async || {
         let seen = bootstrap::look(subject, addresses).await;
         if seen.api.is_ok() {
@@ -128,18 +130,18 @@ pub async fn for_bootstrap(
         }
         bootstrap::judge(&seen, subject)
     };
-    until(look, (patience.bootstrap, patience.pause), listener, cancelled).await
+    until(look, (timeouts.bootstrap, timeouts.pause), listener, cancelled).await
 }
 
-/// Whether the cluster does without its bootstrap machine, by one look.
-pub async fn bootstrap_view(subject: &Subject) -> View {
+/// Whether bootstrap is complete, by one look.
+pub async fn bootstrap_view(subject: &WaitTarget) -> View {
     bootstrap::judge(&bootstrap::look(subject, &BTreeMap::new()).await, subject)
 }
 
-/// Waits until the cluster is complete.
+/// Waits until the installation is complete.
 pub async fn for_install(
-    subject: &Subject,
-    patience: Patience,
+    subject: &WaitTarget,
+    timeouts: WaitTimeouts,
     listener: &impl Listener,
     cancelled: impl Future<Output = ()>,
 ) -> Result<View, Error> {
@@ -147,17 +149,17 @@ pub async fn for_install(
         PayloadType::Kubernetes => kubernetes::look(subject).await,
         PayloadType::OpenShift => openshift::look(subject).await,
     };
-    until(look, (patience.install, patience.pause), listener, cancelled).await
+    until(look, (timeouts.install, timeouts.pause), listener, cancelled).await
 }
 
 async fn until(
     mut look: impl AsyncFnMut() -> View,
-    (patience, pause): (Duration, Duration),
+    (timeouts, pause): (Duration, Duration),
     listener: &impl Listener,
     cancelled: impl Future<Output = ()>,
 ) -> Result<View, Error> {
     let work = async {
-        let mut pace = Pace::new(patience, Instant::now());
+        let mut pace = ProgressTimer::new(timeouts, Instant::now());
         let mut last = None;
         loop {
             let view = look().await;
@@ -168,7 +170,7 @@ async fn until(
                 return Ok(view);
             }
             if pace.is_over(&view.waiting.join("; "), Instant::now()) {
-                return Err(Error::Stuck { view: Box::new(view), after: patience });
+                return Err(Error::Stuck { view: Box::new(view), after: timeouts });
             }
             last = Some(view);
             tokio::time::sleep(pause).await;

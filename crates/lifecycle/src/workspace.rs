@@ -2,7 +2,7 @@
 //! user edits while a command runs is seen by the next one, whole.
 
 use jiff::Timestamp;
-use slipway_assets::Credentials;
+use slipway_assets::{Credentials, Named};
 use slipway_config::findings::Report;
 use slipway_config::install_config::{self, InstallConfig};
 
@@ -62,6 +62,21 @@ impl<'a> Workspace<'a> {
     pub(crate) fn warnings(&mut self) -> Result<Vec<String>, Error> {
         let Resolved { warnings, .. } = self.resolve()?;
         Ok(warnings.clone())
+    }
+
+    /// [`Self::warnings`] as far as credentials were needed so far.
+    pub(crate) fn known_warnings(&self) -> Vec<String> {
+        self.resolved.as_ref().map(|resolved| resolved.warnings.clone()).unwrap_or_default()
+    }
+
+    /// The configuration with its names, as far as they are drawn. Does not wait for the directory's lock.
+    pub(crate) fn named(&self) -> Result<Named, Error> {
+        let config = self.config.clone();
+        let state = store::peek(self.request.directory)?;
+        Ok(match state.filter(|state| state.cluster == config.name.as_str()) {
+            Some(state) => Named { config, identity: state.identity },
+            None => Named::undrawn(config),
+        })
     }
 
     fn resolve(&mut self) -> Result<&Resolved, Error> {

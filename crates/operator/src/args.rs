@@ -37,7 +37,7 @@ pub enum LogFormat {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Run the controllers of a cluster: connections to vCenters, drivers, health checks, certificates of nodes
+    /// Run the controllers of a cluster: connections to vCenters, drivers, health checks, machines, certificates of nodes
     ///
     /// Copies wait for each other: the one that holds the lease acts.
     Run(Run),
@@ -276,7 +276,7 @@ pub struct Run {
 
     /// Where the compatibility matrix comes from: `embedded`, a file, `configmap:NAME`, or an https URL
     #[arg(long, value_name = "PLACE", default_value = "embedded")]
-    pub matrix: crate::controllers::drivers::matrix::Place,
+    pub matrix: crate::controllers::drivers::matrix::MatrixSource,
 
     /// A public key that a matrix from outside may be signed with; can be repeated
     #[arg(long, value_name = "KEY")]
@@ -307,7 +307,7 @@ pub struct Run {
     #[arg(long, value_name = "[ROLE=]USER", default_value = slipway_assess::csr::OPENSHIFT_BOOTSTRAPPER)]
     pub bootstrapper: Vec<String>,
 
-    /// A virtual address, which no certificate may have; can be repeated
+    /// A virtual address, which is no machine's own and which no certificate may have; can be repeated
     #[arg(long, value_name = "ADDRESS")]
     pub vip: Vec<std::net::IpAddr>,
 
@@ -325,8 +325,20 @@ pub enum Controller {
     Drivers,
     /// Looks after the health of vCenters and nodes
     Checks,
+    /// Makes and removes the virtual machines of Machines
+    Machines,
     /// Approves certificates of nodes
     Csr,
+    /// Keeps as many machines of a MachineSet as it says
+    MachineSets,
+    /// Has unhealthy machines replaced
+    MachineHealthChecks,
+    /// Finds out which node is which machine
+    NodeLinks,
+    /// Drains the nodes of machines that are being deleted
+    Drain,
+    /// Frees the volumes and pods of nodes whose virtual machine is off
+    OutOfService,
 }
 
 #[cfg(test)]

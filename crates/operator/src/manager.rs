@@ -7,7 +7,10 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::controllers::csr;
-use crate::controllers::{checks, connections, drivers};
+use crate::controllers::{
+    checks, connections, drain, drivers, machine_health_checks, machine_sets, machines, node_links,
+    out_of_service,
+};
 use crate::runtime::lease::{self, Lock};
 use crate::runtime::metrics::Metrics;
 use crate::runtime::stop::stopped;
@@ -23,20 +26,26 @@ pub struct Settings {
     pub namespace: String,
     /// Tells copies of the operator apart.
     pub identity: String,
-    pub lease: lease::Pace,
-    pub connections: Option<connections::Pace>,
+    pub lease: lease::LeaseTimeouts,
+    pub connections: Option<connections::ConnectionIntervals>,
     /// Whether connections may do without verifying certificates.
     pub insecure: connections::Insecure,
     pub drivers: Option<drivers::Settings>,
     pub checks: Option<checks::Settings>,
+    pub machines: Option<(machines::Settings, machines::Metrics)>,
     pub csr: Option<(csr::controller::Settings, csr::metrics::Metrics)>,
+    pub machine_sets: Option<machine_sets::Settings>,
+    pub machine_health_checks: Option<machine_health_checks::Settings>,
+    pub node_links: Option<node_links::Settings>,
+    pub drain: Option<drain::Settings>,
+    pub out_of_service: Option<out_of_service::Settings>,
 }
 
 /// Why the controllers ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum End {
     /// Somebody wanted it.
-    Told,
+    Stopped,
     /// Another copy may act now.
     LeaseLost,
     /// A controller could not go on.
@@ -50,12 +59,27 @@ pub async fn run(
     metrics: Metrics,
     mut stop: watch::Receiver<bool>,
 ) -> End {
-    let Settings { namespace, identity, lease, connections, insecure, drivers, checks, csr } = settings;
+    let Settings {
+        namespace,
+        identity,
+        lease,
+        connections,
+        insecure,
+        drivers,
+        checks,
+        machines,
+        csr,
+        machine_sets,
+        machine_health_checks,
+        node_links,
+        drain,
+        out_of_service,
+    } = settings;
     let mut lock = Lock::new(client.clone(), &namespace, "slipway-operator", &identity, lease);
     tracing::info!(identity, "waiting for the lease");
     tokio::select! {
         () = lock.acquire() => {}
-        () = stopped(&mut stop) => return End::Told,
+        () = stopped(&mut stop) => return End::Stopped,
     }
     tracing::info!(identity, "leading");
     metrics.leading(true);
@@ -81,6 +105,13 @@ pub async fn run(
             Ok(())
         });
     }
+    if let Some((settings, counters)) = machines {
+        let (watches, stop) = (watches.clone(), receiver.clone());
+        controllers.spawn(async move {
+            machines::run(watches, settings, counters, stop).await;
+            Ok(())
+        });
+    }
     if let Some((settings, counters)) = csr {
         let (watches, stop, namespace) = (watches.clone(), receiver.clone(), namespace.clone());
         controllers.spawn(async move {
@@ -91,9 +122,24 @@ pub async fn run(
             Ok(())
         });
     }
+    if let Some(settings) = machine_sets {
+        spawn(&mut controllers, machine_sets::run(watches.clone(), settings, receiver.clone()));
+    }
+    if let Some(settings) = machine_health_checks {
+        spawn(&mut controllers, machine_health_checks::run(watches.clone(), settings, receiver.clone()));
+    }
+    if let Some(settings) = node_links {
+        spawn(&mut controllers, node_links::run(watches.clone(), settings, receiver.clone()));
+    }
+    if let Some(settings) = drain {
+        spawn(&mut controllers, drain::run(watches.clone(), settings, receiver.clone()));
+    }
+    if let Some(settings) = out_of_service {
+        spawn(&mut controllers, out_of_service::run(watches.clone(), settings, receiver.clone()));
+    }
     let end = tokio::select! {
         () = lock.hold() => End::LeaseLost,
-        () = stopped(&mut stop) => End::Told,
+        () = stopped(&mut stop) => End::Stopped,
         Some(ended) = controllers.join_next() => End::Failed(match ended {
             Ok(Ok(())) => "a controller ended by itself".to_owned(),
             Ok(Err(reason)) => reason,
@@ -111,4 +157,15 @@ pub async fn run(
         lock.release().await;
     }
     end
+}
+
+/// Runs a controller that only ends when it is told to.
+fn spawn(
+    controllers: &mut JoinSet<Result<(), String>>,
+    controller: impl Future<Output = ()> + Send + 'static,
+) {
+    controllers.spawn(async move {
+        controller.await;
+        Ok(())
+    });
 }

@@ -17,12 +17,13 @@ use tokio::sync::watch;
 
 use slipway_api::slipway::vdo_config::Images;
 use slipway_assess::csr::{Bootstrapper, Roster};
-use slipway_assets::kubernetes::Facts;
+use slipway_assets::kubernetes::ClusterFacts;
+use slipway_assets::names::MACHINES_NAMESPACE;
 use slipway_providers::cluster::{connect, connect_within};
 use slipway_providers::text::chain;
 use tokio_rustls::TlsAcceptor;
 
-use crate::agents::bootstrap::told::with_record;
+use crate::agents::bootstrap::publish::with_record;
 use crate::agents::bootstrap::{self, Agent, Ledger, drive};
 use crate::agents::node as node_agent;
 use crate::args::{
@@ -30,7 +31,10 @@ use crate::args::{
     Node, Run,
 };
 use crate::controllers::csr::{self, controller};
-use crate::controllers::{certificates, checks, connections, drivers};
+use crate::controllers::{
+    certificates, checks, connections, drain, drivers, machine_health_checks, machine_sets, machines,
+    node_links, out_of_service,
+};
 use crate::manager;
 use crate::runtime::host::{Files, Processes};
 use crate::runtime::net::health::{health_router, with_readiness};
@@ -41,7 +45,7 @@ use crate::runtime::{lease, log};
 use crate::server::machine_config::cluster::ClusterSource;
 use crate::server::machine_config::directory::Directory;
 use crate::server::machine_config::metrics::Metrics;
-use crate::server::machine_config::rotate::{MASTER_TOKEN_LIFE, Rotated, rotate};
+use crate::server::machine_config::rotate::{MASTER_TOKEN_LIFETIME, Rotated, rotate};
 use crate::server::machine_config::routes::{Demand, router};
 use crate::server::machine_config::source::Source;
 
@@ -93,7 +97,9 @@ async fn machine_config_server(args: MachineConfigServer) -> anyhow::Result<()> 
     };
     let demand = if without_token { Demand::Nothing } else { Demand::Token };
     if without_token {
-        tracing::warn!("no token is demanded: whoever reaches the port reads every configuration");
+        tracing::warn!(
+            "no token is required: every client that reaches the port can read every configuration"
+        );
     }
     let mut registry = Registry::default();
     let metrics = Metrics::register(&mut registry);
@@ -156,11 +162,11 @@ impl Serving {
             () = stopped(&mut stop) => return Ok(()),
         };
         let listener = bind(listen).await?;
-        tracing::info!(address = %listener.local_addr()?, "machines are served");
+        tracing::info!(address = %listener.local_addr()?, "machine-config server listening");
         let routes = router(source, demand, metrics.clone());
         net::serve(listener, Transport::Tls(acceptor), routes, limits, metrics, stop).await;
         health.await.context("serving health")?;
-        tracing::info!("the end");
+        tracing::info!("shut down");
         Ok(())
     }
 }
@@ -171,7 +177,7 @@ async fn bootstrap(args: Bootstrap) -> anyhow::Result<()> {
     let facts = read_facts(&dir.join("cluster.json"))?;
     let ledger = Arc::new(Ledger::open(files.clone(), Timestamp::now()).context("opening the record")?);
     if ledger.record().is_over() {
-        tracing::info!("the cluster does without this machine already");
+        tracing::info!("bootstrap is already complete");
         return Ok(());
     }
     let stop = on_signal()?;
@@ -185,12 +191,12 @@ async fn bootstrap(args: Bootstrap) -> anyhow::Result<()> {
     let routes = router(source.clone(), Demand::Token, requests.clone());
     let routes = with_record(routes, source, ledger.follow());
     let listener = bind(listen).await?;
-    tracing::info!(address = %listener.local_addr()?, "machines are served");
+    tracing::info!(address = %listener.local_addr()?, "machine-config server listening");
     let (ended, end) = watch::channel(false);
     let seen = requests.clone();
     let server =
         tokio::spawn(net::serve(listener, transport, routes, Limits::default(), requests, end.clone()));
-    let publisher = tokio::spawn(bootstrap::told::keep_published(Arc::clone(&ledger), files.clone(), end));
+    let publisher = tokio::spawn(bootstrap::publish::keep_published(Arc::clone(&ledger), files.clone(), end));
     let agent =
         Agent::new(dir, files.clone(), Processes, facts, Arc::clone(&ledger), verdicts).beside_server(seen);
     let done = drive(&agent, &ledger, stop).await.context("writing the record");
@@ -200,7 +206,7 @@ async fn bootstrap(args: Bootstrap) -> anyhow::Result<()> {
     publisher.await.context("publishing the record")?;
     health.abort();
     if done? {
-        tracing::info!("the cluster does without this machine from now on");
+        tracing::info!("bootstrap complete; this machine is no longer needed");
     }
     Ok(())
 }
@@ -215,7 +221,7 @@ async fn node(args: Node) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn read_facts(path: &Path) -> anyhow::Result<Facts> {
+fn read_facts(path: &Path) -> anyhow::Result<ClusterFacts> {
     let text = fs_err::read_to_string(path)?;
     serde_json::from_str(&text).with_context(|| format!("`{}` has no facts about a cluster", path.display()))
 }
@@ -228,7 +234,7 @@ async fn machine_config_token(args: &MachineConfigToken) -> anyhow::Result<()> {
     } else {
         let client = connect(kubeconfig.as_deref(), context.as_deref()).await?;
         let is_master = role.as_str() == slipway_assets::names::Role::Master.as_str();
-        let life = expires_after.or_else(|| is_master.then_some(MASTER_TOKEN_LIFE));
+        let life = expires_after.or_else(|| is_master.then_some(MASTER_TOKEN_LIFETIME));
         let Rotated { token, pointer } = rotate(&client, role, now, *keep, life).await?;
         match pointer {
             Some(secret) => tracing::info!(secret, "new machines get the new token"),
@@ -266,7 +272,7 @@ async fn csr_approver(args: CsrApprover) -> anyhow::Result<()> {
     let refused = watch::Sender::default();
     let settings =
         controller::Settings { bootstrappers, namespace: namespace.clone(), vips: vip, roster, refused };
-    tracing::info!("requests of kubelets are judged");
+    tracing::info!("approving certificate requests of kubelets");
     let watches = Watches::new(client.clone());
     tokio::join!(
         csr::bindings::keep_away(client.clone(), remove_binding, stop.clone()),
@@ -279,7 +285,7 @@ async fn csr_approver(args: CsrApprover) -> anyhow::Result<()> {
         controller::run(watches, settings, metrics, stop.clone()),
     );
     health.await.context("serving health")?;
-    tracing::info!("the end");
+    tracing::info!("shut down");
     Ok(())
 }
 
@@ -304,8 +310,8 @@ async fn certificates(args: Certificates) -> anyhow::Result<()> {
     let health = serve_health(health_listen, health_router(registry), &stop).await?;
     let client = connect(kubeconfig.as_deref(), None).await?;
     tracing::info!(node = name, "the certificates of this machine's control plane are followed");
-    let keeper = certificates::Keeper::new(client, &name, Files::below(root), Processes, metrics);
-    keeper.run(stop).await;
+    let renewer = certificates::Renewer::new(client, &name, Files::below(root), Processes, metrics);
+    renewer.run(stop).await;
     health.await.context("serving health")?;
     Ok(())
 }
@@ -326,7 +332,7 @@ async fn operator(args: Run) -> anyhow::Result<()> {
         pull_secret,
         upgrade_patience,
         bootstrapper,
-        vip,
+        vip: vips,
         health_listen,
     } = args;
     let mut registry = Registry::default();
@@ -338,13 +344,16 @@ async fn operator(args: Run) -> anyhow::Result<()> {
         // The objects of the cluster are all there is to know about its machines.
         let (_, roster) = watch::channel(Roster::default());
         let (namespace, refused) = (namespace.clone(), watch::Sender::default());
-        anyhow::Ok((controller::Settings { bootstrappers, namespace, vips: vip, roster, refused }, metrics))
+        anyhow::Ok((
+            controller::Settings { bootstrappers, namespace, vips: vips.clone(), roster, refused },
+            metrics,
+        ))
     });
     let insecure =
         if allow_insecure { connections::Insecure::Allowed } else { connections::Insecure::Refused };
-    let pace = drivers::Pace {
+    let pace = drivers::DriverTimeouts {
         step: upgrade_patience.try_into().context("the patience with upgrades is negative")?,
-        ..drivers::Pace::default()
+        ..drivers::DriverTimeouts::default()
     };
     let drivers = drivers::Settings {
         namespace: namespace.clone(),
@@ -363,18 +372,31 @@ async fn operator(args: Run) -> anyhow::Result<()> {
     let checks = checks::Settings {
         namespace: namespace.clone(),
         options: slipway_assess::check::Options::default(),
-        pace: checks::Pace::default(),
+        pace: checks::CheckIntervals::default(),
         insecure,
     };
+    let machines =
+        machines::Settings { namespace: namespace.clone(), insecure, vips, pace: machines::Pace::default() };
+    let machine_metrics = machines::Metrics::register(&mut registry);
     let settings = manager::Settings {
         namespace,
         identity: identity.unwrap_or_else(own_name),
-        lease: lease::Pace::default(),
-        connections: has(Controller::Connections).then(connections::Pace::default),
+        lease: lease::LeaseTimeouts::default(),
+        connections: has(Controller::Connections).then(connections::ConnectionIntervals::default),
         insecure,
         drivers: has(Controller::Drivers).then_some(drivers),
         checks: has(Controller::Checks).then_some(checks),
+        machines: has(Controller::Machines).then_some((machines, machine_metrics)),
         csr: csr.transpose()?,
+        machine_sets: has(Controller::MachineSets)
+            .then(|| machine_sets::Settings { namespace: MACHINES_NAMESPACE.to_owned() }),
+        machine_health_checks: has(Controller::MachineHealthChecks)
+            .then(|| machine_health_checks::Settings { namespace: MACHINES_NAMESPACE.to_owned() }),
+        node_links: has(Controller::NodeLinks)
+            .then(|| node_links::Settings { namespace: MACHINES_NAMESPACE.to_owned() }),
+        drain: has(Controller::Drain).then(|| drain::Settings::new(MACHINES_NAMESPACE)),
+        out_of_service: has(Controller::OutOfService)
+            .then(|| out_of_service::Settings { namespace: MACHINES_NAMESPACE.to_owned() }),
     };
     let stop = on_signal()?;
     let client = connect_within(kubeconfig.as_deref(), context.as_deref(), SILENCE_TIMEOUT).await?;
@@ -389,13 +411,13 @@ async fn operator(args: Run) -> anyhow::Result<()> {
     let routes = with_readiness(health_router(registry), ready);
     let health = serve_health(Some(health_listen), routes, &stop).await?;
     match manager::run(client, settings, metrics, stop).await {
-        manager::End::Told => {}
+        manager::End::Stopped => {}
         // Whoever starts it again starts with nothing that is out of date.
         manager::End::LeaseLost => anyhow::bail!("the lease was lost"),
         manager::End::Failed(reason) => anyhow::bail!("{reason}"),
     }
     health.await.context("serving health")?;
-    tracing::info!("the end");
+    tracing::info!("shut down");
     Ok(())
 }
 

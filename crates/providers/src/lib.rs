@@ -6,19 +6,19 @@
 //! | [`vsphere`] | vCenter, by SOAP and REST; needs the feature `client` |
 //! | [`vim`] | its messages alone |
 //! | [`cluster`] | a Kubernetes cluster: connect, call, apply, typed errors; needs `client` |
-//! | [`distrust`] | why a server's certificate is not trusted; needs `client` |
+//! | [`trust_error`] | why a server's certificate is not trusted; needs `client` |
 //! | [`text`] | errors as text; needs `client` |
 //! | [`transport`] | failures of connections, in plain words |
 
 #[cfg(feature = "client")]
 pub mod cluster;
 #[cfg(feature = "client")]
-pub mod distrust;
-#[cfg(feature = "client")]
 pub mod provider;
 #[cfg(feature = "client")]
 pub mod text;
 pub mod transport;
+#[cfg(feature = "client")]
+pub mod trust_error;
 #[cfg_attr(not(feature = "client"), expect(dead_code, reason = "only the client needs all of it"))]
 pub mod vim;
 #[cfg(feature = "client")]

@@ -58,15 +58,20 @@ pub struct MachineView {
 
 /// Something that was made and is not seen now.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Unseen {
+pub struct NotVisible {
     pub resource: Id,
     /// When it was made, or last changed.
     pub at: Timestamp,
 }
 
-impl fmt::Display for Unseen {
+impl fmt::Display for NotVisible {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}, made at {}, is not seen now", self.resource, self.at.strftime("%Y-%m-%d %H:%M UTC"))
+        write!(
+            f,
+            "{}, created at {}, is not visible now",
+            self.resource,
+            self.at.strftime("%Y-%m-%d %H:%M UTC")
+        )
     }
 }
 
@@ -82,8 +87,8 @@ pub struct Remembered<S> {
 }
 
 impl<S> Remembered<S> {
-    pub fn unseen(&self) -> Unseen {
-        Unseen { resource: self.id.clone(), at: self.at }
+    pub fn unseen(&self) -> NotVisible {
+        NotVisible { resource: self.id.clone(), at: self.at }
     }
 }
 
@@ -94,7 +99,7 @@ pub type Memory<S> = BTreeMap<Endpoint, Vec<Remembered<S>>>;
 #[derive(Debug, Default)]
 pub struct Missing {
     /// It cannot be said to be gone.
-    pub unseen: Vec<Unseen>,
+    pub unseen: Vec<NotVisible>,
     /// It is there, and cannot be read.
     pub hidden: Vec<String>,
 }
@@ -118,15 +123,15 @@ pub struct Discovery<W> {
     /// What is to go.
     pub resources: Vec<Resource<W>>,
     /// What the journal knows and an endpoint does not show.
-    pub unseen: Vec<Unseen>,
+    pub unseen: Vec<NotVisible>,
     /// What people should know before it goes.
     pub notes: Vec<String>,
 }
 
 /// Endpoints that could not be looked at, each with its reason: `vc1 (no answer)`.
 #[derive(Debug, Error)]
-#[error("{} could not be looked at", endpoints.join(", "))]
-pub struct Blind {
+#[error("{} could not be read", endpoints.join(", "))]
+pub struct EndpointsUnreadable {
     pub endpoints: Vec<String>,
 }
 
@@ -148,7 +153,7 @@ impl fmt::Display for Kept {
     }
 }
 
-/// A machine of a cluster that is not in its files.
+/// A machine of a cluster that is not in its files, or not where they and the journal say.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Surplus {
@@ -156,16 +161,29 @@ pub struct Surplus {
     pub name: String,
     /// Whether it runs; `None` if it could not be looked at.
     pub on: Option<bool>,
-    /// It was made from files that are not there any more. Others carry the cluster's tag and were made by the cluster
-    /// itself, or tagged by hand.
-    pub made_here: bool,
+    pub origin: Origin,
+}
+
+/// Why a machine that is not in the files is known to be the cluster's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Origin {
+    /// It was made from files that are not there any more.
+    Made,
+    /// It has the id of a machine that is in the files, on another endpoint: a replica, or the rest of a move.
+    SameId,
+    /// It carries the cluster's tag: it was made by the cluster itself, or tagged by hand.
+    Tagged,
 }
 
 /// A platform on which clusters are installed. What has a default is for platforms that have such things.
 pub trait Provider:
-    Platform<Wanted: fmt::Debug + Clone, State: fmt::Debug, Action: fmt::Debug> + fmt::Debug
+    Platform<Desired: fmt::Debug + Clone, State: fmt::Debug, Action: fmt::Debug> + fmt::Debug
 {
     const WORDS: Words;
+
+    /// Names of kinds that earlier builds wrote into journals, and the names they have now.
+    const RENAMED_KINDS: &'static [(&'static str, &'static str)] = &[];
 
     /// Where the objects of a cluster may be on one endpoint, beside what its marks say.
     type Places: fmt::Debug + Clone + Default + Send + Sync;
@@ -173,10 +191,10 @@ pub trait Provider:
     fn endpoints(&self) -> BTreeSet<Endpoint>;
 
     /// Logs in everywhere at once. One endpoint that is silent costs the time of one call.
-    fn sign_in(&self) -> impl Future<Output = Accounts> + Send;
+    fn log_in(&self) -> impl Future<Output = Accounts> + Send;
 
     /// Ends all sessions.
-    fn sign_out(&self) -> impl Future<Output = ()> + Send;
+    fn log_out(&self) -> impl Future<Output = ()> + Send;
 
     /// The endpoint's own id, which stays when its name changes. `None`: it cannot be asked.
     fn instance(&self, endpoint: &Endpoint) -> impl Future<Output = Option<String>> + Send;
@@ -232,14 +250,14 @@ pub trait Provider:
     fn discover(
         &self,
         search: &Search<'_, Self>,
-    ) -> impl Future<Output = Result<Discovery<Self::Wanted>, Blind>> + Send;
+    ) -> impl Future<Output = Result<Discovery<Self::Desired>, EndpointsUnreadable>> + Send;
 
-    /// What must stay as long as something else is out of sight, and why.
+    /// What must stay as long as something else is out of observation, and why.
     fn hold_for_unseen(
         &self,
-        _graph: &Graph<Self::Wanted>,
+        _graph: &Graph<Self::Desired>,
         _world: &World<Self::State>,
-        _unseen: &[Unseen],
+        _unseen: &[NotVisible],
     ) -> BTreeMap<Id, String> {
         BTreeMap::new()
     }
@@ -248,9 +266,9 @@ pub trait Provider:
     fn without_optional(
         &self,
         _accounts: &Accounts,
-        resources: Vec<Resource<Self::Wanted>>,
+        resources: Vec<Resource<Self::Desired>>,
         _notes: &mut Vec<String>,
-    ) -> impl Future<Output = Vec<Resource<Self::Wanted>>> + Send {
+    ) -> impl Future<Output = Vec<Resource<Self::Desired>>> + Send {
         ready(resources)
     }
 
@@ -268,22 +286,28 @@ pub trait Provider:
     /// How much may be done at once on each endpoint. Those that cannot be reached are not asked.
     fn budgets(
         &self,
-        _graph: &Graph<Self::Wanted>,
+        _graph: &Graph<Self::Desired>,
         _unreachable: &Unreachable,
     ) -> impl Future<Output = Budgets> + Send {
         ready(Budgets::default())
     }
 
     /// What stays of all that is to go.
-    fn kept(&self, _graph: &Graph<Self::Wanted>, _world: &World<Self::State>) -> Vec<Kept> {
+    fn kept(&self, _graph: &Graph<Self::Desired>, _world: &World<Self::State>) -> Vec<Kept> {
         Vec::new()
+    }
+
+    /// Ids of all clusters that have something on the endpoints, as far as that is cheap to tell: for people who mistyped one.
+    /// An endpoint that cannot be asked says nothing.
+    fn clusters(&self) -> impl Future<Output = BTreeSet<InfraId>> + Send {
+        ready(BTreeSet::new())
     }
 
     /// Machines of the cluster that are not among the resources of a graph. An endpoint that cannot be asked says nothing.
     fn surplus(
         &self,
         _infra_id: &InfraId,
-        _graph: &Graph<Self::Wanted>,
+        _graph: &Graph<Self::Desired>,
         _memory: &Memory<Self::State>,
     ) -> impl Future<Output = Vec<Surplus>> + Send {
         ready(Vec::new())

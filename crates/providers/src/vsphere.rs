@@ -7,6 +7,9 @@
 //! | [`client`] | a logged-in client: calls, retries, deadlines |
 //! | [`endpoint`] | where a vCenter is and how its certificate is verified |
 //! | [`fault`], [`error`] | what went wrong, as types |
+//! | [`machine_spec`] | what a Machine says about itself, as resources of the engine |
+//! | [`machine_place`] | region and zone of a compute cluster |
+//! | [`machine_feed`] | one stream of changes for all machines of a vCenter |
 //! | [`machines`] | virtual machines: clone, change, power, remove; their folders |
 //! | [`kinds`] | what vSphere offers the engine: machines, folders, templates, rules |
 //! | [`import`], [`ova`] | appliances: reading them, and uploading their disks |
@@ -29,6 +32,9 @@ pub mod error;
 pub mod import;
 pub mod inventory;
 pub mod kinds;
+pub mod machine_feed;
+pub mod machine_place;
+pub mod machine_spec;
 pub mod machines;
 pub mod ova;
 pub mod performance;
@@ -47,7 +53,7 @@ pub use self::client::Client;
 pub use self::endpoint::{Endpoint, Login, Proxy, Trust};
 pub use self::error::Error;
 pub use self::provider::Places;
-pub use crate::distrust;
+pub use crate::trust_error;
 pub use crate::vim::fault::{Fault, FaultKind};
 pub use crate::vim::moref::{MoRef, Reference};
 pub use crate::vim::{fault, moref, paths, soap};

@@ -19,7 +19,7 @@ use crate::process::{Process, Start, eventually, seldom};
 use crate::scratch::Scratch;
 
 /// How long a server may take to start on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(90);
+const TIMEOUT: Duration = Duration::from_secs(90);
 
 /// What can run beside the API server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,7 +82,7 @@ impl ControlPlane {
         let admin = authority.issue("admin", Some("system:masters"), &[])?;
         let kubeconfig = write_kubeconfig(&scratch, "admin", &authority, &admin, port)?;
         let kubectl = Kubectl::new(&kubeconfig, network_of)?;
-        api_server.wait_until_with(&mut [&mut etcd], PATIENCE, || is_ready(&kubectl, port, network_of))?;
+        api_server.wait_until_with(&mut [&mut etcd], TIMEOUT, || is_ready(&kubectl, port, network_of))?;
         let mut plane = ControlPlane {
             others: Vec::new(),
             api_server: Some(api_server),
@@ -141,7 +141,7 @@ impl ControlPlane {
             ["wait", "--for=condition=Established", "--timeout=10s", "customresourcedefinitions", "--all"];
         // kubectl gives up at once on a definition that has no status yet. What is established is listed a little later,
         // and what is not listed kubectl does not know.
-        eventually("the definitions are served", PATIENCE, || {
+        eventually("the definitions are served", TIMEOUT, || {
             self.kubectl.run(&wait)?;
             let defined = self.kubectl.run(&["get", "customresourcedefinitions", "--output=name"])?;
             let listed = self.kubectl.run(&["api-resources", "--output=name"])?;
@@ -188,7 +188,7 @@ impl ControlPlane {
         let started =
             start_api_server(&self.scratch, &self.authority, self.etcd_port, self.port, self.network_of())?;
         let (kubectl, port, network_of) = (&self.kubectl, self.port, self.network_of());
-        self.api_server.insert(started).wait_until(PATIENCE, || is_ready(kubectl, port, network_of))
+        self.api_server.insert(started).wait_until(TIMEOUT, || is_ready(kubectl, port, network_of))
     }
 
     pub(crate) fn network_of(&self) -> Option<u32> {

@@ -221,4 +221,4 @@ fn corefile(hosts: &Hosts) -> String {
 }
 
 /// How long anything in the lab may take that does not wait for a cluster.
-const PATIENCE: Duration = Duration::from_secs(90);
+const TIMEOUT: Duration = Duration::from_secs(90);

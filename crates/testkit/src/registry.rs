@@ -20,7 +20,7 @@ pub const LOGIN: (&str, &str) = ("mirror", "Str0ng!");
 /// The same as the registry stores it: bcrypt, as cheap as it can be.
 const STORED: &str = "mirror:$2b$04$slipwayslipwayslipwayu.UbvMaV/XG3jcwjtX8v9j4yVaU3BeBi\n";
 
-const STARTS_WITHIN: Duration = Duration::from_secs(30);
+const START_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A running registry that demands a login, in a private network.
 #[derive(Debug)]
@@ -64,7 +64,7 @@ impl Registry {
             log,
             network_of: Some(network.holder()),
         })?;
-        process.wait_until(STARTS_WITHIN, || listens(network, at, port))?;
+        process.wait_until(START_TIMEOUT, || listens(network, at, port))?;
         scratch.settle();
         Ok(Registry { _process: process, address: format!("{name}:{port}"), ca_file, scratch })
     }

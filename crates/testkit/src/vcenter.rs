@@ -19,7 +19,7 @@ use crate::process::{Process, Start, bound, seldom};
 use crate::scratch::Scratch;
 
 /// Ten thousand machines take half a minute to make, and longer beside other tests.
-const STARTS_WITHIN: Duration = Duration::from_mins(3);
+const START_TIMEOUT: Duration = Duration::from_mins(3);
 
 /// A running vCenter with an inventory of its own.
 #[derive(Debug)]
@@ -109,7 +109,7 @@ impl VCenter {
             log: scratch.join("vcsim.log"),
             network_of,
         })?;
-        process.wait_until(STARTS_WITHIN, || ready_file.exists())?;
+        process.wait_until(START_TIMEOUT, || ready_file.exists())?;
         let ready = serde_json::from_slice(&fs_err::read(&ready_file)?).context("the ready file")?;
         scratch.settle();
         Ok(VCenter { _process: process, ready, network_of, scratch })

@@ -7,7 +7,7 @@ use anyhow::{Context, bail};
 use serde_json::{Value, json};
 use slipway_testkit::estate::REGION;
 use slipway_testkit::kubectl::Kubectl;
-use slipway_testkit::lab::harbour::{Harbour, Programs, Wish};
+use slipway_testkit::lab::harbour::{ClusterOptions, Harbour, Programs};
 use slipway_testkit::lab::root::{GREETING, WEB};
 use slipway_testkit::lab::{Lab, Machine, root as lab_root};
 use slipway_testkit::process::eventually;
@@ -21,14 +21,16 @@ use crate::peers;
 pub(crate) struct Size {
     pub(crate) control_plane: u32,
     pub(crate) compute: u32,
+    /// Machines that an administrator makes, beside those of MachineSets.
+    pub(crate) by_hand: usize,
     pub(crate) sites: &'static [&'static str],
 }
 
 /// The one that is shown.
-pub(crate) const LARGE: Size = Size { control_plane: 3, compute: 2, sites: &["north", "south"] };
+pub(crate) const LARGE: Size = Size { control_plane: 3, compute: 2, by_hand: 1, sites: &["north", "south"] };
 /// The one that every run of the tests boots.
 #[cfg(test)]
-const SMALL: Size = Size { control_plane: 1, compute: 1, sites: &["north"] };
+const SMALL: Size = Size { control_plane: 1, compute: 1, by_hand: 0, sites: &["north"] };
 
 const NAME: &str = "harbour";
 /// Where Machines are.
@@ -82,6 +84,13 @@ impl Play {
         println!("\n\u{1b}[1m# [{:>5.1} s] {text}\u{1b}[0m", self.began.elapsed().as_secs_f32());
     }
 
+    /// A command that talks to the cluster that was made.
+    fn slipway_in_cluster(&self, arguments: &[&str]) -> anyhow::Result<()> {
+        println!("\u{1b}[32m$\u{1b}[0m slipway {}", arguments.join(" "));
+        let kubeconfig = self.harbour.folder().join("auth/kubeconfig");
+        run_command(self.harbour.command(arguments).arg("--kubeconfig").arg(kubeconfig))
+    }
+
     pub(super) fn slipway(&self, arguments: &[&str]) -> anyhow::Result<()> {
         println!("\u{1b}[32m$\u{1b}[0m slipway {}", arguments.join(" "));
         run_command(&mut self.harbour.slipway(arguments))
@@ -90,8 +99,12 @@ impl Play {
 
 fn play(size: Size, after: AfterFailure) -> anyhow::Result<()> {
     let began = Instant::now();
-    let wish =
-        Wish { name: NAME, sites: size.sites, control_plane: size.control_plane, compute: size.compute };
+    let wish = ClusterOptions {
+        name: NAME,
+        sites: size.sites,
+        control_plane: size.control_plane,
+        compute: size.compute,
+    };
     let play = Play { harbour: Harbour::build(&wish, &programs())?, began };
     let outcome = acts(&play, size);
     see_to(&play.harbour, outcome, after)?;
@@ -131,42 +144,40 @@ fn acts(play: &Play, size: Size) -> anyhow::Result<()> {
     play.slipway(&["create", "cluster"])?;
     let kubectl = harbour.kubectl()?;
     let masters = usize::try_from(size.control_plane)?;
-    play.say("The control plane is there, and the bootstrap machine has left:");
-    let nodes = wait_for_nodes(&kubectl, masters)?;
+    let all = masters + usize::try_from(size.compute)?;
+    play.say("The control plane is there, MachineSets have made the compute machines, and the bootstrap machine has left:");
+    let nodes = wait_for_nodes(&kubectl, all)?;
     show(&nodes);
+    for node in &nodes {
+        check_initialised(node)?;
+    }
     let is_bootstrap = |machine: &Machine| machine.name().ends_with("-bootstrap");
     if harbour.lab().machines().iter().any(is_bootstrap) {
-        play.slipway(&["destroy", "bootstrap", "--yes"])?;
-        eventually("the bootstrap machine is gone", LIMIT, || {
-            Ok((!harbour.lab().machines().iter().any(is_bootstrap)).then_some(()))
-        })?;
+        bail!("`create cluster` has left the bootstrap machine");
     }
     let members = members(harbour)?;
     if members != masters {
         bail!("etcd has {members} members, and the control plane {masters} machines");
     }
     forget_token(&kubectl)?;
-    play.say(&format!("{} more machines are switched on, with what new workers are given.", size.compute));
-    let workers: Vec<String> = (0..size.compute).map(|number| format!("{NAME}-worker-{number}")).collect();
-    let add = |number: usize| harbour.add_worker(number % size.sites.len(), &workers[number]);
-    let known = workers.len().div_ceil(2);
-    for (number, worker) in workers.iter().enumerate().take(known) {
-        write_machine(&kubectl, worker)?;
-        add(number)?;
-        vouch_for(harbour, &kubectl, worker)?;
-    }
-    eventually("machines that the cluster knows come in by themselves", LIMIT, || {
-        Ok(workers[..known].iter().all(|worker| is_in(&kubectl, worker)).then_some(()))
-    })?;
-    for number in known..workers.len() {
-        add(number)?;
-    }
-    approve(play, &kubectl, &workers[known..])?;
-    let nodes = wait_for_nodes(&kubectl, masters + workers.len())?;
-    play.say("All nodes are Ready, and the cloud controller manager knows their machines:");
-    show(&nodes);
-    for node in &nodes {
-        check_initialised(node)?;
+    play.say("A MachineSet is to have one machine more. It boots, and is let in by the cluster itself.");
+    let set = Set::first(&kubectl)?;
+    set.scale(&kubectl, set.replicas + 1)?;
+    wait_for_nodes(&kubectl, all + 1)?;
+    machines_have_nodes(&kubectl, all + 1)?;
+    play.slipway_in_cluster(&["machine", "list"])?;
+    play.say("And one fewer: its node is drained, then its machine goes.");
+    set.scale(&kubectl, set.replicas)?;
+    wait_for_nodes(&kubectl, all)?;
+    eventually("the machine is gone", LIMIT, || Ok((harbour.lab().machines().len() == all).then_some(())))?;
+    let workers: Vec<String> = (0..size.by_hand).map(|number| format!("{NAME}-worker-{number}")).collect();
+    if !workers.is_empty() {
+        play.say("An administrator makes a machine by hand. No Machine knows it, so its certificates are approved by hand.");
+        for (number, worker) in workers.iter().enumerate() {
+            harbour.add_worker(number % size.sites.len(), worker)?;
+        }
+        approve(play, &kubectl, &workers)?;
+        wait_for_nodes(&kubectl, all + workers.len())?;
     }
     play.say("A host that no vCenter knows joins as well.");
     metal::join(harbour, &kubectl)?;
@@ -182,11 +193,12 @@ fn acts(play: &Play, size: Size) -> anyhow::Result<()> {
         eventually("the API answers on its virtual address", LIMIT, || Ok(answers(harbour).then_some(())))?;
         println!("the API answers on {} again after {:.1} s", harbour.vip(), cut.elapsed().as_secs_f32());
     }
-    play.say("And away with it.");
+    play.say("And away with it, while a MachineSet is making another machine.");
     for worker in &workers {
         harbour.power_off(worker)?;
         harbour.destroy(worker)?;
     }
+    set.scale(&kubectl, set.replicas + 1)?;
     play.slipway(&["destroy", "cluster", "--yes"])?;
     metal::remove(harbour)?;
     if vcenters(harbour)? != before {
@@ -295,31 +307,45 @@ fn forget_token(kubectl: &Kubectl) -> anyhow::Result<()> {
     })
 }
 
-/// What a MachineSet would make: the cluster knows the machine, and lets it in by itself.
-fn write_machine(kubectl: &Kubectl, name: &str) -> anyhow::Result<()> {
-    kubectl.apply_value(&json!({
-        "apiVersion": "machine.openshift.io/v1beta1", "kind": "Machine",
-        "metadata": {
-            "name": name, "namespace": MACHINES,
-            "labels": {"machine.openshift.io/cluster-api-machine-role": "worker"},
-        },
-        "spec": {"providerSpec": {}},
-    }))?;
-    Ok(())
+/// A MachineSet of the cluster.
+struct Set {
+    name: String,
+    replicas: u64,
 }
 
-/// What the controller of Machines would write: where the machine is, by the word of its platform.
-fn vouch_for(harbour: &Harbour, kubectl: &Kubectl, name: &str) -> anyhow::Result<()> {
-    let machine = eventually("the machine is there", LIMIT, || {
-        Ok(harbour.lab().machines().into_iter().find(|machine| machine.name() == name))
-    })?;
-    let addresses = json!([
-        {"type": "InternalDNS", "address": name}, {"type": "InternalIP", "address": machine.address().to_string()},
-    ]);
-    let patch = json!({"status": {"addresses": addresses}}).to_string();
-    let place = ["--namespace", MACHINES, "--subresource", "status", "--type", "merge", "--patch", &patch];
-    kubectl.run(&[&["patch", "machine.machine.openshift.io", name], &place[..]].concat())?;
-    Ok(())
+impl Set {
+    fn first(kubectl: &Kubectl) -> anyhow::Result<Self> {
+        let list = kubectl.json(&["get", "machinesets.machine.openshift.io", "--namespace", MACHINES])?;
+        let sets = list["items"].as_array().into_iter().flatten();
+        let mut sets = sets.filter_map(|set| {
+            Some(Set {
+                name: set["metadata"]["name"].as_str()?.to_owned(),
+                replicas: set["spec"]["replicas"].as_u64()?,
+            })
+        });
+        sets.find(|set| set.replicas > 0).context("there is no MachineSet with machines")
+    }
+
+    fn scale(&self, kubectl: &Kubectl, replicas: u64) -> anyhow::Result<()> {
+        let (set, replicas) =
+            (format!("machinesets.machine.openshift.io/{}", self.name), format!("--replicas={replicas}"));
+        println!("\u{1b}[32m$\u{1b}[0m kubectl scale {set} {replicas}");
+        kubectl.run(&["scale", &set, "--namespace", MACHINES, &replicas])?;
+        Ok(())
+    }
+}
+
+/// Every Machine runs, and says which node it is.
+fn machines_have_nodes(kubectl: &Kubectl, count: usize) -> anyhow::Result<()> {
+    eventually("all Machines run", LIMIT, || {
+        let list = kubectl.json(&["get", "machines.machine.openshift.io", "--namespace", MACHINES])?;
+        let machines: Vec<&Value> = list["items"].as_array().into_iter().flatten().collect();
+        let runs = |machine: &&Value| {
+            let status = &machine["status"];
+            status["phase"] == "Running" && status["nodeRef"]["name"] == machine["metadata"]["name"]
+        };
+        Ok((machines.len() == count && machines.iter().all(runs)).then_some(()))
+    })
 }
 
 /// Whether a machine is a node that is Ready, with both of its certificates.

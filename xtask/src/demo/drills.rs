@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use serde_json::Value;
-use slipway_testkit::lab::harbour::{Harbour, Wish};
+use slipway_testkit::lab::harbour::{ClusterOptions, Harbour};
 use slipway_testkit::lab::{Firmware, Machine};
 use slipway_testkit::pki::Authority;
 use slipway_testkit::process::eventually;
@@ -19,7 +19,7 @@ use crate::command::run as run_command;
 
 const SITES: &[&str] = &["north"];
 /// One machine: what goes wrong is the same with three.
-const SIZE: Size = Size { control_plane: 1, compute: 0, sites: SITES };
+const SIZE: Size = Size { control_plane: 1, compute: 0, by_hand: 0, sites: SITES };
 /// How long a cluster may take that loses its power again and again.
 const LIMIT: Duration = Duration::from_mins(12);
 /// The exit code of a bootstrap that was given up.
@@ -63,8 +63,8 @@ pub(crate) fn run() -> anyhow::Result<()> {
     Ok(())
 }
 
-fn wish(name: &'static str) -> Wish<'static> {
-    Wish { name, sites: SITES, control_plane: SIZE.control_plane, compute: SIZE.compute }
+fn wish(name: &'static str) -> ClusterOptions<'static> {
+    ClusterOptions { name, sites: SITES, control_plane: SIZE.control_plane, compute: SIZE.compute }
 }
 
 /// A command that runs beside the drill. What it says is kept in a file.

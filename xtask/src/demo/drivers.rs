@@ -7,7 +7,7 @@ use anyhow::{Context, bail};
 use serde_json::Value;
 use slipway_testkit::kubectl::Kubectl;
 use slipway_testkit::lab::containerfile;
-use slipway_testkit::lab::harbour::{Harbour, Programs, Wish, server};
+use slipway_testkit::lab::harbour::{ClusterOptions, Harbour, Programs, server};
 use slipway_testkit::process::eventually;
 use slipway_testkit::vcenter::ADMINISTRATOR;
 
@@ -26,7 +26,7 @@ const ITS_MANIFESTS: [&str; 3] = ["30_", "40_", "41_"];
 pub(crate) fn run(after: AfterFailure) -> anyhow::Result<()> {
     boot::build()?;
     let began = Instant::now();
-    let wish = Wish { name: "harbour", sites: SITES, control_plane: NODES, compute: 0 };
+    let wish = ClusterOptions { name: "harbour", sites: SITES, control_plane: NODES, compute: 0 };
     let image = operators_own()?;
     // By the very words of the image's description.
     let described = fs_err::read_to_string(root().join("deploy/operator/Containerfile"))?;

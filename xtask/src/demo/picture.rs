@@ -1,6 +1,7 @@
 //! A picture of a terminal, as SVG.
 
-const WIDTH: usize = 132;
+/// A README shows about this many columns without shrinking them.
+const WIDTH: usize = 92;
 const LINE: usize = 17;
 const COLUMN: f32 = 7.8;
 const MARGIN: usize = 14;
@@ -40,7 +41,7 @@ impl Style {
 }
 
 impl Picture {
-    /// Adds the lines of a text, wrapped where the terminal ends.
+    /// Adds the lines of a text, cut off where the picture ends.
     pub(super) fn add(&mut self, text: &str) {
         text.split('\n').for_each(|line| self.line(line));
     }
@@ -56,14 +57,10 @@ impl Picture {
                 rest = codes.get(end + 1..).unwrap_or_default();
                 continue;
             }
-            if column == WIDTH {
-                self.lines.push(std::mem::replace(&mut spans, vec![Span { text: String::new(), style }]));
-                column = 0;
-            }
-            if let Some(span) = spans.last_mut() {
-                span.text.push(c);
-            }
             column += 1;
+            if let Some(span) = spans.last_mut().filter(|_| column <= WIDTH) {
+                span.text.push(if column == WIDTH { '…' } else { c });
+            }
             rest = &rest[c.len_utf8()..];
         }
         self.lines.push(spans);
@@ -114,10 +111,11 @@ mod tests {
     fn colours_and_long_lines() {
         let mut picture = Picture::default();
         picture.add("\u{1b}[1mbold\u{1b}[0m <&> \u{1b}[32mgreen\u{1b}[0m");
-        picture.add(&"x".repeat(WIDTH + 1));
+        picture.add(&"x".repeat(WIDTH + 10));
         let svg = picture.svg();
         assert!(svg.contains("<tspan font-weight=\"bold\">bold</tspan>"));
         assert!(svg.contains(" &lt;&amp;&gt; ") && svg.contains("fill=\"#9ece6a\">green"));
-        assert_eq!(svg.matches("<text").count(), 3, "the long line takes two");
+        assert_eq!(svg.matches("<text").count(), 2, "the long line is cut off");
+        assert!(svg.contains(&format!(">{}…<", "x".repeat(WIDTH - 1))));
     }
 }

@@ -20,7 +20,7 @@ const CLOCKED: &str = "clocked::";
 const WAITING: [&str; 2] = ["crates/operator it", "crates/lifecycle cluster"];
 
 /// What takes longest begins first; the others find room beside it.
-const LONGEST: [&str; 7] = [
+const SLOWEST_FIRST: [&str; 7] = [
     "xtask unit tests",
     "crates/lifecycle cluster",
     "crates/assets it",
@@ -42,8 +42,9 @@ pub(super) struct Program {
 
 /// Runs what was built.
 pub(super) fn run(mut programs: Vec<Program>) -> anyhow::Result<Tally> {
-    let rank =
-        |program: &Program| LONGEST.iter().position(|name| *name == program.name).unwrap_or(LONGEST.len());
+    let rank = |program: &Program| {
+        SLOWEST_FIRST.iter().position(|name| *name == program.name).unwrap_or(SLOWEST_FIRST.len())
+    };
     // Unit tests take next to no time.
     programs.sort_by_key(|program| (rank(program), !program.of_a_crate));
     let clocked = programs.iter().filter(|program| has_some_clocked(program)).cloned();

@@ -1,8 +1,9 @@
-//! `machine.openshift.io`: machines, sets of them, and the set of the control plane.
+//! `machine.openshift.io`: machines, and the set of the control plane.
 
 use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::{NodeAddress, ObjectReference, Taint};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use kube::CustomResource;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -24,6 +25,9 @@ pub struct MachineSpec {
     pub provider_spec: ProviderSpec,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub taints: Vec<Taint>,
+    /// Who is to reconcile it; only where machines move between two APIs.
+    #[serde(rename = "authoritativeAPI")]
+    pub authoritative_api: Option<String>,
 }
 
 /// What became of a machine.
@@ -36,6 +40,45 @@ pub struct MachineStatus {
     pub addresses: Vec<NodeAddress>,
     /// The node it has become.
     pub node_ref: Option<ObjectReference>,
+    /// How far it is: `Provisioning`, `Provisioned`, `Running`, `Deleting` or `Failed`.
+    pub phase: Option<String>,
+    /// What is wrong with it, for programs.
+    pub error_reason: Option<String>,
+    /// What is wrong with it, for people.
+    pub error_message: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<MachineCondition>,
+    pub last_updated: Option<Time>,
+    /// What its provider keeps about it.
+    pub provider_status: Option<Value>,
+    pub last_operation: Option<LastOperation>,
+}
+
+/// A condition as `machine.openshift.io` has them.
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MachineCondition {
+    #[serde(rename = "type")]
+    pub type_: String,
+    pub status: String,
+    /// `Error`, `Warning` or `Info`, while it does not hold.
+    pub severity: Option<String>,
+    pub last_transition_time: Option<Time>,
+    pub reason: Option<String>,
+    pub message: Option<String>,
+}
+
+/// What was last done to a machine.
+#[skip_serializing_none]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LastOperation {
+    pub description: Option<String>,
+    pub last_updated: Option<Time>,
+    pub state: Option<String>,
+    #[serde(rename = "type")]
+    pub type_: Option<String>,
 }
 
 /// What must happen before a machine goes.
@@ -70,26 +113,11 @@ pub struct ObjectLabels {
     pub annotations: BTreeMap<String, String>,
 }
 
-/// A number of machines that are alike.
-#[derive(CustomResource, Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[kube(group = "machine.openshift.io", version = "v1beta1", kind = "MachineSet", namespaced)]
-#[kube(schema = "disabled")]
-pub struct MachineSetSpec {
-    pub replicas: u32,
-    pub selector: LabelSelector,
-    pub template: MachineTemplate,
-}
-
+/// The labels of the machines that belong to the control plane.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LabelSelector {
     pub match_labels: BTreeMap<String, String>,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct MachineTemplate {
-    pub metadata: ObjectLabels,
-    pub spec: MachineSpec,
 }
 
 /// The machines of the control plane, which are replaced one at a time.

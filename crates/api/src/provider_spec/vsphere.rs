@@ -15,16 +15,23 @@ pub struct VSphereProviderSpec {
     pub types: TypeMeta,
     pub user_data_secret: Option<LocalReference>,
     pub credentials_secret: Option<LocalReference>,
+    #[serde(default)]
     pub template: String,
     pub workspace: Option<Workspace>,
+    #[serde(default)]
     pub network: NetworkSpec,
-    #[serde(rename = "numCPUs")]
+    #[serde(rename = "numCPUs", default)]
     pub num_cpus: u32,
+    #[serde(default)]
     pub num_cores_per_socket: u32,
-    #[serde(rename = "memoryMiB")]
+    #[serde(rename = "memoryMiB", default)]
     pub memory_mib: u32,
-    #[serde(rename = "diskGiB")]
+    #[serde(rename = "diskGiB", default)]
     pub disk_gib: u32,
+    /// `fullClone` or `linkedClone`.
+    pub clone_mode: Option<String>,
+    /// What a linked clone is made from.
+    pub snapshot: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub data_disks: Vec<DataDisk>,
     #[serde(rename = "tagIDs", default, skip_serializing_if = "Vec::is_empty")]
@@ -61,6 +68,7 @@ pub struct Workspace {
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NetworkSpec {
+    #[serde(default)]
     pub devices: Vec<NetworkDevice>,
 }
 

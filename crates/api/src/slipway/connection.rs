@@ -48,7 +48,7 @@ pub struct VSphereConnectionSpec {
     #[x_kube(validation = Rule::new("self.matches('^[a-z0-9]([-a-z0-9.:]*[a-z0-9])?$')")
         .message("the server is a DNS name or address in lower case, without scheme and port; the port has its own field"))]
     #[x_kube(validation = Rule::new("self == oldSelf")
-        .message("the server of a connection cannot be changed: make another connection"))]
+        .message("the server of a connection cannot be changed: create another connection"))]
     pub server: String,
     /// Port of the vCenter.
     #[serde(default = "https")]

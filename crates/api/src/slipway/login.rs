@@ -28,7 +28,7 @@ impl Unbound {
                  '{{\"stringData\":{{\"{SERVER_KEY}\":\"{server}\"}}}}'"
             ),
             Unbound::Another { .. } => {
-                "give the connection a Secret with a login for its own vCenter; `slipway drivers configure` makes one"
+                "give the connection a Secret with a login for its own vCenter; `slipway drivers configure` creates one"
                     .to_owned()
             }
         }

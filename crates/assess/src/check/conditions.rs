@@ -7,12 +7,12 @@ use super::report::{Action, Finding, Round};
 
 /// What holds for the drivers. Everything that counts is in `reasons`, not only the worst.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Verdict {
+pub struct DriverConditions {
     pub degraded: State,
     pub upgradeable: State,
     /// Whether the storage driver may be installed where it is not yet.
     pub installable: State,
-    pub reasons: Vec<Because>,
+    pub reasons: Vec<EffectReason>,
 }
 
 /// A condition without its type.
@@ -27,7 +27,7 @@ pub struct State {
 
 /// A finding that counts, and what it leads to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Because {
+pub struct EffectReason {
     pub effect: Effect,
     pub reason: Reason,
 }
@@ -68,7 +68,7 @@ fn effects(finding: &Finding, installed: bool) -> &'static [Effect] {
 }
 
 /// `installed` says whether our storage driver is there.
-pub fn verdict(round: &Round, installed: bool) -> Verdict {
+pub fn verdict(round: &Round, installed: bool) -> DriverConditions {
     let state = |effect: Effect, status: Option<bool>| {
         let counting: Vec<&Finding> =
             round.findings.iter().filter(|finding| effects(finding, installed).contains(&effect)).collect();
@@ -89,15 +89,15 @@ pub fn verdict(round: &Round, installed: bool) -> Verdict {
         reason: "AsExpected".to_owned(),
         message: message.to_owned(),
     };
-    let reasons: BTreeSet<Because> = round
+    let reasons: BTreeSet<EffectReason> = round
         .findings
         .iter()
         .flat_map(|finding| {
             let effects = effects(finding, installed).iter();
-            effects.map(|effect| Because { effect: *effect, reason: finding.meaning.reason })
+            effects.map(|effect| EffectReason { effect: *effect, reason: finding.meaning.reason })
         })
         .collect();
-    Verdict {
+    DriverConditions {
         degraded: state(Effect::Degraded, Some(true)).unwrap_or_else(|| fine(false, "all checks passed")),
         upgradeable: state(Effect::UpgradeBlocked, Some(false))
             .or_else(|| state(Effect::UpgradeUnknown, None))

@@ -24,23 +24,28 @@ pub(super) mod tags;
 mod tests;
 pub(super) mod workloads;
 
-use super::estate::Estate;
 use super::observe::Question;
 use super::report::Verdicts;
-use super::subject::VCenter;
+use super::snapshot::VCenterSnapshot;
+use super::target::VCenter;
 use crate::runner::Clock;
 
 /// Everything there is to say about a vCenter that answered, but nothing about nodes.
-pub(super) fn vcenter(question: &Question, vcenter: &VCenter, estate: &Estate, clock: &Clock) -> Verdicts {
-    let mut verdicts = server::judge(estate, clock());
+pub(super) fn vcenter(
+    question: &Question,
+    vcenter: &VCenter,
+    snapshot: &VCenterSnapshot,
+    clock: &Clock,
+) -> Verdicts {
+    let mut verdicts = server::judge(snapshot, clock());
     for domain in question.subject.domains_on(&vcenter.server) {
-        verdicts.merge(places::judge(domain, estate));
+        verdicts.merge(places::judge(domain, snapshot));
         if question.subject.is_zoned() {
-            verdicts.merge(tags::zones(domain, estate));
+            verdicts.merge(tags::zones(domain, snapshot));
         }
-        verdicts.merge(tags::host_groups(domain, estate));
+        verdicts.merge(tags::host_groups(domain, snapshot));
     }
-    verdicts.merge(places::resources(vcenter, estate));
-    verdicts.merge(permissions::judge(&question.subject, vcenter, estate));
+    verdicts.merge(places::resources(vcenter, snapshot));
+    verdicts.merge(permissions::judge(&question.subject, vcenter, snapshot));
     verdicts.at(&vcenter.server)
 }

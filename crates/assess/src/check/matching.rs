@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, HashMap};
 use uuid::Uuid;
 
 use super::cluster::{Node, NodeKind};
-use super::estate::{Estate, Machine};
+use super::snapshot::{Machine, VCenterSnapshot};
 
 /// A machine of one vCenter.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Found<'a> {
-    pub(super) estate: &'a Estate,
+    pub(super) snapshot: &'a VCenterSnapshot,
     pub(super) machine: &'a Machine,
 }
 
@@ -28,12 +28,12 @@ pub(super) struct Matched<'a> {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Ids {
     nodes: HashMap<Uuid, Vec<usize>>,
-    known: BTreeMap<usize, Known>,
+    known: BTreeMap<usize, NodeIds>,
 }
 
 /// What one node says about itself.
 #[derive(Debug, Clone, Copy)]
-struct Known {
+struct NodeIds {
     system: Option<Uuid>,
     provider: Option<Uuid>,
 }
@@ -56,7 +56,7 @@ impl Ids {
             if matches!(node.kind(), NodeKind::Other { .. }) && node.provider().is_some() {
                 continue;
             }
-            let known = Known { system: node.system_id(), provider: node.provider_uuid() };
+            let known = NodeIds { system: node.system_id(), provider: node.provider_uuid() };
             ids.known.insert(index, known);
             let both = [known.provider, known.system].into_iter().flatten();
             for id in both.flat_map(|id| [id, swapped(id)]) {
@@ -74,11 +74,11 @@ impl Ids {
     }
 
     /// The machines of each node.
-    pub(super) fn machines<'a>(&self, estates: &'a [Estate]) -> BTreeMap<usize, Matched<'a>> {
+    pub(super) fn machines<'a>(&self, snapshots: &'a [VCenterSnapshot]) -> BTreeMap<usize, Matched<'a>> {
         let mut by_id: HashMap<Uuid, Vec<Found<'a>>> = HashMap::new();
-        for estate in estates {
-            for machine in &estate.machines {
-                by_id.entry(machine.uuid).or_default().push(Found { estate, machine });
+        for snapshot in snapshots {
+            for machine in &snapshot.machines {
+                by_id.entry(machine.uuid).or_default().push(Found { snapshot, machine });
             }
         }
         // What has the id as it is written comes before what has it the other way round.
@@ -86,7 +86,7 @@ impl Ids {
             let mut orders = id.into_iter().flat_map(|id| [id, swapped(id)]);
             orders.find_map(|id| by_id.get(&id)).cloned().unwrap_or_default()
         };
-        let matched = |known: &Known| {
+        let matched = |known: &NodeIds| {
             let (own, claimed) = (with(known.system), with(known.provider));
             match (known.system, known.provider) {
                 _ if own.is_empty() => Matched { own: claimed, claimed: Vec::new() },

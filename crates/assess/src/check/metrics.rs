@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::catalog::Reason;
-use super::conditions::Verdict;
+use super::conditions::DriverConditions;
 use super::report::{Outcome, Round};
 
 /// A series and its value.
@@ -20,16 +20,16 @@ pub struct Series {
 /// The families, and what they mean.
 pub const FAMILIES: &[(&str, &str)] = &[
     ("vsphere_cluster_check_errors", "1 where a check of the cluster or its vCenters fails"),
-    ("vsphere_cluster_check_total", "Checks of the cluster and its vCenters that were made"),
+    ("vsphere_cluster_check_total", "Checks of the cluster and its vCenters that were run"),
     ("vsphere_csi_driver_error", "What keeps the storage driver from being installed, upgraded or well"),
     ("vsphere_datastore_total", "Datastores of failure domains, by type"),
     ("vsphere_esxi_version_total", "ESXi hosts that nodes run on, by version"),
     ("vsphere_infrastructure_failure_domains", "How many of each the failure domains have"),
     ("vsphere_node_check_errors", "1 where a check of a node fails"),
-    ("vsphere_node_check_total", "Checks of nodes that were made"),
+    ("vsphere_node_check_total", "Checks of nodes that were run"),
     ("vsphere_node_hw_version_total", "Nodes by the version of their virtual hardware"),
     ("vsphere_rwx_volumes_total", "Volumes that several nodes can write to"),
-    ("vsphere_sync_errors", "Why a vCenter cannot be asked"),
+    ("vsphere_sync_errors", "Why a vCenter cannot be reached"),
     ("vsphere_topology_tags", "Tag categories of the topology, by who configured them"),
     ("vsphere_vcenter_info", "What a vCenter says of itself"),
     ("vsphere_vm_cbt_checks", "Nodes with changed block tracking, and without"),
@@ -37,7 +37,7 @@ pub const FAMILIES: &[(&str, &str)] = &[
 ];
 
 /// All series of a round, in order. `verdict` is what it means for the storage driver.
-pub fn series(round: &Round, verdict: &Verdict) -> Vec<Series> {
+pub fn series(round: &Round, verdict: &DriverConditions) -> Vec<Series> {
     let mut all = Vec::new();
     let mut add = |name: &'static str, labels: &[(&'static str, &str)], value: usize| {
         let labels = labels.iter().map(|(key, value)| (*key, (*value).to_owned())).collect();

@@ -19,10 +19,10 @@ use slipway_providers::vsphere::{Client, Error, MoRef, Reference};
 use tokio::time::timeout;
 
 use super::cluster::{Cluster, DRIVER, Node};
-use super::estate::{Estate, Machine, Part, Privileges};
 use super::judge::{permissions, tags};
 use super::matching::Ids;
-use super::subject::{Subject, VCenter, Zone};
+use super::snapshot::{Machine, Part, Privileges, VCenterSnapshot};
+use super::target::{CheckTarget, VCenter, Zone};
 use crate::runner::Clock;
 use crate::text::reason;
 use crate::vsphere::managers::{self, Counter, Extent};
@@ -45,7 +45,7 @@ const EVERYTHING: [Facet; 8] = [
 /// What a round asks of all vCenters.
 #[derive(Debug)]
 pub(super) struct Question {
-    pub(super) subject: Subject,
+    pub(super) subject: CheckTarget,
     pub(super) ids: Ids,
     pub(super) nodes: Arc<Vec<Node>>,
     /// Whether any storage class names a policy.
@@ -55,7 +55,7 @@ pub(super) struct Question {
 }
 
 impl Question {
-    pub(super) fn of(subject: Subject, cluster: Option<&Cluster>) -> Self {
+    pub(super) fn of(subject: CheckTarget, cluster: Option<&Cluster>) -> Self {
         let nodes = cluster.map(|cluster| cluster.nodes.clone()).unwrap_or_default();
         let of_driver = |cluster: &Cluster| {
             let mut classes = cluster.storage_classes.iter();
@@ -90,7 +90,7 @@ pub(super) async fn observe(
     question: &Question,
     clock: &Clock,
     patience: Duration,
-) -> Result<Estate, Error> {
+) -> Result<VCenterSnapshot, Error> {
     let client = connection.client.clone();
     let about = client.content().await?.about.clone();
     let extent = Extent::Activity { counters: connection.counter == Counter::NotRead };
@@ -100,7 +100,7 @@ pub(super) async fn observe(
     }
     let clocks = clock::read(&client, clock).await?;
     let (inventory, machines) = everything(&client, vcenter, question).await?;
-    let mut estate = Estate {
+    let mut snapshot = VCenterSnapshot {
         server: vcenter.server.clone(),
         version: about.version,
         api_version: about.api_version,
@@ -116,17 +116,17 @@ pub(super) async fn observe(
         policies: Ok(None),
         volumes: Ok(None),
         latencies: Ok(BTreeMap::new()),
-        expires: Err("it was not looked at".to_owned()),
+        expires: Err("it was not checked".to_owned()),
     };
     let morefs =
         |ids: BTreeSet<Reference>| -> Vec<MoRef> { ids.into_iter().map(|id| client.moref(id)).collect() };
-    let entities = morefs(permissions::entities(&question.subject, vcenter, &estate));
-    let tagged = morefs(tags::objects(question, &estate));
-    let masters = estate.machines.iter().filter(|machine| question.is_control_plane(machine));
+    let entities = morefs(permissions::entities(&question.subject, vcenter, &snapshot));
+    let tagged = morefs(tags::objects(question, &snapshot));
+    let masters = snapshot.machines.iter().filter(|machine| question.is_control_plane(machine));
     let masters: Vec<MoRef> = masters.map(|machine| client.moref(machine.id.clone())).collect();
 
     // Each is a service of its own; when one is down the rest is known all the same.
-    let privileges = part(patience, client.privileges(&estate.privileges.user, &entities));
+    let privileges = part(patience, client.privileges(&snapshot.privileges.user, &entities));
     let tags = part(patience, async {
         if tagged.is_empty() {
             return Ok(BTreeMap::new());
@@ -156,12 +156,12 @@ pub(super) async fn observe(
     });
     let (privileges, tags, policies, volumes, latencies) =
         tokio::join!(privileges, tags, policies, volumes, latencies);
-    estate.privileges.held = privileges.map(by_reference);
-    estate.tags = tags.map(by_reference);
-    estate.policies = policies;
-    estate.volumes = volumes;
-    estate.latencies = latencies.map(by_reference);
-    Ok(estate)
+    snapshot.privileges.held = privileges.map(by_reference);
+    snapshot.tags = tags.map(by_reference);
+    snapshot.policies = policies;
+    snapshot.volumes = volumes;
+    snapshot.latencies = latencies.map(by_reference);
+    Ok(snapshot)
 }
 
 async fn part<T>(patience: Duration, ask: impl Future<Output = Result<T, Error>>) -> Part<T> {

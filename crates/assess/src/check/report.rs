@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use serde::{Serialize, Serializer};
 
 use super::catalog::{Check, Reason};
-use super::facts::Facts;
+use super::counts::Counts;
 pub use crate::finding::Outcome;
 use crate::finding::{self, Judgement};
 
@@ -189,7 +189,7 @@ pub struct Round {
     /// How often each check was made.
     pub looked: BTreeMap<Check, usize>,
     /// What is counted, whether good or bad.
-    pub facts: Facts,
+    pub facts: Counts,
 }
 
 /// A finding, and all nodes it is said about in the same words.

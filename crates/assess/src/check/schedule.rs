@@ -7,21 +7,21 @@ use super::catalog::Check;
 use super::report::{Outcome, Round};
 
 /// The pause after a first bad round.
-pub const SHORTEST: Duration = Duration::from_mins(1);
-const LONGEST: Duration = Duration::from_hours(1);
+pub const MIN_INTERVAL: Duration = Duration::from_mins(1);
+const MAX_INTERVAL: Duration = Duration::from_hours(1);
 
 /// The pause after a round: an hour when all is well, and else a minute that doubles up to an hour with each bad round
 /// in a row. `bad` counts those before this one.
 pub fn pause(round: &Round, bad: u32) -> Duration {
     if round.is_clear() {
-        return LONGEST;
+        return MAX_INTERVAL;
     }
     pause_after_failure(bad)
 }
 
 /// The same for a round that could not be made at all.
 pub fn pause_after_failure(bad: u32) -> Duration {
-    SHORTEST.saturating_mul(2_u32.saturating_pow(bad)).min(LONGEST)
+    MIN_INTERVAL.saturating_mul(2_u32.saturating_pow(bad)).min(MAX_INTERVAL)
 }
 
 /// A check that fails now and did not, or the other way round.
@@ -72,7 +72,7 @@ mod tests {
 
     use super::{changes, pause};
     use crate::check::catalog::Check;
-    use crate::check::facts::Facts;
+    use crate::check::counts::Counts;
     use crate::check::report::{Finding, NodeResult, NodeState, Round};
 
     /// Nodes with what fails on them; nothing was looked at where there is no list.
@@ -94,7 +94,7 @@ mod tests {
             findings: findings.collect(),
             nodes: nodes.iter().map(result).collect(),
             looked: BTreeMap::new(),
-            facts: Facts::default(),
+            facts: Counts::default(),
         }
     }
 

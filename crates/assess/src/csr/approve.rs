@@ -19,7 +19,7 @@ use slipway_providers::cluster::{AccessError, call, merge_part, or_absent};
 use super::cluster::{Bootstrapper, Cluster, Machine};
 use super::host::Host;
 use super::hosts;
-use super::judge::{Verdict, judge};
+use super::judge::{Decision, judge};
 use super::keys::{self, Keys};
 use super::pkcs10::Content;
 use super::request::{Csr, Signer};
@@ -48,7 +48,7 @@ pub async fn bootstrappers_of(client: &Client) -> Result<Vec<Bootstrapper>, Acce
 pub struct Judged {
     pub object: CertificateSigningRequest,
     pub csr: Csr,
-    pub verdict: Verdict,
+    pub verdict: Decision,
     /// The object of the machine that it is about, if there is one.
     machine: Option<String>,
 }
@@ -103,7 +103,7 @@ pub async fn survey(
 }
 
 /// Everything a verdict depends on, read once.
-pub(super) struct Seen {
+pub(super) struct ClusterSnapshot {
     /// The oldest first.
     pub(super) pending: Vec<(CertificateSigningRequest, Csr)>,
     pub(super) nodes: BTreeSet<String>,
@@ -112,7 +112,7 @@ pub(super) struct Seen {
     keys: Keys,
 }
 
-impl Seen {
+impl ClusterSnapshot {
     /// With a machine that Kubernetes does not know.
     pub(super) fn cluster(
         &self,
@@ -128,7 +128,7 @@ impl Seen {
     }
 }
 
-pub(super) async fn see(client: &Client, roster: &Roster) -> Result<Seen, AccessError> {
+pub(super) async fn see(client: &Client, roster: &Roster) -> Result<ClusterSnapshot, AccessError> {
     let all = ListParams::default();
     let requests: Api<CertificateSigningRequest> = Api::all(client.clone());
     let nodes: Api<NodeName> = Api::all(client.clone());
@@ -149,7 +149,7 @@ pub(super) async fn see(client: &Client, roster: &Roster) -> Result<Seen, Access
     pending.sort_by(|(_, one), (_, other)| (one.created, &one.name).cmp(&(other.created, &other.name)));
     let nodes: BTreeSet<String> = nodes.iter().map(ResourceExt::name_any).collect();
     let machines = roster.complete(machines.iter().filter_map(machine), &nodes);
-    Ok(Seen { pending, nodes, machines, vips, keys })
+    Ok(ClusterSnapshot { pending, nodes, machines, vips, keys })
 }
 
 /// What a Machine says about itself; nothing if it is malformed.

@@ -26,7 +26,7 @@ pub struct Host {
 
 /// What is known about a host.
 #[derive(Debug)]
-pub struct Sight {
+pub struct HostRequests {
     /// Its pending requests, the oldest first.
     pub requests: Vec<Judged>,
     /// Whether it is a node already.
@@ -72,7 +72,7 @@ pub async fn survey(
     bootstrappers: &[Bootstrapper],
     vips: &[IpAddr],
     host: &Host,
-) -> Result<Sight, AccessError> {
+) -> Result<HostRequests, AccessError> {
     let seen = see(client, &Roster::default()).await?;
     let is_node = seen.nodes.contains(&host.name);
     let of_host = seen.pending.iter().filter(|(_, csr)| host.is_asked_for(csr));
@@ -82,5 +82,5 @@ pub async fn survey(
             Judged::new(object.clone(), csr.clone(), &cluster)
         })
         .collect();
-    Ok(Sight { requests, is_node })
+    Ok(HostRequests { requests, is_node })
 }

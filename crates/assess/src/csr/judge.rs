@@ -21,7 +21,7 @@ const AUTHENTICATED: &str = "system:authenticated";
 
 /// What is to be done about a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Verdict {
+pub enum Decision {
     Approve(Ground),
     Refuse(Refusal),
 }
@@ -48,18 +48,18 @@ impl Ground {
 }
 
 /// Judges a request.
-pub fn judge(csr: &Csr, cluster: &Cluster) -> Verdict {
+pub fn judge(csr: &Csr, cluster: &Cluster) -> Decision {
     let result = match csr.signer {
         Signer::Client => client(csr, cluster),
         Signer::Serving => serving(csr, cluster),
     };
     // What is wrong with the request itself is the better reason; but nothing is approved of those who ask without end.
     match (result, cluster.flood(&csr.username)) {
-        (Err(refusal), _) => Verdict::Refuse(refusal),
+        (Err(refusal), _) => Decision::Refuse(refusal),
         (Ok(_), (pending, limit)) if pending > limit => {
-            Verdict::Refuse(Refusal::Flood { username: csr.username.clone(), pending, limit })
+            Decision::Refuse(Refusal::Flood { username: csr.username.clone(), pending, limit })
         }
-        (Ok(ground), _) => Verdict::Approve(ground),
+        (Ok(ground), _) => Decision::Approve(ground),
     }
 }
 

@@ -54,7 +54,7 @@ pub enum Refusal {
     #[error("the machine `{machine}` has to wait: {why}")]
     NotItsTurn { machine: String, why: String },
     #[error(
-        "it was made at {asked}, and a machine has from 10 seconds before to 2 hours after its own time, {created}"
+        "it was created at {asked}, and a machine has from 10 seconds before to 2 hours after its own time, {created}"
     )]
     OutsideWindow { asked: Timestamp, created: Timestamp },
     #[error("it has no names and no addresses")]

@@ -4,17 +4,33 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
+use slipway_config::net::Cidr;
 use tokio::net::{TcpStream, lookup_host};
 use tokio::time::timeout;
 
 use super::report::{Check, Finding};
-use super::wanted::WantedNetwork;
 
 const API_PORT: u16 = 6443;
 const INGRESS_PORT: u16 = 443;
 
-const RESOLVING: Duration = Duration::from_secs(30);
-const CONNECTING: Duration = Duration::from_secs(10);
+const RESOLVE_TIMEOUT: Duration = Duration::from_secs(30);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// What the network around the machines must be like.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExpectedNetwork {
+    /// `<cluster>.<base domain>`.
+    pub domain: String,
+    pub api: Vec<IpAddr>,
+    pub ingress: Vec<IpAddr>,
+    /// Whether the addresses are ours to answer on, rather than those of the user's load balancer.
+    pub managed: bool,
+    pub machine_networks: Vec<Cidr>,
+    /// Whether the cluster is reached through DNS and load balancers that somebody set up.
+    pub by_name: bool,
+    /// Whether machines of the cluster run already.
+    pub begun: bool,
+}
 
 /// How names and addresses are tried. Tests have their own.
 pub trait Probe: Send + Sync + 'static {
@@ -31,20 +47,20 @@ pub struct ThisMachine;
 
 impl Probe for ThisMachine {
     async fn resolve(&self, name: &str) -> Result<Vec<IpAddr>, String> {
-        match timeout(RESOLVING, lookup_host((name, API_PORT))).await {
+        match timeout(RESOLVE_TIMEOUT, lookup_host((name, API_PORT))).await {
             Ok(Ok(addresses)) => Ok(addresses.map(|address| address.ip()).collect()),
             Ok(Err(error)) => Err(error.to_string()),
-            Err(_) => Err(format!("no answer within {RESOLVING:?}")),
+            Err(_) => Err(format!("no answer within {RESOLVE_TIMEOUT:?}")),
         }
     }
 
     async fn answers(&self, address: SocketAddr) -> bool {
-        matches!(timeout(CONNECTING, TcpStream::connect(address)).await, Ok(Ok(_)))
+        matches!(timeout(CONNECT_TIMEOUT, TcpStream::connect(address)).await, Ok(Ok(_)))
     }
 }
 
 /// All of it at once: an address that swallows packets keeps nobody waiting but itself.
-pub(super) async fn examine<P: Probe>(wanted: WantedNetwork, probe: Arc<P>) -> Vec<Finding> {
+pub(super) async fn examine<P: Probe>(wanted: ExpectedNetwork, probe: Arc<P>) -> Vec<Finding> {
     if wanted.by_name {
         return by_name(&wanted.domain, &*probe).await;
     }
@@ -76,7 +92,7 @@ async fn by_name(domain: &str, probe: &impl Probe) -> Vec<Finding> {
         findings.push(if probe.answers(target).await {
             Finding::pass(Check::LoadBalancer, &api, format!("{target} accepts connections"))
         } else {
-            let message = format!("`{api}` leads to {target}, where nobody accepts connections");
+            let message = format!("`{api}` resolves to {target}, which refuses connections");
             Finding::warning(Check::LoadBalancer, &api, message).remedy(
                 "have the load balancer listen there before the cluster is created; fine if it only does so with \
                  machines behind it",
@@ -113,14 +129,14 @@ fn free(what: &str, address: SocketAddr, answers: bool, begun: bool) -> Finding 
     }
     if answers {
         let message =
-            format!("somebody accepts connections at {address} already, the virtual address of the {what}");
+            format!("{address}, the virtual IP of the {what}, is already in use: it accepts connections");
         return Finding::failure(Check::VipFree, object, message)
-            .remedy("find out who has the address, or choose one that nobody has");
+            .remedy("find the machine that has the address, or choose a free one");
     }
-    Finding::pass(Check::VipFree, object, format!("nobody answers at {address}"))
+    Finding::pass(Check::VipFree, object, format!("{address} is free"))
 }
 
-fn inside(wanted: &WantedNetwork) -> Vec<Finding> {
+fn inside(wanted: &ExpectedNetwork) -> Vec<Finding> {
     let judge = |vip: &IpAddr| {
         let network = wanted.machine_networks.iter().find(|network| network.contains(*vip));
         if let Some(network) = network {
@@ -147,7 +163,7 @@ mod tests {
     use ipnet::IpNet;
     use rstest::rstest;
 
-    use super::{Probe, ThisMachine, WantedNetwork, examine};
+    use super::{ExpectedNetwork, Probe, ThisMachine, examine};
 
     /// A network of our making.
     #[derive(Default)]
@@ -167,8 +183,8 @@ mod tests {
         }
     }
 
-    fn with_vips() -> WantedNetwork {
-        WantedNetwork {
+    fn with_vips() -> ExpectedNetwork {
+        ExpectedNetwork {
             domain: "harbour.example.com".to_owned(),
             api: vec!["10.20.0.10".parse().unwrap()],
             ingress: vec!["10.20.0.11".parse().unwrap()],
@@ -179,8 +195,8 @@ mod tests {
         }
     }
 
-    fn without_vips() -> WantedNetwork {
-        WantedNetwork { api: Vec::new(), ingress: Vec::new(), by_name: true, ..with_vips() }
+    fn without_vips() -> ExpectedNetwork {
+        ExpectedNetwork { api: Vec::new(), ingress: Vec::new(), by_name: true, ..with_vips() }
     }
 
     fn names() -> BTreeMap<&'static str, &'static str> {
@@ -188,7 +204,7 @@ mod tests {
     }
 
     /// What is not fine.
-    async fn problems(wanted: WantedNetwork, probe: Fake) -> Vec<String> {
+    async fn problems(wanted: ExpectedNetwork, probe: Fake) -> Vec<String> {
         let findings = examine(wanted, Arc::new(probe)).await;
         let bad =
             findings.into_iter().filter(|finding| finding.outcome != super::super::report::Outcome::Pass);
@@ -213,10 +229,10 @@ mod tests {
     async fn an_address_that_answers_is_taken(#[case] answering: &'static str, #[case] expected: &str) {
         let probe = Fake { answering: vec![answering], ..Fake::default() };
         assert_eq!(problems(with_vips(), probe).await, [expected]);
-        let own = WantedNetwork { managed: false, ..with_vips() };
+        let own = ExpectedNetwork { managed: false, ..with_vips() };
         let probe = Fake { answering: vec![answering], ..Fake::default() };
         assert!(problems(own, probe).await.is_empty(), "a load balancer of the user answers");
-        let again = WantedNetwork { begun: true, ..with_vips() };
+        let again = ExpectedNetwork { begun: true, ..with_vips() };
         let probe = Fake { answering: vec![answering], ..Fake::default() };
         assert!(problems(again, probe).await.is_empty(), "a run that was cut off is gone on with");
     }
@@ -224,7 +240,7 @@ mod tests {
     #[tokio::test]
     async fn an_address_outside_is_told() {
         let ingress = vec!["192.168.9.9".parse().unwrap()];
-        let found = problems(WantedNetwork { ingress, ..with_vips() }, Fake::default()).await;
+        let found = problems(ExpectedNetwork { ingress, ..with_vips() }, Fake::default()).await;
         assert_eq!(found, ["Warning vip-network 192.168.9.9"]);
     }
 

@@ -178,7 +178,7 @@ impl Finding {
 /// What a report comes to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Verdict {
+pub enum Readiness {
     Ready,
     /// The install-config lacks what machines need; what else is wrong does not matter before.
     Incomplete,
@@ -208,16 +208,16 @@ impl Report {
         finding::count(&self.findings, outcome)
     }
 
-    pub fn verdict(&self) -> Verdict {
+    pub fn verdict(&self) -> Readiness {
         let failed = |finding: &Finding| finding.outcome == Outcome::Failure;
         if self.findings.iter().any(|finding| failed(finding) && finding.check.is_about_config()) {
-            Verdict::Incomplete
+            Readiness::Incomplete
         } else if !self.is_clear() {
-            Verdict::NotReady
+            Readiness::NotReady
         } else if self.findings.is_empty() || self.findings.iter().any(|f| f.check == Check::Platform) {
-            Verdict::NotChecked
+            Readiness::NotChecked
         } else {
-            Verdict::Ready
+            Readiness::Ready
         }
     }
 
@@ -231,7 +231,7 @@ impl Report {
 mod tests {
     use std::collections::BTreeSet;
 
-    use super::{Check, Finding, Report, Verdict};
+    use super::{Check, Finding, Readiness, Report};
 
     #[test]
     fn codes_are_unique() {
@@ -246,11 +246,11 @@ mod tests {
         let failure = || Finding::failure(Check::VipFree, "10.0.0.10", "taken");
         let config = || Finding::failure(Check::ReleaseImage, "payload.releaseImage", "not given");
         for (findings, expected) in [
-            (vec![], Verdict::NotChecked),
-            (vec![pass()], Verdict::Ready),
-            (vec![pass(), platform()], Verdict::NotChecked),
-            (vec![failure(), platform()], Verdict::NotReady),
-            (vec![failure(), config()], Verdict::Incomplete),
+            (vec![], Readiness::NotChecked),
+            (vec![pass()], Readiness::Ready),
+            (vec![pass(), platform()], Readiness::NotChecked),
+            (vec![failure(), platform()], Readiness::NotReady),
+            (vec![failure(), config()], Readiness::Incomplete),
         ] {
             assert_eq!(Report::new("harbour", findings.clone()).verdict(), expected, "{findings:?}");
         }

@@ -8,7 +8,7 @@ use slipway_providers::vsphere::{Endpoint, certificate};
 use crate::finding::Judgement;
 
 /// Administrators need some time to replace a certificate.
-const SOON_DAYS: i64 = 30;
+const WARNING_DAYS: i64 = 30;
 
 /// The end of the validity of the certificate a server shows.
 pub(crate) async fn expiry(endpoint: &Endpoint, limit: Duration) -> Result<Timestamp, String> {
@@ -29,7 +29,7 @@ pub(crate) fn judge(expires: &Result<Timestamp, String>, now: Timestamp) -> Judg
     if expires <= now {
         return Judgement::failure(format!("the certificate expired at {expires:.0}")).remedy(remedy);
     }
-    if days < SOON_DAYS {
+    if days < WARNING_DAYS {
         let message = format!("the certificate expires in {days} days, at {expires:.0}");
         return Judgement::warning(message).remedy(remedy);
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use slipway_providers::vsphere::performance::counter;
-use slipway_providers::vsphere::properties::Wanted;
+use slipway_providers::vsphere::properties::PropertySpec;
 use slipway_providers::vsphere::{Client, Error};
 
 use super::Part;
@@ -50,18 +50,18 @@ pub(crate) async fn read(client: &Client, extent: Extent) -> Result<Managers, Er
         Extent::Activity { counters } => (true, counters),
     };
     let sessions: &[&str] = if activity { &["currentSession", "sessionList"] } else { &["currentSession"] };
-    let mut wanted = vec![
-        Wanted { kind: "SessionManager", properties: sessions },
-        Wanted { kind: "AuthorizationManager", properties: &["privilegeList"] },
+    let mut specs = vec![
+        PropertySpec { kind: "SessionManager", properties: sessions },
+        PropertySpec { kind: "AuthorizationManager", properties: &["privilegeList"] },
     ];
     let mut objects =
         vec![client.manager("sessionManager").await?, client.manager("authorizationManager").await?];
     if activity {
-        wanted.push(Wanted { kind: "TaskManager", properties: &["recentTask"] });
+        specs.push(PropertySpec { kind: "TaskManager", properties: &["recentTask"] });
         objects.push(client.manager("taskManager").await?);
     }
     if counters {
-        wanted.push(Wanted { kind: "PerformanceManager", properties: &["perfCounter"] });
+        specs.push(PropertySpec { kind: "PerformanceManager", properties: &["perfCounter"] });
         objects.push(client.manager("perfManager").await?);
     }
     let mut managers = Managers {
@@ -71,7 +71,7 @@ pub(crate) async fn read(client: &Client, extent: Extent) -> Result<Managers, Er
         privileges: BTreeSet::new(),
         counter: Counter::NotRead,
     };
-    for object in client.retrieve(&objects, &wanted).await? {
+    for object in client.retrieve(&objects, &specs).await? {
         let property = |name: &str| object.properties.get(name);
         if let Some(session) = property("currentSession") {
             session.text_of("userName").clone_into(&mut managers.user);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use slipway_assess::check::cluster::{Cluster, DRIVER, Driver, Node, StorageClass};
 use slipway_assess::check::report::Round;
-use slipway_assess::check::subject::{Domain, Subject, VCenter as Checked, Zone};
+use slipway_assess::check::target::{CheckTarget, Domain, VCenter as Checked, Zone};
 use slipway_assess::check::{Context, Options};
 use slipway_config::install_config::vsphere::RegionKind;
 use slipway_providers::vsphere::{Login, Proxy, Trust};
@@ -69,7 +69,7 @@ pub(crate) fn start_all(count: usize, nodes: usize) -> Vec<VCenter> {
 }
 
 /// One failure domain on each vCenter.
-pub(crate) fn subject(vcenters: &[VCenter]) -> Subject {
+pub(crate) fn subject(vcenters: &[VCenter]) -> CheckTarget {
     let checked = |vcenter: &VCenter| Checked {
         server: vcenter.host().to_owned(),
         port: vcenter.port(),
@@ -83,7 +83,7 @@ pub(crate) fn subject(vcenters: &[VCenter]) -> Subject {
         login: Ok(Login { user: ADMINISTRATOR.0.to_owned(), password: ADMINISTRATOR.1.into() }),
         resources: Vec::new(),
     };
-    Subject {
+    CheckTarget {
         name: ID.to_owned(),
         vcenters: vcenters.iter().map(checked).collect(),
         domains: vcenters
@@ -166,11 +166,11 @@ pub(crate) fn options() -> Options {
 }
 
 /// One round, and nothing left open.
-pub(crate) async fn round(subject: &Subject, cluster: &Cluster) -> Round {
+pub(crate) async fn round(subject: &CheckTarget, cluster: &Cluster) -> Round {
     round_with(subject, cluster, options()).await
 }
 
-pub(crate) async fn round_with(subject: &Subject, cluster: &Cluster, options: Options) -> Round {
+pub(crate) async fn round_with(subject: &CheckTarget, cluster: &Cluster, options: Options) -> Round {
     let mut context = Context::new(options);
     let round = context.round(subject, Some(cluster)).await;
     context.close().await;

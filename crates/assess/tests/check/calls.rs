@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use slipway_assess::check::Context;
-use slipway_providers::vsphere::properties::Wanted;
+use slipway_providers::vsphere::properties::PropertySpec;
 use slipway_providers::vsphere::soap::Body;
 use slipway_providers::vsphere::{Client, Endpoint, Login, Proxy};
 use slipway_testkit::vcenter::{ADMINISTRATOR, VCenter};
@@ -113,8 +113,8 @@ async fn one_by_one(client: &Client, number: usize) {
     let vm = client.moref(found);
     let properties = ["config.extraConfig", "config.flags", "config.version", "runtime.host", "resourcePool"];
     let read = async |object: slipway_providers::vsphere::MoRef, properties: &[&str]| {
-        let wanted = [Wanted { kind: &object.reference.kind.clone(), properties }];
-        client.retrieve(&[object], &wanted).await.unwrap().remove(0)
+        let specs = [PropertySpec { kind: &object.reference.kind.clone(), properties }];
+        client.retrieve(&[object], &specs).await.unwrap().remove(0)
     };
     let vm = read(vm, &properties).await;
     read(vm.reference("resourcePool").unwrap(), &["name"]).await;

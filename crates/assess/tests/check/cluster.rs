@@ -4,7 +4,7 @@ use kube::Client;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use serde_json::{Value, json};
 use slipway_assess::check::cluster::{Driver, NodeKind, read};
-use slipway_assess::check::subject::{Source, Zone};
+use slipway_assess::check::target::{Source, Zone};
 use slipway_providers::vsphere::Trust;
 use slipway_testkit::control_plane::{ControlPlane, Options};
 

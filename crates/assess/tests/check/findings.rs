@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use slipway_assess::check::Options;
-use slipway_assess::check::subject::{Declared, Source, Subject, Zone};
+use slipway_assess::check::target::{CheckTarget, Declared, Source, Zone};
 use slipway_providers::vsphere::{Client, Endpoint, Login, Proxy};
 use slipway_testkit::vcenter::{ADMINISTRATOR, VCenter};
 
@@ -169,7 +169,7 @@ async fn certificates_that_end_are_told() {
     }
 }
 
-type Tweak = fn(&mut Subject);
+type Tweak = fn(&mut CheckTarget);
 
 /// What is wrong on this side of a vCenter that is well.
 #[tokio::test]
@@ -190,7 +190,7 @@ async fn configurations_that_do_not_agree_are_told() {
         subject
     };
     let (infra, cloud) = (Source::Infrastructure, Source::CloudConfig);
-    let cases: Vec<(Subject, &[&str])> = vec![
+    let cases: Vec<(CheckTarget, &[&str])> = vec![
         (with(sound(infra), sound(cloud)), &[]),
         (
             with(sound(infra), declared(cloud, "vc9.example.com", "dc1")),

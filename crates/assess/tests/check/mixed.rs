@@ -23,7 +23,7 @@ use slipway_testkit::{ccm, nodes};
 use crate::bench::{id, inventory, problems, round, subject};
 
 const SERVERS: [&str; 2] = ["127.0.0.1", "localhost"];
-const PATIENCE: Duration = Duration::from_secs(90);
+const TIMEOUT: Duration = Duration::from_secs(90);
 
 /// Everything that is deployed for both drivers.
 fn objects(vcenters: &[VCenter]) -> Vec<Object> {
@@ -126,7 +126,7 @@ async fn bare_metal_hosts_are_left_alone_by_everybody() {
     let kubectl = plane.kubectl();
     let pods = ["get", "pods", "--namespace=vmware-system-csi", "--selector=app=vsphere-csi-node"];
     let daemon_set = ["get", "daemonset", "vsphere-csi-node", "--namespace=vmware-system-csi"];
-    let (places, counted) = eventually("both nodes have the storage driver", PATIENCE, || {
+    let (places, counted) = eventually("both nodes have the storage driver", TIMEOUT, || {
         let found = kubectl.json(&pods)?;
         let items = found["items"].as_array().cloned().unwrap_or_default();
         let mut nodes: Vec<String> =
@@ -158,7 +158,7 @@ async fn bare_metal_hosts_are_left_alone_by_everybody() {
     // They do not answer; the controller looks for them ten times, and they are still there.
     let log = plane.scratch().join("cloud-controller-manager.log");
     for name in ["metal-0", "metal-1"] {
-        eventually(&format!("{name} was looked for ten times"), PATIENCE, || {
+        eventually(&format!("{name} was looked for ten times"), TIMEOUT, || {
             let text = fs_err::read_to_string(&log)?;
             let looks =
                 text.lines().filter(|line| line.contains(name) && line.contains("error checking if node"));

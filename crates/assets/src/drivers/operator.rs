@@ -23,6 +23,7 @@ use super::pods::{cluster_role, cluster_role_binding, role, rule, service_accoun
 use super::settings::DriverError;
 use super::{cloud, storage};
 use crate::kubernetes::rights;
+use crate::kubernetes::rights::machines::{MACHINE_CONTROLLERS, MachineController};
 use crate::names::MACHINES_NAMESPACE;
 use crate::objects::{map, namespace, within};
 
@@ -75,10 +76,28 @@ pub fn approver() -> Result<Vec<Value>, DriverError> {
     Ok(objects)
 }
 
+/// The rights of the controllers of machines that `runs` chooses by their names, each with a role of its own.
+pub fn machine_controllers(runs: impl Fn(&str) -> bool) -> Result<Vec<Value>, DriverError> {
+    let mut objects = Vec::new();
+    for MachineController { name, rights } in MACHINE_CONTROLLERS.iter().filter(|one| runs(one.name)) {
+        let roles = rights::roles(&format!("{NAME}-{name}"), &rights(), (NAMESPACE, NAME));
+        objects.extend(roles.into_iter().map(|(_, object)| object));
+    }
+    if !objects.is_empty() {
+        objects.insert(0, value::<Namespace>(&namespace(MACHINES_NAMESPACE, BTreeMap::new()))?);
+    }
+    Ok(objects)
+}
+
 /// Whether an operator that is told this approves certificates of nodes.
 pub fn approves(arguments: &[String]) -> bool {
+    runs(arguments, "csr")
+}
+
+/// Whether an operator that is told this runs a controller that it does not run by default.
+pub fn runs(arguments: &[String], controller: &str) -> bool {
     let mut words = arguments.iter().flat_map(|one| one.split('=')).skip_while(|one| *one != "--controllers");
-    words.nth(1).is_some_and(|list| list.split(',').any(|one| one == "csr"))
+    words.nth(1).is_some_and(|list| list.split(',').any(|one| one == controller))
 }
 
 pub(super) fn value<K: Resource + Serialize>(object: &K) -> Result<Value, DriverError> {

@@ -12,7 +12,7 @@ const CONTEXT: &str = "slipway.dev/matrix/v1\n";
 /// Why a matrix is not trusted.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum SignatureError {
-    #[error("`{0}` is no public key: it is the base64 of 32 bytes")]
+    #[error("`{0}` is not a public key: it is the base64 of 32 bytes")]
     BadKey(String),
     #[error("no public key was given to check it with")]
     NoKey,

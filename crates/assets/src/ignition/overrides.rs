@@ -81,7 +81,7 @@ pub(super) fn read(path: &str, file: &File) -> Result<Option<Value>, Error> {
     from_yaml(text).map(Some).map_err(|report| {
         let reason = match report.findings.first() {
             Some(finding) if finding.rule == Rule::YamlDocuments => {
-                "holds several documents; put each object into a file of its own".to_owned()
+                "holds several documents; put each object into a separate file".to_owned()
             }
             Some(finding) => format!("line {}: {}", finding.position.line, finding.message),
             None => "is empty; remove it".to_owned(),
@@ -97,7 +97,7 @@ fn key(path: &str, object: &Value) -> Result<Key, Error> {
     let metadata = &object["metadata"];
     let key = (group, text(&object["kind"]), text(&metadata["namespace"]), text(&metadata["name"]));
     if version.is_empty() || key.1.is_empty() || key.3.is_empty() {
-        let reason = "is no Kubernetes object: it needs `apiVersion`, `kind` and `metadata.name`";
+        let reason = "is not a Kubernetes object: it needs `apiVersion`, `kind` and `metadata.name`";
         return Err(unusable(path, reason.to_owned()));
     }
     Ok(key)
@@ -178,11 +178,11 @@ mod tests {
     #[case("a: [1", "manifests/b.yaml: line 1: this is not valid YAML")]
     #[case(
         "a: 1",
-        "manifests/b.yaml: is no Kubernetes object: it needs `apiVersion`, `kind` and `metadata.name`"
+        "manifests/b.yaml: is not a Kubernetes object: it needs `apiVersion`, `kind` and `metadata.name`"
     )]
     #[case(
         "a: 1\n---\na: 2\n",
-        "manifests/b.yaml: holds several documents; put each object into a file of its own"
+        "manifests/b.yaml: holds several documents; put each object into a separate file"
     )]
     #[case(SECRET, "manifests/b.yaml: holds Secret `s`, as manifests/a.yaml does; remove one of them")]
     fn unusable_manifests_are_named(#[case] contents: &str, #[case] expected: &str) {

@@ -11,6 +11,7 @@ use slipway_config::install_config::{Platform, Stack};
 use slipway_config::net::Cidr;
 
 use super::payload;
+use super::rights::machines::MACHINE_CONTROLLERS;
 use crate::drivers::Connection;
 use crate::drivers::operator::{self, Placed};
 use crate::objects::named;
@@ -24,13 +25,18 @@ pub(super) fn add(cluster: &Cluster, tree: &mut Tree) -> Result<(), Error> {
         return Ok(());
     };
     let is_insecure = platform.vcenters.iter().any(|vcenter| vcenter.tls == Tls::Insecure);
-    let arguments: Vec<String> =
-        is_insecure.then(|| operator::ALLOW_INSECURE.to_owned()).into_iter().collect();
+    let mut arguments = vec![format!("--controllers={}", controllers().join(","))];
+    let vips = names::vips(&cluster.config);
+    arguments.extend(vips.api.iter().chain(&vips.ingress).map(|vip| format!("--vip={vip}")));
+    arguments.extend(is_insecure.then(|| operator::ALLOW_INSECURE.to_owned()));
     let placed = Placed { image: Some(payload(cluster)?.image), arguments: &arguments, ..Placed::default() };
-    let objects = [operator::objects()?, operator::deployment(&placed)?].concat();
-    // Its namespace is there on every platform.
-    let is_there =
-        |object: &Value| object["kind"] == "Namespace" && object["metadata"]["name"] == operator::NAMESPACE;
+    let machines = operator::machine_controllers(|_| true)?;
+    let objects = [operator::objects()?, machines, operator::deployment(&placed)?].concat();
+    // Their namespaces are there on every platform.
+    let is_there = |object: &Value| {
+        let name = &object["metadata"]["name"];
+        object["kind"] == "Namespace" && (name == operator::NAMESPACE || name == names::MACHINES_NAMESPACE)
+    };
     for object in objects.iter().filter(|object| !is_there(object)) {
         write(tree, 30, object, Access::Group)?;
     }
@@ -53,6 +59,12 @@ pub(super) fn add(cluster: &Cluster, tree: &mut Tree) -> Result<(), Error> {
     let config =
         VDOConfig { metadata: named(VDO_CONFIG_NAME), spec: wanted(cluster, platform), status: None };
     tree.yaml("manifests/41_vdoconfig-cluster.yaml", &config, Access::Group)
+}
+
+/// What the operator runs: beside what it does in every cluster, the machines, which no one else owns here.
+fn controllers() -> Vec<&'static str> {
+    let machines = MACHINE_CONTROLLERS.iter().map(|controller| controller.name);
+    ["connections", "drivers", "checks"].into_iter().chain(machines).collect()
 }
 
 /// Both drivers. With a single failure domain nobody is expected to have tags, and the drivers would wait for them.

@@ -4,7 +4,7 @@ use secrecy::ExposeSecret;
 use slipway_config::install_config::Platform;
 use slipway_config::net::Family;
 
-use super::{FACTS_FILE, FOLDER, Facts, kubeadm, payload};
+use super::{ClusterFacts, FACTS_FILE, FOLDER, kubeadm, payload};
 use crate::ignition::config::{Builder, PRIVATE, PROGRAM, PUBLIC};
 use crate::ignition::proxy;
 use crate::manifests::{no_proxy, trust_bundle};
@@ -27,7 +27,7 @@ pub(super) fn add(builder: &mut Builder, cluster: &Cluster, part: Part) -> Resul
     for key in &cluster.config.ssh_keys {
         builder.ssh_key(key);
     }
-    let facts = serde_json::to_vec_pretty(&Facts::of(cluster)?)
+    let facts = serde_json::to_vec_pretty(&ClusterFacts::of(cluster)?)
         .map_err(|source| Error::Unwritable { path: FACTS_FILE.to_owned(), source })?;
     builder.file(FACTS_FILE, PUBLIC, facts);
     add_kubelet(builder, cluster);
@@ -88,7 +88,7 @@ fn add_network(builder: &mut Builder, cluster: &Cluster) {
 
 /// Virtual addresses and names. The pods wait beside their configurations until the agent has made those.
 fn add_onprem(builder: &mut Builder, cluster: &Cluster, part: Part) -> Result<(), Error> {
-    if onprem::Facts::of(&cluster.config).is_none() {
+    if onprem::NetworkFacts::of(&cluster.config).is_none() {
         return Ok(());
     }
     let domain = cluster.config.cluster_domain();

@@ -14,7 +14,7 @@
 use serde_json::{Value, json};
 
 use super::rights::{MACHINE_CONFIG, NODE, SYSTEM, accounts};
-use super::{APPROVER, CERTIFICATES, CONFIRMED_HOSTS, FIRST_KEYS, Facts, NAMESPACE, payload};
+use super::{APPROVER, CERTIFICATES, CONFIRMED_HOSTS, ClusterFacts, FIRST_KEYS, NAMESPACE, payload};
 use crate::names::Role;
 use crate::onprem::{API_PORT, CONFIG_FOLDER};
 use crate::{Access, Cluster, Error, Tree};
@@ -29,7 +29,7 @@ pub(super) fn add(cluster: &Cluster, tree: &mut Tree) -> Result<(), Error> {
     for (name, definition) in definitions()? {
         tree.yaml(format!("manifests/00_definition-{name}.yaml"), &definition, Access::Group)?;
     }
-    let facts = Facts::of(cluster)?;
+    let facts = ClusterFacts::of(cluster)?;
     let image = payload(cluster)?.image;
     let mut objects = Vec::new();
     for account in accounts(&facts) {
@@ -83,6 +83,19 @@ fn open_definition(group: &str, version: &str, kind: &str, scale: bool) -> (Stri
     let plural = if singular.ends_with("ss") { format!("{singular}es") } else { format!("{singular}s") };
     let name = format!("{plural}.{group}");
     let open = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    let mut status = open.clone();
+    // Several controllers write conditions, each its own.
+    status["properties"] = json!({"conditions": {
+        "type": "array",
+        "x-kubernetes-list-type": "map",
+        "x-kubernetes-list-map-keys": ["type"],
+        "items": {
+            "type": "object",
+            "required": ["type"],
+            "properties": {"type": {"type": "string"}},
+            "x-kubernetes-preserve-unknown-fields": true,
+        },
+    }});
     let mut subresources = json!({"status": {}});
     if scale {
         subresources["scale"] = json!({
@@ -105,14 +118,14 @@ fn open_definition(group: &str, version: &str, kind: &str, scale: bool) -> (Stri
             "names": {"kind": kind, "listKind": format!("{kind}List"), "plural": plural, "singular": singular},
             "versions": [{
                 "name": version, "served": true, "storage": true, "subresources": subresources,
-                "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": open, "status": open}}},
+                "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": open, "status": status}}},
             }],
         },
     });
     (name, definition)
 }
 
-fn node(facts: &Facts, image: &str) -> Value {
+fn node(facts: &ClusterFacts, image: &str) -> Value {
     let folder = |name: &str, path: &str| json!({"name": name, "hostPath": {"path": path, "type": "DirectoryOrCreate"}});
     let mount = |name: &str, path: &str| json!({"name": name, "mountPath": path});
     let mut pod = pod(NODE, facts);
@@ -161,7 +174,7 @@ fn turn() -> Value {
     })
 }
 
-fn machine_config_server(facts: &Facts, image: &str) -> Value {
+fn machine_config_server(facts: &ClusterFacts, image: &str) -> Value {
     let command = ["machine-config-server", "--from-cluster", "--health-listen=127.0.0.1:22624"];
     let command = command.map(str::to_owned).into();
     let mut container = container("machine-config-server", facts, image, command, 22624);
@@ -171,7 +184,7 @@ fn machine_config_server(facts: &Facts, image: &str) -> Value {
     on_control_plane(MACHINE_CONFIG, facts, &container)
 }
 
-fn approver(facts: &Facts, image: &str) -> Value {
+fn approver(facts: &ClusterFacts, image: &str) -> Value {
     let command = ["csr-approver", "--named-alike", "--after-bootstrap", "--health-listen=127.0.0.1:22625"];
     let mut command: Vec<String> = command.map(str::to_owned).into();
     let asking =
@@ -184,7 +197,7 @@ fn approver(facts: &Facts, image: &str) -> Value {
 }
 
 /// kubeadm is the machine's own, and so is everything it changes.
-fn certificates(facts: &Facts, image: &str) -> Value {
+fn certificates(facts: &ClusterFacts, image: &str) -> Value {
     let root = format!("--root={HOST}");
     let command = ["certificates", &root, "--health-listen=127.0.0.1:22626"].map(str::to_owned).into();
     let mut container = container("certificates", facts, image, command, 22626);
@@ -200,7 +213,7 @@ fn certificates(facts: &Facts, image: &str) -> Value {
     pod
 }
 
-fn container(name: &str, facts: &Facts, image: &str, arguments: Vec<String>, health: u16) -> Value {
+fn container(name: &str, facts: &ClusterFacts, image: &str, arguments: Vec<String>, health: u16) -> Value {
     let command: Vec<String> = [PROGRAM.to_owned()].into_iter().chain(arguments).collect();
     json!({
         "name": name,
@@ -222,7 +235,7 @@ fn container(name: &str, facts: &Facts, image: &str, arguments: Vec<String>, hea
 }
 
 /// A pod on each machine of the control plane.
-fn on_control_plane(account: &str, facts: &Facts, container: &Value) -> Value {
+fn on_control_plane(account: &str, facts: &ClusterFacts, container: &Value) -> Value {
     let mut pod = pod(account, facts);
     pod["nodeSelector"] = json!({"node-role.kubernetes.io/control-plane": ""});
     pod["containers"] = json!([container]);
@@ -230,7 +243,7 @@ fn on_control_plane(account: &str, facts: &Facts, container: &Value) -> Value {
 }
 
 /// The API by its name rather than by its service: the machines' own network must work before that of the pods does.
-fn environment(facts: &Facts) -> Value {
+fn environment(facts: &ClusterFacts) -> Value {
     json!([
         {"name": "KUBERNETES_SERVICE_HOST", "value": format!("api-int.{}", facts.domain)},
         {"name": "KUBERNETES_SERVICE_PORT", "value": API_PORT.to_string()},
@@ -239,7 +252,7 @@ fn environment(facts: &Facts) -> Value {
 }
 
 /// A pod in the machine's network, which no taint keeps away.
-fn pod(account: &str, facts: &Facts) -> Value {
+fn pod(account: &str, facts: &ClusterFacts) -> Value {
     // The bootstrap machine has its agent, and what that takes away must not come back.
     let elsewhere =
         json!([{"key": "metadata.name", "operator": "NotIn", "values": [facts.bootstrap_name()]}]);

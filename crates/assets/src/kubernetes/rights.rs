@@ -1,12 +1,14 @@
 //! What the accounts of the programs that keep a cluster going may do, as data. Roles and bindings are made from it, and the
 //! tests ask an API server whether each account may do exactly this.
 
+pub mod machines;
+
 use serde_json::{Value, json};
 
 pub use slipway_api::well_known::KUBELET_SIGNERS;
 
 use super::{
-    APPROVER, CERTIFICATES, COMPLETION_NAME, CONFIRMED_HOSTS, FIRST_KEYS, Facts, JOIN_TOKEN_SECRET,
+    APPROVER, CERTIFICATES, COMPLETION_NAME, CONFIRMED_HOSTS, ClusterFacts, FIRST_KEYS, JOIN_TOKEN_SECRET,
     MACHINE_CONFIG_NAMESPACE, MACHINE_CONFIG_SECRET, MACHINE_CONFIG_TLS_SECRET, NAMESPACE,
 };
 use crate::names::{MACHINES_NAMESPACE, Role};
@@ -66,7 +68,7 @@ impl Right {
 }
 
 /// The accounts of a cluster.
-pub fn accounts(facts: &Facts) -> Vec<Account> {
+pub fn accounts(facts: &ClusterFacts) -> Vec<Account> {
     let mut accounts = vec![approver(facts), certificates(), machine_config(facts)];
     if facts.onprem.is_some() {
         accounts.push(Account { name: NODE, rights: vec![Right::new("", "nodes", WATCH)] });
@@ -89,7 +91,7 @@ pub(crate) fn approving() -> Vec<Right> {
 }
 
 /// It judges what kubelets ask for, and nothing that listens to machines shares its account.
-fn approver(facts: &Facts) -> Account {
+fn approver(facts: &ClusterFacts) -> Account {
     let mut rights = approving();
     // An upgrade with kubeadm makes them anew.
     let unwanted = facts.unwanted_bindings().iter().copied();
@@ -100,7 +102,7 @@ fn approver(facts: &Facts) -> Account {
 }
 
 /// It reads what machines boot from, and renews the tokens that they join with.
-fn machine_config(facts: &Facts) -> Account {
+fn machine_config(facts: &ClusterFacts) -> Account {
     let mut configs: Vec<String> =
         Role::ALL.map(|role| format!("{MACHINE_CONFIG_SECRET}-{}", role.as_str())).into();
     configs.push(MACHINE_CONFIG_TLS_SECRET.to_owned());

@@ -13,7 +13,7 @@ use slipway_config::placement::Placement;
 use super::{CLUSTER, NAMESPACE, addresses, labels, machine, machine_set, numbered, provider_spec};
 use crate::names::Role;
 use crate::objects::{map, within};
-use crate::vsphere::{Site, data_disk};
+use crate::vsphere::{DomainSite, data_disk};
 use crate::{Access, Cluster, Error, Tree};
 
 pub(super) fn add(cluster: &Cluster, platform: &Platform, tree: &mut Tree) -> Result<(), Error> {
@@ -170,7 +170,7 @@ pub(crate) fn hosts_of(platform: &Platform, role: HostRole) -> Vec<&Host> {
     platform.hosts.iter().filter(|host| host.role == role).collect()
 }
 
-fn spec(site: &Site<'_>, size: &Machine, role: Role) -> VSphereProviderSpec {
+fn spec(site: &DomainSite<'_>, size: &Machine, role: Role) -> VSphereProviderSpec {
     let topology = &site.domain.topology;
     let devices = topology.networks.iter().map(|network| NetworkDevice {
         // As the failure domain has it: the operator of the control plane compares them.
@@ -196,6 +196,8 @@ fn spec(site: &Site<'_>, size: &Machine, role: Role) -> VSphereProviderSpec {
         num_cores_per_socket: size.cores_per_socket,
         memory_mib: size.memory_mib,
         disk_gib: size.os_disk_gib,
+        clone_mode: None,
+        snapshot: None,
         data_disks: size.data_disks.iter().map(data_disk).collect(),
         tag_ids: topology.tag_ids.iter().map(ToString::to_string).collect(),
     }

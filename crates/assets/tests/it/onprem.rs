@@ -7,14 +7,14 @@ mod written;
 
 use std::net::IpAddr;
 
-use slipway_assets::onprem::{Facts, Machine, Part, Settings};
+use slipway_assets::onprem::{Machine, NetworkFacts, Part, Settings};
 
 fn addresses(text: &str) -> Vec<IpAddr> {
     text.split_whitespace().map(|word| word.parse().unwrap()).collect()
 }
 
-fn facts(api: &str, ingress: &str) -> Facts {
-    Facts {
+fn facts(api: &str, ingress: &str) -> NetworkFacts {
+    NetworkFacts {
         domain: "dinghy.example.com".to_owned(),
         api_vips: addresses(api),
         ingress_vips: addresses(ingress),

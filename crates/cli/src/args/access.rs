@@ -7,11 +7,11 @@ use clap::{Args, ValueHint};
 /// Which cluster.
 #[derive(Debug, Clone, Args)]
 pub struct Access {
-    /// Access to the cluster; without it KUBECONFIG, or ~/.kube/config
+    /// Kubeconfig of the cluster [default: $KUBECONFIG or ~/.kube/config]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub kubeconfig: Option<PathBuf>,
 
-    /// The context of the kubeconfig
+    /// Context of the kubeconfig
     #[arg(long, value_name = "NAME")]
     pub context: Option<String>,
 }

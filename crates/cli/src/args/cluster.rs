@@ -7,24 +7,24 @@ use clap::{Args, Subcommand, ValueEnum, ValueHint};
 
 use super::{Timeouts, time};
 
-/// Where the cluster is, and how long to wait for whom.
+/// Where the cluster is, and how long its endpoints may take.
 #[derive(Debug, Clone, Args)]
 pub struct Reach {
-    /// The directory of the cluster, with its install-config.yaml
+    /// Asset directory of the cluster, with its install-config.yaml
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, default_value = ".")]
     pub dir: PathBuf,
 
-    /// The longest one call to a vCenter may take
+    /// Longest time for one call to a vCenter
     #[arg(long, value_name = "TIME", default_value = "1m", value_parser = time::positive, help_heading = "Timeouts")]
     pub call_timeout: Duration,
 
-    /// The longest a machine may take from power-on to an address
+    /// Longest time from power-on until a machine has an address
     #[arg(long, value_name = "TIME", default_value = "15m", value_parser = time::positive, help_heading = "Timeouts")]
     pub address_timeout: Duration,
 
-    /// How long a vCenter may be silent before what is left to do there is given up
-    #[arg(long, value_name = "TIME", default_value = "10m", value_parser = time::positive, help_heading = "Timeouts")]
-    pub silence_timeout: Duration,
+    /// Give up on a vCenter that has not answered for this long
+    #[arg(long, alias = "silence-timeout", value_name = "TIME", default_value = "10m", value_parser = time::positive, help_heading = "Timeouts")]
+    pub unreachable_timeout: Duration,
 }
 
 #[derive(Debug, Args)]
@@ -32,24 +32,29 @@ pub struct CreateCluster {
     #[command(flatten)]
     pub reach: Reach,
 
-    /// Do exactly what this plan says, and nothing if the world has changed since it was saved
+    /// Apply this saved plan; refuse if anything has changed since
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub plan: Option<PathBuf>,
 
-    /// Do not look for problems first
+    /// Do not run the preflight checks first
     #[arg(long)]
     pub skip_preflight: bool,
 
-    /// Do not wait for the cluster: end when the machines run and have addresses
+    /// Stop when the machines run and have addresses; do not wait for the cluster
     #[arg(long)]
     pub no_wait: bool,
+
+    /// Do not wait for compute machines: the cluster is complete without them
+    #[arg(long)]
+    pub no_compute: bool,
 
     #[command(flatten)]
     pub timeouts: Timeouts,
 
-    /// Make this again though it was made before and is not there now; can be given several times
+    /// Create this again although it was created before and is missing now; repeatable
     ///
-    /// What was made and cannot be seen may only be out of sight. Nothing is made twice unless it is named here.
+    /// An object that was created and is not visible now may still exist: a lost permission looks the same. Slipway
+    /// creates it a second time only if you name it here.
     #[arg(long, value_name = "NAME")]
     pub recreate: Vec<String>,
 }
@@ -58,15 +63,22 @@ pub struct CreateCluster {
 pub enum Destroy {
     /// Remove a cluster from all of its vCenters
     ///
-    /// Shows what will go and asks. What carries the cluster's tag or mark goes, in a safe order: machines are powered off,
-    /// volumes detached, machines and templates removed, then folders if nothing of others is in them, rules, and the tag
-    /// last. The directory is not needed if `--infra-id` is given. What the journal knows and no vCenter shows is named.
+    /// Prints what it will remove, and asks. It removes what carries the cluster's tag or mark, in a safe order: power
+    /// machines off, detach volumes, destroy machines and templates, then empty folders, rules, and the tag last.
+    /// Objects that the journal knows and no vCenter shows are listed. With `--infra-id` only the install-config is
+    /// needed, not the rest of the asset directory.
     #[command(
-        after_help = "Examples:\n  slipway destroy cluster --dir harbour\n  slipway destroy cluster --dir elsewhere --infra-id harbour-x7k2p --yes\n\nExit codes: 0 all is gone, 4 something is left or not seen, 8 interrupted."
+        after_long_help = "Examples:\n  slipway destroy cluster --dir harbour\n  slipway destroy cluster --dir elsewhere --infra-id harbour-x7k2p -y"
     )]
     Cluster(DestroyCluster),
 
     /// Remove the bootstrap machine, and nothing else
+    ///
+    /// Asks the cluster first whether bootstrap is complete. `create cluster` does this by itself; you need it after
+    /// `create cluster --no-wait`.
+    #[command(
+        after_long_help = "Examples:\n  slipway destroy bootstrap --dir harbour\n  slipway destroy bootstrap --dir harbour --force -y"
+    )]
     Bootstrap(DestroyBootstrap),
 }
 
@@ -75,14 +87,16 @@ pub struct DestroyCluster {
     #[command(flatten)]
     pub reach: Reach,
 
-    /// The cluster by its infrastructure's name, where the directory is lost; its install-config is still needed
+    /// Infra ID of the cluster, if its asset directory is lost
+    ///
+    /// An install-config that names the vCenters is still needed in DIR.
     #[arg(long, value_name = "ID")]
     pub infra_id: Option<String>,
 
-    /// Take this for gone, though it was made and is not seen; can be given several times
+    /// Treat this as gone although it was created and is not visible; repeatable
     ///
-    /// The name of a machine, template, folder or tag, or of a vCenter with all that is not seen there. What was made and
-    /// is not seen may only be out of sight: `destroy` does not call it gone unless it is named here.
+    /// Name a machine, template, folder or tag, or a vCenter for everything that is missing there. An object that was
+    /// created and is not visible may still exist, so `destroy` counts it as left over unless you name it here.
     #[arg(long, value_name = "NAME")]
     pub forget: Vec<String>,
 
@@ -100,14 +114,16 @@ pub struct DestroyBootstrap {
     #[command(flatten)]
     pub reach: Reach,
 
-    /// Take this for gone, though it was made and is not seen: the machine's name, or its vCenter's
+    /// Treat the machine as gone although it was created and is not visible
+    ///
+    /// Name the machine or its vCenter.
     #[arg(long, value_name = "NAME")]
     pub forget: Vec<String>,
 
     /// Remove it even if the cluster may still need it
     ///
-    /// Whether bootstrapping is complete is asked of the cluster, with `auth/kubeconfig`. If it is not, or cannot be asked,
-    /// `--yes` alone is refused.
+    /// The cluster is asked with `auth/kubeconfig` whether bootstrap is complete. If it is not, or if the cluster does
+    /// not answer, `--yes` alone is refused.
     #[arg(long)]
     pub force: bool,
 
@@ -118,14 +134,14 @@ pub struct DestroyBootstrap {
 
 #[derive(Debug, Args)]
 pub struct Plan {
-    /// What is planned
-    #[arg(value_enum, default_value_t = Planned::Create)]
-    pub what: Planned,
+    /// What to plan
+    #[arg(value_enum, default_value_t = PlanKind::Create)]
+    pub what: PlanKind,
 
     #[command(flatten)]
     pub reach: Reach,
 
-    /// What `destroy cluster --keep-volumes` would do
+    /// Plan `destroy cluster --keep-volumes`
     #[arg(long)]
     pub keep_volumes: bool,
 
@@ -136,7 +152,7 @@ pub struct Plan {
 
 /// What can be planned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Planned {
+pub enum PlanKind {
     /// What `create cluster` would do
     Create,
     /// What `destroy cluster` would do

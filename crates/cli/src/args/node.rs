@@ -12,55 +12,56 @@ use super::access::Access;
 
 #[derive(Debug, Subcommand)]
 pub enum Node {
-    /// Show the certificates that nodes wait for, and approve them
+    /// List pending certificate requests (CSRs) of nodes, and approve them
     ///
-    /// Lists every pending request of a kubelet: what it asks for, who asks, and what the operator's rules say about it.
-    /// Those that the rules would approve are approved after a question. A request that they refuse is approved only if
-    /// it is named: whoever gets a node's certificate is that node.
+    /// Lists every pending request of a kubelet: what it requests, which user sent it, and whether the operator's rules
+    /// approve it. Asks, then approves those that pass the rules. A request that fails them is approved only if you name it:
+    /// a kubelet with a node's certificate has all rights of that node.
     #[command(
-        after_help = "Examples:\n  slipway node approve\n  slipway node approve csr-8xk2p --kubeconfig auth/kubeconfig\n  slipway node approve --output json < /dev/null | jq '.requests[] | select(.verdict == \"refuse\")'\n\nExit codes: 0 nothing is left to approve, 1 something was not approved, 8 interrupted."
+        after_long_help = "Examples:\n  slipway node approve\n  slipway node approve csr-8xk2p --kubeconfig auth/kubeconfig\n  slipway node approve -o json < /dev/null \\\n    | jq '.requests[] | select(.verdict == \"refuse\")'"
     )]
     Approve(Approve),
 
-    /// Add a host that is no machine of the platform
+    /// Add a bare metal host to a cluster on vSphere
     ///
-    /// Writes the Ignition configuration it is installed with: that of the workers, with its name, and with a kubelet that
-    /// waits for no cloud provider (`platform: none`), so that the node comes up without being initialised by one. Prints
-    /// how to install it, then waits until the host asks for its certificates, shows what it asks for, and approves it after
-    /// a question: only the name and the addresses that were given here.
+    /// Writes the Ignition configuration that the host is installed with: that of the workers, with its name, and with a
+    /// kubelet that does not wait for a cloud provider (`platform: none`). Prints how to install the host, waits for its
+    /// certificate requests, shows them, and approves them after a question: only the name and the addresses given here.
     #[command(
-        after_help = "Examples:\n  slipway node add --bare-metal metal-0 --address 10.0.0.40 --device /dev/nvme0n1 --dir harbour\n  slipway node add --bare-metal metal-0 --address 10.0.0.40 --device /dev/sda --ignition-url https://files.example.com/metal-0.ign\n  slipway node add --bare-metal metal-0 --address 10.0.0.40 --no-wait\n\nExit codes: 0 the node is there, or --no-wait; 1 it is not; 2 wrong usage; 8 interrupted."
+        after_long_help = "Examples:\n  slipway node add --bare-metal metal-0 --address 10.0.0.40 \\\n    --device /dev/nvme0n1 --dir harbour\n  slipway node add --bare-metal metal-0 --address 10.0.0.40 \\\n    --ignition-url https://files.example.com/metal-0.ign\n  slipway node add --bare-metal metal-0 --address 10.0.0.40 --no-wait"
     )]
     Add(Box<Add>),
 }
 
 #[derive(Debug, Args)]
 pub struct Add {
-    /// The host: the name its node will have
+    /// Name of the host and of its node
     #[arg(long, value_name = "NAME", required = true)]
     pub bare_metal: String,
 
-    /// An address of the host; can be given several times. Its certificate may have these and no others
+    /// Address of the host, and the only ones allowed in its certificate; repeatable
     #[arg(long, value_name = "ADDRESS", required = true)]
     pub address: Vec<IpAddr>,
 
-    /// A further DNS name of the host; can be given several times
+    /// Another DNS name of the host; repeatable
     #[arg(long, value_name = "NAME")]
     pub dns_name: Vec<String>,
 
-    /// The disk it is installed on
+    /// Disk to install to
     #[arg(long, value_name = "DEVICE", default_value = "/dev/sda")]
     pub device: String,
 
-    /// Where the host will find its Ignition configuration; without it, the file is taken along
+    /// URL where the host will find its Ignition configuration
+    ///
+    /// Without it, the steps copy the file to the host.
     #[arg(long, value_name = "URL")]
     pub ignition_url: Option<String>,
 
-    /// The directory of the cluster, with its worker.ign; without it, the cluster is asked for it
+    /// Asset directory with worker.ign [default: read it from the cluster]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub dir: Option<PathBuf>,
 
-    /// Where the configuration is written; without it, to NAME.ign here
+    /// Write the Ignition configuration to this file [default: NAME.ign]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub write: Option<PathBuf>,
 
@@ -68,13 +69,13 @@ pub struct Add {
     pub access: Access,
 
     #[command(flatten)]
-    pub known: Known,
+    pub known: CertificateRules,
 
     /// Only write the file and print the steps
     #[arg(long)]
     pub no_wait: bool,
 
-    /// How long to wait for the host
+    /// Longest time to wait for the host
     #[arg(long, value_name = "TIME", default_value = "2h", value_parser = time::positive)]
     pub timeout: Duration,
 
@@ -85,7 +86,7 @@ pub struct Add {
 
 #[derive(Debug, Args)]
 pub struct Approve {
-    /// The requests to approve, whatever the rules say; without a name those that the rules approve
+    /// Requests to approve regardless of the rules [default: those that pass the rules]
     #[arg(value_name = "NAME")]
     pub names: Vec<String>,
 
@@ -93,7 +94,7 @@ pub struct Approve {
     pub access: Access,
 
     #[command(flatten)]
-    pub known: Known,
+    pub known: CertificateRules,
 
     /// Do not ask
     #[arg(short, long)]
@@ -102,13 +103,15 @@ pub struct Approve {
 
 /// What the rules for certificates cannot read from the cluster.
 #[derive(Debug, Args)]
-pub struct Known {
-    /// Who asks for machines' first certificates: a service account, or `system:bootstrap:<id>`, perhaps after the role it is
-    /// for, such as `worker=`; can be given several times. Without it whom Slipway's approver in the cluster knows, or OpenShift's own
+pub struct CertificateRules {
+    /// User that requests the first certificates of machines; repeatable
+    ///
+    /// A service account or `system:bootstrap:<id>`, with an optional role in front, such as `worker=`. The default is the
+    /// users that Slipway's approver in the cluster knows, or OpenShift's own.
     #[arg(long, value_name = "[ROLE=]USER")]
     pub bootstrapper: Vec<String>,
 
-    /// A virtual address beside those that the cluster publishes; can be given several times
+    /// Virtual IP that the cluster does not publish itself; repeatable
     #[arg(long, value_name = "ADDRESS")]
     pub vip: Vec<IpAddr>,
 }

@@ -9,41 +9,47 @@ use super::{Reach, time};
 
 #[derive(Debug, Subcommand)]
 pub enum WaitFor {
-    /// Wait until the cluster does without its bootstrap machine
+    /// Wait until the bootstrap machine is no longer needed
     ///
-    /// The API answers, the completion is written, and the bootstrap machine has left etcd: it can be removed. Says what is
-    /// waited for and which machine is behind. Nothing is changed.
-    #[command(after_help = "Exit codes: 0 it does, 5 nothing moved any more, 8 interrupted.")]
+    /// Bootstrap is complete when the API answers, the cluster reports the completion, and the bootstrap machine has
+    /// left etcd. Prints what it waits for and which machine is late. Changes nothing.
+    #[command(
+        after_long_help = "Examples:\n  slipway wait-for bootstrap-complete --dir harbour\n  slipway wait-for bootstrap-complete --dir harbour --bootstrap-timeout 1h"
+    )]
     BootstrapComplete(Wait),
 
-    /// Wait until the cluster is complete
+    /// Wait until the cluster is installed
     ///
-    /// Kubernetes: nodes are Ready and system pods run. OpenShift: the version is installed and its operators have come to
-    /// rest. Nothing is changed.
+    /// Kubernetes: all machines of the install-config are nodes that are Ready, and the system pods run. OpenShift: the
+    /// version is installed and all cluster operators are stable. Changes nothing.
     #[command(
-        after_help = "Exit codes: 0 it is, 6 nothing moved any more, 7 the same with only operators at work, 8 interrupted."
+        after_long_help = "Examples:\n  slipway wait-for install-complete --dir harbour\n  slipway wait-for install-complete --dir harbour --install-timeout 2h"
     )]
     InstallComplete(Wait),
 }
 
 #[derive(Debug, Clone, Args)]
 pub struct Wait {
-    /// The directory of the cluster, with its install-config.yaml
+    /// Asset directory of the cluster, with its install-config.yaml
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, default_value = ".")]
     pub dir: PathBuf,
+
+    /// Do not wait for compute machines
+    #[arg(long)]
+    pub no_compute: bool,
 
     #[command(flatten)]
     pub timeouts: Timeouts,
 }
 
-/// How long nothing may move.
+/// How long there may be no progress.
 #[derive(Debug, Clone, Args)]
 pub struct Timeouts {
-    /// How long nothing may move until the cluster does without its bootstrap machine
+    /// Give up on the bootstrap after this long without progress
     #[arg(long, value_name = "TIME", default_value = "30m", value_parser = time::positive, help_heading = "Timeouts")]
     pub bootstrap_timeout: Duration,
 
-    /// How long nothing may move until the cluster is complete
+    /// Give up on the installation after this long without progress
     #[arg(long, value_name = "TIME", default_value = "40m", value_parser = time::positive, help_heading = "Timeouts")]
     pub install_timeout: Duration,
 }
@@ -53,7 +59,7 @@ pub struct Gather {
     #[command(flatten)]
     pub reach: Reach,
 
-    /// The archive; without it `slipway-gather-<cluster>-<time>.tar.gz` in the directory
+    /// Archive to write [default: slipway-gather-CLUSTER-TIME.tar.gz in DIR]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub file: Option<PathBuf>,
 }

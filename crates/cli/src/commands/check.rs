@@ -9,7 +9,7 @@ use anyhow::Context as _;
 use serde::Serialize;
 use slipway_assess::check::cluster::{Cluster, read};
 use slipway_assess::check::report::{NodeState, Outcome, Round};
-use slipway_assess::check::subject::Subject;
+use slipway_assess::check::target::CheckTarget;
 use slipway_assess::check::{Context, Options};
 use slipway_lifecycle::environment::Environment;
 use slipway_lifecycle::preflight;
@@ -24,22 +24,21 @@ use crate::runtime::Runtime;
 
 /// Where a cluster and its vCenters are known from.
 enum Source {
-    InstallConfig(Box<Subject>),
+    InstallConfig(Box<CheckTarget>),
     Cluster(kube::Client),
-    Both(Box<Subject>, kube::Client),
+    Both(Box<CheckTarget>, kube::Client),
 }
 
 pub(crate) fn run(args: &Check, printer: &Printer) -> anyhow::Result<Exit> {
-    let Check { access, dir, timeout, watch, every, report: _, verbose: _ } = args;
-    let (whole, pause) = (*timeout, *every);
+    let Check { access, dir, timeout, watch, interval, report: _ } = args;
+    let (whole, pause) = (*timeout, *interval);
     let known = match dir {
         None => None,
-        Some(dir) => match preflight::open(dir, &Environment::of_process()) {
-            Ok(opened) => {
-                for warning in &opened.warnings {
+        Some(dir) => match preflight::open_to_check(dir, &Environment::of_process()) {
+            Ok((subject, warnings)) => {
+                for warning in &warnings {
                     printer.warning(warning);
                 }
-                let subject = opened.subject.checked();
                 let Some(subject) = subject else {
                     printer.error(&anyhow::anyhow!("only clusters on vSphere can be checked yet"));
                     return Ok(Exit::Other);
@@ -96,11 +95,14 @@ async fn rounds(
     context.close().await;
     result.transpose()?;
     // Whoever ends a watch has seen what he wanted to see.
-    exit.map_or_else(|| interrupt::tell("nothing was changed, and the vCenters keep no session", printer), Ok)
+    exit.map_or_else(
+        || interrupt::report("nothing was changed, and the vCenters keep no session", printer),
+        Ok,
+    )
 }
 
 async fn look(source: &Source, context: &mut Context) -> anyhow::Result<Round> {
-    let (subject, cluster): (Subject, Option<Cluster>) = match source {
+    let (subject, cluster): (CheckTarget, Option<Cluster>) = match source {
         Source::InstallConfig(subject) => ((**subject).clone(), None),
         Source::Cluster(client) => (read::subject(client, None).await?, Some(read::cluster(client).await?)),
         Source::Both(subject, client) => ((**subject).clone(), Some(read::cluster(client).await?)),
@@ -121,7 +123,7 @@ fn show(args: &Check, round: &Round, printer: &Printer) -> anyhow::Result<()> {
             printer.data(&format!("{}\n", serde_json::to_string(&Judgement::of(round))?))?;
         }
         Output::Json => printer.json(&Judgement::of(round))?,
-        Output::Text => printer.data(&text::text(round, args.verbose))?,
+        Output::Text => printer.data(&text::text(round, printer.verbose))?,
     }
     if let Some(file) = &args.report {
         let page = html::page(round);

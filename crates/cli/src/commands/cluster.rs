@@ -18,7 +18,7 @@ use serde_json::Value;
 use slipway_engine::plan::Stop;
 use slipway_engine::{End, Endpoint, Id, Plan};
 use slipway_lifecycle::install::{
-    Applied, Error, Installation, Kept, Preview, Purpose, Surplus, Timeouts, Unseen, Words,
+    Applied, Error, Installation, Kept, NotVisible, Origin, Preview, Purpose, Surplus, Timeouts, Words,
 };
 
 use super::create as files;
@@ -30,17 +30,20 @@ use crate::progress::Progress;
 use crate::runtime::Runtime;
 
 fn timeouts(reach: &Reach) -> Timeouts {
-    let Reach { call_timeout: call, address_timeout: address, silence_timeout: silence, .. } = *reach;
-    Timeouts { call, address, silence }
+    let Reach { call_timeout, address_timeout: address, unreachable_timeout: silence, .. } = *reach;
+    // Waiting longer for one answer would exceed the time that was given for no answer at all.
+    Timeouts { call: call_timeout.min(silence), address, silence }
 }
 
 fn refuse(error: Error, printer: &Printer) -> anyhow::Result<Exit> {
     let exit = match error {
         Error::Create(error) => return files::refuse(error, printer),
         Error::Missing(_) => Exit::InstallConfig,
-        Error::Endpoint(_) | Error::Blind { .. } | Error::Strays { .. } | Error::Lacking(_) => {
-            Exit::Infrastructure
-        }
+        Error::Endpoint(_)
+        | Error::Unreadable { .. }
+        | Error::Strays { .. }
+        | Error::Lacking(_)
+        | Error::NothingFound { .. } => Exit::Infrastructure,
         _ => Exit::Other,
     };
     let (details, hint) = (error.details(), error.hint());
@@ -104,8 +107,8 @@ fn waiting_for_these(count: usize) -> String {
 }
 
 /// What was made and cannot be said to be gone.
-fn unseen_text(unseen: &[Unseen]) -> String {
-    unseen.iter().map(|one| format!("{WARNING}not seen{WARNING:#}: {one}\n")).collect()
+fn unseen_text(unseen: &[NotVisible]) -> String {
+    unseen.iter().map(|one| format!("{WARNING}not visible{WARNING:#}: {one}\n")).collect()
 }
 
 /// What stays when a cluster goes.
@@ -113,16 +116,17 @@ fn kept_text(kept: &[Kept]) -> String {
     kept.iter().map(|one| format!("{WARNING}kept{WARNING:#}: {one}\n")).collect()
 }
 
-fn unseen_json(Unseen { resource: Id { endpoint, kind, name }, at }: &Unseen) -> Value {
+fn unseen_json(NotVisible { resource: Id { endpoint, kind, name }, at }: &NotVisible) -> Value {
     serde_json::json!({"endpoint": endpoint, "kind": kind, "name": name, "made": at})
 }
 
 /// What to say about machines of the cluster that its files do not know: they stay.
 fn surplus_note(surplus: &[Surplus]) -> Option<String> {
-    let names: Vec<&str> = surplus.iter().filter(|one| one.made_here).map(|one| one.name.as_str()).collect();
+    let names: Vec<&str> =
+        surplus.iter().filter(|one| one.origin == Origin::Made).map(|one| one.name.as_str()).collect();
     (!names.is_empty()).then(|| {
         format!(
-            "made before and not in the files any more, so left alone: {}. `slipway status` shows how they are",
+            "created before and no longer in the files, so left alone: {}. `slipway status` shows them",
             names.join(", ")
         )
     })
@@ -188,7 +192,7 @@ fn preview(
             runtime.block_on(installation.close());
             Err(match found {
                 Some(Err(error)) => refuse(error, printer),
-                _ => interrupt::tell("nothing was done", printer),
+                _ => interrupt::report("nothing was changed", printer),
             })
         }
     }

@@ -50,7 +50,7 @@ where
         let client = connect(access).await?;
         match unless_interrupted(work(client)).await {
             Some(done) => done,
-            None => interrupt::tell(interrupted, printer),
+            None => interrupt::report(interrupted, printer),
         }
     })
 }

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use anyhow::anyhow;
 use serde::Serialize;
 use slipway_config::install_config::InstallConfig;
-use slipway_config::shape::{FieldSpec, Place, Shape, lookup, paragraph};
+use slipway_config::shape::{FieldInfo, FieldSpec, Shape, lookup, paragraph};
 
 use crate::args::Output;
 use crate::exit::Exit;
@@ -29,7 +29,7 @@ pub(crate) fn run(path: Option<&str>, printer: &Printer) -> anyhow::Result<Exit>
     Ok(Exit::Ok)
 }
 
-fn text(place: &Place) -> String {
+fn text(place: &FieldInfo) -> String {
     let mut text = String::new();
     let path = if place.path.is_empty() { "install-config" } else { &place.path };
     let _ = writeln!(text, "{HEADING}{path}{HEADING:#}");
@@ -147,7 +147,7 @@ struct Explanation {
 }
 
 impl Explanation {
-    fn of(place: &Place) -> Self {
+    fn of(place: &FieldInfo) -> Self {
         let object = place.shape.object();
         let doc = place.field.map(|field| field.doc).or(object.map(|object| object.doc)).unwrap_or_default();
         let below = object.map(|object| object.fields).unwrap_or_default();
@@ -168,7 +168,7 @@ impl Explanation {
 
     fn shallow(field: &FieldSpec, parent: &str) -> Self {
         let path = if parent.is_empty() { field.key.to_owned() } else { format!("{parent}.{}", field.key) };
-        let place = Place { path, field: Some(*field), shape: (field.shape)() };
+        let place = FieldInfo { path, field: Some(*field), shape: (field.shape)() };
         Explanation { fields: Vec::new(), ..Explanation::of(&place) }
     }
 }

@@ -12,7 +12,7 @@ use slipway_assess::csr::approve::{self as csr_approve, Judged};
 use slipway_assess::csr::host::Host;
 use slipway_assets::drivers::operator::NAMESPACE;
 
-use crate::args::{Known, Node};
+use crate::args::{CertificateRules, Node};
 use crate::exit::{Exit, Usage};
 use crate::output::{GOOD, Printer};
 
@@ -24,7 +24,7 @@ pub(crate) fn run(args: &Node, printer: &Printer) -> anyhow::Result<Exit> {
 }
 
 /// Who asks for first certificates, where it was said.
-fn given(known: &Known) -> Result<Option<Vec<Bootstrapper>>, Usage> {
+fn given(known: &CertificateRules) -> Result<Option<Vec<Bootstrapper>>, Usage> {
     let mut given = Vec::new();
     for text in &known.bootstrapper {
         match Bootstrapper::of(text) {

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use slipway_lifecycle::create::directory_flag;
 use slipway_lifecycle::environment::Environment;
 use slipway_lifecycle::preflight::network::ThisMachine;
-use slipway_lifecycle::preflight::report::{Finding, Outcome, Report, Verdict};
+use slipway_lifecycle::preflight::report::{Finding, Outcome, Readiness, Report};
 use slipway_lifecycle::preflight::{Opened, Options, examine, open};
 use slipway_lifecycle::store::INSTALL_CONFIG;
 
@@ -18,12 +19,12 @@ use crate::report;
 use crate::runtime::Runtime;
 
 pub(crate) fn run(args: &Preflight, printer: &Printer) -> anyhow::Result<Exit> {
-    let Preflight { dir, timeout, verbose } = args;
+    let Preflight { dir, timeout } = args;
     let opened = match open(dir, &Environment::of_process()) {
         Ok(opened) => opened,
         Err(error) => return refuse(error, printer),
     };
-    let Opened { subject, report: findings, warnings: known } = opened;
+    let Opened { request, report: findings, warnings: known } = opened;
     let findings = warnings(&findings);
     if printer.output == Output::Text {
         printer.say(&report::text(&findings, &dir.join(INSTALL_CONFIG).display().to_string()));
@@ -33,14 +34,14 @@ pub(crate) fn run(args: &Preflight, printer: &Printer) -> anyhow::Result<Exit> {
     }
     let runtime = Runtime::new()?;
     let options = Options { whole: *timeout, ..Options::default() };
-    let result = runtime.block_on(examine(subject, options, ThisMachine, interrupted()));
+    let result = runtime.block_on(examine(request, options, ThisMachine, interrupted()));
     let Some(result) = result else {
-        return interrupt::tell("nothing was changed, and the vCenters keep no session", printer);
+        return interrupt::report("nothing was changed, and no session is left", printer);
     };
     match printer.output {
         Output::Json => printer.json(&Judgement {
             cluster: &result.cluster,
-            ready: result.verdict() == Verdict::Ready,
+            ready: result.verdict() == Readiness::Ready,
             verdict: result.verdict(),
             failures: result.count(Outcome::Failure),
             unknown: result.count(Outcome::Unknown),
@@ -49,18 +50,23 @@ pub(crate) fn run(args: &Preflight, printer: &Printer) -> anyhow::Result<Exit> {
             notes: &known,
             findings: &result.findings,
         })?,
-        Output::Text => printer.data(&text(&result, *verbose))?,
+        Output::Text => {
+            printer.data(&text(&result, printer.verbose))?;
+            if result.verdict() == Readiness::Ready {
+                printer.next(&format!("slipway plan{}", directory_flag(dir)));
+            }
+        }
     }
     Ok(exit_of(&result))
 }
 
 /// How a command ends that does nothing else.
-fn exit_of(report: &Report) -> Exit {
+pub(super) fn exit_of(report: &Report) -> Exit {
     match report.verdict() {
-        Verdict::Ready => Exit::Ok,
-        Verdict::Incomplete => Exit::InstallConfig,
-        Verdict::NotReady => Exit::Infrastructure,
-        Verdict::NotChecked => Exit::NotChecked,
+        Readiness::Ready => Exit::Ok,
+        Readiness::Incomplete => Exit::InstallConfig,
+        Readiness::NotReady => Exit::Infrastructure,
+        Readiness::NotChecked => Exit::NotChecked,
     }
 }
 
@@ -70,7 +76,7 @@ fn exit_of(report: &Report) -> Exit {
 struct Judgement<'a> {
     cluster: &'a str,
     ready: bool,
-    verdict: Verdict,
+    verdict: Readiness,
     failures: usize,
     unknown: usize,
     warnings: usize,
@@ -80,8 +86,8 @@ struct Judgement<'a> {
     findings: &'a [Finding],
 }
 
-/// The verdict first, then what to do something about, vCenter by vCenter; of what passed, how often.
-fn text(report: &Report, verbose: bool) -> String {
+/// The verdict first, then what to do something about, endpoint by endpoint; of what passed, how often.
+pub(super) fn text(report: &Report, verbose: bool) -> String {
     let mut text = findings(report, verbose);
     if !verbose && report.count(Outcome::Pass) > 0 {
         let mut counts: BTreeMap<_, usize> = BTreeMap::new();
@@ -91,7 +97,7 @@ fn text(report: &Report, verbose: bool) -> String {
         let counts: Vec<String> =
             counts.into_iter().map(|(check, count)| format!("{} {count}", check.code())).collect();
         text.push_str(&format!(
-            "\n{FAINT}passed (`slipway preflight --verbose` shows them): {}{FAINT:#}\n",
+            "\n{FAINT}passed (`slipway preflight -v` lists them): {}{FAINT:#}\n",
             counts.join(", ")
         ));
     }
@@ -102,9 +108,9 @@ fn text(report: &Report, verbose: bool) -> String {
 pub(crate) fn findings(report: &Report, passed: bool) -> String {
     let Report { cluster, findings } = report;
     let verdict = match report.verdict() {
-        Verdict::Ready => format!("{GOOD}ready{GOOD:#}"),
-        Verdict::Incomplete | Verdict::NotReady => format!("{ERROR}not ready{ERROR:#}"),
-        Verdict::NotChecked => format!("{WARNING}not checked{WARNING:#}"),
+        Readiness::Ready => format!("{GOOD}ready{GOOD:#}"),
+        Readiness::Incomplete | Readiness::NotReady => format!("{ERROR}not ready{ERROR:#}"),
+        Readiness::NotChecked => format!("{WARNING}not checked{WARNING:#}"),
     };
     let mut text = format!("{verdict}: {NAME}{cluster}{NAME:#} ({})\n", tally(report));
     let mut place = None;

@@ -102,7 +102,7 @@ mod tests {
     #[test]
     fn long_lines_keep_their_columns() {
         let text = "to create harbour: 3 steps\n\n127.0.0.1:443\n    1  clone the machine `harbour-x7k2p-master-0` into /north/vm/harbour\n\
-                    error: the vCenter `north.example.com` cannot be asked at the moment\n\
+                    error: the vCenter `north.example.com` cannot be reached at the moment\n\
                     12 |     networks: [a-network-with-a-name-that-is-quite-long-indeed, another]\n";
         insta::assert_snapshot!(fold(text, 44), @r"
         to create harbour: 3 steps
@@ -112,7 +112,7 @@ mod tests {
                `harbour-x7k2p-master-0` into
                /north/vm/harbour
         error: the vCenter `north.example.com`
-            cannot be asked at the moment
+            cannot be reached at the moment
         12 |     networks: [a-network-with-a-name-that-is-quite-long-indeed, another]
         ");
     }

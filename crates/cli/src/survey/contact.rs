@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use secrecy::SecretString;
-use slipway_lifecycle::survey;
+use slipway_lifecycle::platform::vsphere::survey;
 
-use super::estate::{Certificate, Estate, Failure, Greeting, Lists, Target, certificate};
+use super::estate::{Certificate, ContactResult, Estate, Failure, Lists, Target, certificate};
 use super::prompt::{Ask, Prompter, Stop, Tone};
 
 /// Wrong passwords until the survey ends: vCenters lock accounts after a few more.
@@ -39,11 +39,11 @@ impl Contact<'_> {
         self.prompter.say(Tone::Plain, &format!("connecting to {label} …"));
         loop {
             match self.estate.contact(target) {
-                Ok(Greeting::Trusted(product)) => {
+                Ok(ContactResult::Trusted(product)) => {
                     self.prompter.say(Tone::Info, &format!("{label} is a {product}"));
                     return Ok(true);
                 }
-                Ok(Greeting::Untrusted { reason, certificate }) => {
+                Ok(ContactResult::Untrusted { reason, certificate }) => {
                     if !self.trusts(&label, &reason, &certificate)? {
                         self.prompter.say(Tone::Info, &format!("nothing was sent to {label}"));
                         let hint =

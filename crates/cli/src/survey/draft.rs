@@ -10,7 +10,7 @@ use slipway_lifecycle::install_config::{
 use super::estate::{Lists, Target};
 
 /// More vCenters are not allowed in one cluster.
-pub(crate) const MOST_VCENTERS: usize = 3;
+pub(crate) const MAX_VCENTERS: usize = 3;
 
 /// A question. vCenters and the failure domains on them are counted from zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -10,21 +10,21 @@ use slipway_api::slipway::vdo_config::UpdatePolicy;
 use slipway_assets::drivers::Connection;
 use slipway_config::install_config::vsphere::Tls;
 use slipway_config::yaml::to_yaml;
-use slipway_lifecycle::drivers::configure::{Plan, There, Wanted};
+use slipway_lifecycle::drivers::configure::{DriverSelection, ExistingConfig, Plan};
 use slipway_lifecycle::install_config::{Answers, PasswordAt, PlatformKind, split_port};
 
 use super::FIRST;
 use super::contact::{Contact, Refusals, Tried};
-use super::draft::{Draft, MOST_VCENTERS, Password, VCenter};
+use super::draft::{Draft, MAX_VCENTERS, Password, VCenter};
 use super::estate::{Estate, Lists, Target};
 use super::history::{By, History};
 use super::prompt::{Ask, Check, Echo, Prompter, Stop, Tone};
 use super::rules::judge;
 
 const POLICIES: [(UpdatePolicy, &str); 3] = [
-    (UpdatePolicy::Latest, "latest: the newest version that fits"),
-    (UpdatePolicy::Lts, "lts: patches of the installed line, as long as it fits"),
-    (UpdatePolicy::Disabled, "disabled: nothing changes by itself"),
+    (UpdatePolicy::Latest, "latest: the newest compatible version"),
+    (UpdatePolicy::Lts, "lts: patches of the installed minor version, while it is compatible"),
+    (UpdatePolicy::Disabled, "disabled: no automatic upgrades"),
 ];
 /// Whether there is a cloud provider, and a storage driver.
 const DRIVERS: [((bool, bool), &str); 3] = [
@@ -35,7 +35,7 @@ const DRIVERS: [((bool, bool), &str); 3] = [
 
 /// What is known before the first question.
 #[derive(Debug, Default)]
-pub(crate) struct Told {
+pub(crate) struct KnownAnswers {
     /// Answers that were given as flags: about the first vCenter, and about all of them.
     pub(crate) server: Option<String>,
     pub(crate) name: Option<String>,
@@ -45,16 +45,16 @@ pub(crate) struct Told {
     pub(crate) datacenters: Vec<String>,
     /// With the drivers, if a flag says which.
     pub(crate) drivers: Option<(bool, bool)>,
-    pub(crate) wanted: Wanted,
+    pub(crate) wanted: DriverSelection,
     /// What the cluster has.
-    pub(crate) there: There,
+    pub(crate) there: ExistingConfig,
     pub(crate) now: Timestamp,
 }
 
 /// The answers so far.
 #[derive(Debug, Clone, Default)]
-struct Site {
-    places: Vec<Place>,
+struct DriverAnswers {
+    places: Vec<ConnectionAnswers>,
     all: bool,
     drivers: Option<(bool, bool)>,
     topology: Option<Vec<String>>,
@@ -63,7 +63,7 @@ struct Site {
 
 /// A vCenter.
 #[derive(Debug, Clone, Default)]
-struct Place {
+struct ConnectionAnswers {
     target: Option<Target>,
     user: Option<String>,
     /// They go together.
@@ -87,15 +87,19 @@ enum Question {
 pub(crate) struct DriversSurvey<'a> {
     prompter: &'a mut dyn Prompter,
     estate: &'a mut dyn Estate,
-    told: Told,
-    site: Site,
-    history: History<Site>,
+    told: KnownAnswers,
+    site: DriverAnswers,
+    history: History<DriverAnswers>,
     refusals: Refusals,
 }
 
 impl<'a> DriversSurvey<'a> {
-    pub(crate) fn new(told: Told, prompter: &'a mut dyn Prompter, estate: &'a mut dyn Estate) -> Self {
-        let (site, history, refusals) = (Site::default(), History::default(), Refusals::default());
+    pub(crate) fn new(
+        told: KnownAnswers,
+        prompter: &'a mut dyn Prompter,
+        estate: &'a mut dyn Estate,
+    ) -> Self {
+        let (site, history, refusals) = (DriverAnswers::default(), History::default(), Refusals::default());
         DriversSurvey { prompter, estate, told, site, history, refusals }
     }
 
@@ -125,13 +129,13 @@ impl<'a> DriversSurvey<'a> {
     }
 
     fn next(&self) -> Option<Question> {
-        let Site { places, all, drivers, topology, policy } = &self.site;
+        let DriverAnswers { places, all, drivers, topology, policy } = &self.site;
         for (at, place) in places.iter().enumerate() {
             match place {
-                Place { target: None, .. } => return Some(Question::Server(at)),
-                Place { user: None, .. } => return Some(Question::User(at)),
-                Place { password: None, .. } => return Some(Question::Password(at)),
-                Place { datacenters: None, .. } => return Some(Question::Datacenters(at)),
+                ConnectionAnswers { target: None, .. } => return Some(Question::Server(at)),
+                ConnectionAnswers { user: None, .. } => return Some(Question::User(at)),
+                ConnectionAnswers { password: None, .. } => return Some(Question::Password(at)),
+                ConnectionAnswers { datacenters: None, .. } => return Some(Question::Datacenters(at)),
                 _ => {}
             }
         }
@@ -170,7 +174,7 @@ impl<'a> DriversSurvey<'a> {
     /// Asks until there is a vCenter that answers and whose certificate is trusted.
     fn server(&mut self, at: usize) -> Result<By, Stop> {
         if self.site.places.len() == at {
-            self.site.places.push(Place::default());
+            self.site.places.push(ConnectionAnswers::default());
         }
         let mut given = self.told.server.clone().filter(|_| at == 0);
         let tls = self.told.tls.clone().filter(|_| at == 0);
@@ -228,7 +232,7 @@ impl<'a> DriversSurvey<'a> {
         // The drivers often have the same name on all of them.
         let default = at.checked_sub(1).and_then(|before| self.site.places[before].user.clone());
         let ask = Ask::new(format!("User of the drivers on {}", self.target(at).label()))
-            .help("as name@domain; `slipway drivers users create` makes users with the least privileges");
+            .help("as name@domain; `slipway drivers users create` creates users with the least privileges");
         self.site.places[at].user = Some(self.prompter.text(&ask, default.as_deref(), check)?);
         Ok(By::User)
     }
@@ -317,12 +321,12 @@ impl<'a> DriversSurvey<'a> {
     }
 
     fn another(&mut self) -> Result<By, Stop> {
-        if self.site.places.len() + self.others() >= MOST_VCENTERS {
+        if self.site.places.len() + self.others() >= MAX_VCENTERS {
             self.site.all = true;
             return Ok(By::Itself);
         }
         if self.prompter.confirm(&Ask::new("Another vCenter?").help("with nodes of this cluster"), false)? {
-            self.site.places.push(Place::default());
+            self.site.places.push(ConnectionAnswers::default());
         } else {
             self.site.all = true;
         }
@@ -352,7 +356,7 @@ impl<'a> DriversSurvey<'a> {
         }
         let options: Vec<String> = DRIVERS.iter().map(|(_, label)| (*label).to_owned()).collect();
         let ask =
-            Ask::new("Drivers").help("without the cloud provider nodes keep the ids somebody else gave them");
+            Ask::new("Drivers").help("without the cloud provider nodes keep the provider IDs they have");
         self.site.drivers = Some(DRIVERS[self.prompter.select(&ask, &options, 0)?].0);
         Ok(By::User)
     }
@@ -394,7 +398,7 @@ impl<'a> DriversSurvey<'a> {
     }
 
     fn connections(&self) -> Vec<Connection> {
-        let of = |(at, place): (usize, &Place)| {
+        let of = |(at, place): (usize, &ConnectionAnswers)| {
             let target = self.target(at);
             let password = place.password.as_ref().map(|(password, _)| password.expose_secret());
             Connection {
@@ -414,7 +418,7 @@ impl<'a> DriversSurvey<'a> {
     fn review(&mut self) -> Result<Plan, Stop> {
         let (cloud_provider, storage_provider) = self.site.drivers.unwrap_or((true, true));
         let latest = self.told.there.config.is_none() && self.site.policy == Some(UpdatePolicy::Latest);
-        let wanted = Wanted {
+        let wanted = DriverSelection {
             cloud_provider,
             storage_provider,
             topology_categories: self.site.topology.clone().unwrap_or_default(),

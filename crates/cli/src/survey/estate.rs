@@ -1,14 +1,16 @@
 //! What is asked of a vCenter while its questions are answered.
 
 pub(crate) mod certificate;
-mod hush;
 mod live;
+mod raw_mode;
 
 use secrecy::SecretString;
-use slipway_lifecycle::survey;
+use slipway_lifecycle::platform::vsphere::survey;
 
 pub(crate) use live::Live;
-pub(crate) use slipway_lifecycle::survey::{Certificate, Datacenter, Datastore, Greeting, Lists, Target};
+pub(crate) use slipway_lifecycle::platform::vsphere::survey::{
+    Certificate, ContactResult, Datacenter, Datastore, Lists, Target,
+};
 
 /// Why there is no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,7 +28,7 @@ impl From<survey::Failure> for Failure {
 
 /// Asks vCenters, or plays them in a test. Every call ends within a deadline.
 pub(crate) trait Estate {
-    fn contact(&mut self, target: &Target) -> Result<Greeting, Failure>;
+    fn contact(&mut self, target: &Target) -> Result<ContactResult, Failure>;
 
     /// Logs in, reads everything the lists are made of, and logs out.
     fn read(&mut self, target: &Target, user: &str, password: &SecretString) -> Result<Lists, Failure>;

@@ -122,7 +122,7 @@ impl Survey<'_> {
             keys.into_iter().partition(|(_, key)| check(key.trim()).is_ok());
         self.ssh_keys.clone_from(&usable);
         for (path, _) in odd {
-            self.prompter.say(Tone::Info, &format!("{path} is not offered: it is no SSH public key"));
+            self.prompter.say(Tone::Info, &format!("{path} is not offered: it is not an SSH public key"));
         }
         if usable.is_empty() {
             self.prompter

@@ -10,32 +10,32 @@ use super::draft::Draft;
 
 /// What the rules say of an answer.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Verdict {
+pub(crate) struct AnswerCheck {
     /// Why it cannot stay.
     pub(crate) refused: Option<String>,
     /// What should be known.
     pub(crate) warnings: Vec<String>,
 }
 
-impl Verdict {
+impl AnswerCheck {
     pub(crate) fn result(self) -> Result<(), String> {
         self.refused.map_or(Ok(()), Err)
     }
 }
 
 /// Judges the field at `path`, and what is below it.
-pub(crate) fn judge(draft: &Draft, flags: &Answers, path: &str) -> Verdict {
+pub(crate) fn judge(draft: &Draft, flags: &Answers, path: &str) -> AnswerCheck {
     let report = match compose(&completed(draft.answers(flags)), None) {
         Ok(Composed { report, .. }) => report,
         Err(Error::Invalid { report, .. }) => *report,
         // About the flags as a whole, not about this answer.
-        Err(_) => return Verdict::default(),
+        Err(_) => return AnswerCheck::default(),
     };
     verdict(&report, path)
 }
 
-fn verdict(report: &Report, path: &str) -> Verdict {
-    let mut verdict = Verdict::default();
+fn verdict(report: &Report, path: &str) -> AnswerCheck {
+    let mut verdict = AnswerCheck::default();
     for finding in &report.findings {
         let place = finding.path.to_string();
         let here =

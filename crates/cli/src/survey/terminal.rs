@@ -5,9 +5,10 @@ mod typed;
 
 use std::io;
 
+use anyhow::Context;
+use inquire::Select;
 use inquire::error::InquireError;
 use inquire::ui::RenderConfig;
-use inquire::{Confirm, Select};
 use secrecy::SecretString;
 
 use self::line::Pressed;
@@ -83,12 +84,15 @@ impl Prompter for Terminal<'_> {
 
     fn confirm(&mut self, ask: &Ask, default: bool) -> Result<bool, Stop> {
         let (message, help) = worded(ask);
-        Confirm::new(&message)
-            .with_help_message(&help)
-            .with_render_config(self.look)
-            .with_default(default)
-            .prompt()
-            .map_err(stopped)
+        let typed = Typed {
+            message: &message,
+            default: Some(if default { "yes" } else { "no" }),
+            help: &help,
+            shown: Shown::All,
+            colourless: self.printer.is_colourless(),
+        };
+        let judge = |text: &str| yes_or_no(text).map(drop).ok_or_else(|| "type yes or no".to_owned());
+        answered(typed.ask(judge, |_| None)).map(|text| yes_or_no(&text).unwrap_or(default))
     }
 
     fn say(&mut self, tone: Tone, line: &str) {
@@ -101,6 +105,24 @@ impl Prompter for Terminal<'_> {
             Tone::Hint => format!("{GOOD}hint{GOOD:#}: {line}\n"),
         };
         self.printer.insist(&text);
+    }
+}
+
+/// Asks for a password outside of a survey, with the same keys.
+pub(crate) fn password(message: &str) -> anyhow::Result<SecretString> {
+    let colourless = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let typed = Typed { message, default: None, help: "Ctrl-C: stop", shown: Shown::Stars, colourless };
+    match typed.ask(|_| Ok(()), |_| None).context("asking on the terminal")? {
+        Ok(text) => Ok(text.into()),
+        Err(_) => anyhow::bail!("interrupted"),
+    }
+}
+
+fn yes_or_no(text: &str) -> Option<bool> {
+    match text.trim().to_ascii_lowercase().as_str() {
+        "y" | "yes" => Some(true),
+        "n" | "no" => Some(false),
+        _ => None,
     }
 }
 

@@ -7,7 +7,7 @@ mod names;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::draft::{Domain, MOST_VCENTERS, Question, VCenter};
+use super::draft::{Domain, MAX_VCENTERS, Question, VCenter};
 use super::estate::Lists;
 use super::prompt::{Ask, Stop, Tone};
 use super::questions::TextQuestion;
@@ -66,9 +66,9 @@ impl Survey<'_> {
     }
 
     fn another_vcenter(&mut self) -> Result<By, Stop> {
-        if self.draft.vcenters.len() == MOST_VCENTERS {
+        if self.draft.vcenters.len() == MAX_VCENTERS {
             self.prompter
-                .say(Tone::Info, &format!("{MOST_VCENTERS} vCenters are the most a cluster can have"));
+                .say(Tone::Info, &format!("{MAX_VCENTERS} vCenters are the most a cluster can have"));
             self.draft.all_vcenters = true;
             return Ok(By::Itself);
         }

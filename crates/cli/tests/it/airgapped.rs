@@ -19,7 +19,7 @@ use slipway_testkit::process::{Process, Start, eventually};
 use slipway_testkit::registry::{LOGIN, Registry};
 use slipway_testkit::vcenter::{ADMINISTRATOR, VCenter};
 
-const PATIENCE: Duration = Duration::from_secs(90);
+const TIMEOUT: Duration = Duration::from_secs(90);
 const UUID: &str = "42166f45-6f10-6d46-4b2d-7f7e4f5b7a01";
 const REGISTRY: &str = "registry.site.example";
 const VCENTER: &str = "vcenter.site.example";
@@ -191,7 +191,7 @@ fn without_the_internet() {
     let more = ["--password-env", "VC", "--ca-file", certificate, "--without-cloud-provider"];
     site.done(&[&configure[..], &more[..]].concat());
 
-    let healthy = eventually("the storage driver is healthy", PATIENCE, || {
+    let healthy = eventually("the storage driver is healthy", TIMEOUT, || {
         let (_, stdout, stderr) = site.slipway(&["drivers", "status", "--output", "json"]);
         let status: Value = serde_json::from_str(&stdout)?;
         // Nodes are labelled after the driver is there.

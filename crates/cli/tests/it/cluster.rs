@@ -121,6 +121,19 @@ fn machines(vcenters: &[VCenter]) -> Vec<String> {
     names
 }
 
+/// A mistyped id is not called gone.
+#[test]
+fn nothing_of_an_id_is_a_failure() {
+    let vcenters = ZONES.map(vcenter);
+    let directory = directory(&vcenters);
+    let arguments = [&DESTROY[..], &["--infra-id", "harbor-zzzzz", "-o", "json"]].concat();
+    let output = command(directory.path(), &arguments).output().expect("the command runs");
+    assert_eq!(output.status.code(), Some(4), "{}", String::from_utf8_lossy(&output.stderr));
+    let told: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(told["error"]["message"], "nothing of a cluster `harbor-zzzzz` was found on the vCenters");
+    assert!(told["error"]["hint"].as_str().is_some_and(|hint| hint.contains("metadata.json")), "{told}");
+}
+
 #[test]
 fn killed_anywhere_it_goes_on_where_it_was() {
     let vcenters = ZONES.map(vcenter);
@@ -194,11 +207,13 @@ fn a_cluster_is_made_once() {
     assert_eq!(told["machines"].as_array().map(Vec::len), Some(4), "{told}");
     let again = command(path, &[&CREATE[..], &["--plan", plan]].concat()).output().expect("the command runs");
     assert_eq!(again.status.code(), Some(4), "the plan is not for this world any more");
-    assert!(String::from_utf8_lossy(&again.stderr).contains("the world has changed"));
+    assert!(
+        String::from_utf8_lossy(&again.stderr).contains("something has changed since the plan was saved")
+    );
     let output = finish(path, &CREATE, "create again");
     assert!(String::from_utf8_lossy(&output.stdout).contains("nothing to do"));
     let output = finish(path, &["status"], "status");
-    assert!(String::from_utf8_lossy(&output.stdout).starts_with("as wanted"));
+    assert!(String::from_utf8_lossy(&output.stdout).starts_with("in sync"));
     // A cluster that does not answer may still need its bootstrap machine.
     let refused =
         command(path, &["destroy", "bootstrap", "--yes", "-o", "json"]).output().expect("the command runs");
@@ -225,11 +240,11 @@ fn a_cluster_is_made_once() {
     terminal.expect("to remove all of this: ");
     let power = format!("/vms/north/vm/{name}/{name}-master-0/power");
     vcenters[0].control("POST", &power, &json!({"state": "off"})).expect("a machine");
-    terminal.send(name).send("\n").expect("this is not what was asked about any more");
+    terminal.send(name).send("\n").expect("the plan changed after the question was asked");
     assert_eq!(terminal.finish(), 4);
     assert_eq!(machines(&vcenters).len(), 4);
     let mut terminal = remove();
-    terminal.expect("to remove all of this: ").send(name).send("\n").expect("all is gone");
+    terminal.expect("to remove all of this: ").send(name).send("\n").expect("everything is removed");
     assert_eq!(terminal.finish(), 0);
     assert_eq!(machines(&vcenters).len(), 0);
     let text = terminal.text();
@@ -244,7 +259,7 @@ fn a_cluster_is_made_once() {
     let unseen = command(path, &["status"]).output().expect("the command runs");
     let told = String::from_utf8_lossy(&unseen.stdout);
     assert_eq!(unseen.status.code(), Some(4), "{told}");
-    let reasons = told.lines().filter(|line| line.contains("not seen: ") && line.contains("refused"));
+    let reasons = told.lines().filter(|line| line.contains("not visible: ") && line.contains("refused"));
     assert_eq!(reasons.count(), count, "{told}");
     assert!(!told.contains("needs"), "{told}");
     let unseen =
@@ -402,7 +417,7 @@ fn other_platforms_are_refused_at_once() {
         let told = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(1), "{arguments:?}: {told}");
         assert!(
-            told.starts_with("error: machines on ovirt cannot be made yet\nhint: "),
+            told.starts_with("error: creating machines on ovirt is not supported yet\nhint: "),
             "{arguments:?}: {told}"
         );
     }

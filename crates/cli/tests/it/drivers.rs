@@ -115,7 +115,7 @@ fn signs_a_matrix() {
     let run = || slipway(&arguments).current_dir(directory.path()).output().expect("the command runs");
     let (first, second) = (run(), run());
     assert_eq!(first.status.code(), Some(0), "{}", String::from_utf8_lossy(&first.stderr));
-    assert_eq!(first.stdout, second.stdout, "the key is made once");
+    assert_eq!(first.stdout, second.stdout, "the key is created once");
     let text = |name: &str| std::fs::read_to_string(directory.path().join(name)).expect("a file");
     let key = String::from_utf8(first.stdout).expect("UTF-8").parse().expect("a public key");
     let verify = |matrix: &str| {
@@ -136,8 +136,8 @@ fn signs_a_matrix() {
 #[case(&["configure", "--insecure"], "`--insecure` is about a vCenter", 1)]
 #[case(&["configure", "--server", "vc.example.com"], "add `--user NAME@DOMAIN`, and `--password-env` or", 1)]
 #[case(&["configure", "--file", "-", "--pull-secret", "mirror"], "cannot be used with '--pull-secret", 2)]
-#[case(&["deploy", "--matrix", "https://a.example/m", "--matrix-key", KEY, "--matrix-proxy", "http://me:hunter2@proxy:8080"], "has a login", 1)]
-#[case(&["deploy", "--matrix", "https://me:hunter2@a.example/m", "--matrix-key", KEY], "has a login", 1)]
+#[case(&["deploy", "--matrix", "https://a.example/m", "--matrix-key", KEY, "--matrix-proxy", "http://me:hunter2@proxy:8080"], "has credentials", 1)]
+#[case(&["deploy", "--matrix", "https://me:hunter2@a.example/m", "--matrix-key", KEY], "has credentials", 1)]
 #[case(&["deploy", "--matrix", "https://a.example/m?sig=hunter2", "--matrix-key", KEY], "or a signature", 1)]
 #[case(&["bundle", "--registry", "https://mirror.example.com"], "leave out the scheme", 2)]
 #[case(&["bundle", "--registry", "mirror; true"], "write name and path", 2)]

@@ -217,15 +217,15 @@ fn users_are_made(plane: &ControlPlane) {
     let (code, shown) = run("create", &["--plan"]);
     insta::assert_snapshot!("drivers_users_plan", shown);
     assert_eq!(code, Some(0));
-    assert_eq!(run("verify", &[]).0, Some(4), "nothing was made");
+    assert_eq!(run("verify", &[]).0, Some(4), "nothing was created");
     // Users can be looked for in any domain, and made in one.
     let (code, shown) = run("create", &["--domain", "elsewhere.example", "--yes"]);
     assert_eq!(code, Some(1), "{shown}");
     assert!(shown.contains("own domain `vsphere.local`, and not in `elsewhere.example`"), "{shown}");
     let (code, shown) = run("create", &["--name", "vc"]);
     assert_eq!(code, Some(1), "{shown}");
-    assert!(shown.contains("nothing was made; `--plan` shows what would be, then add `--yes`"), "{shown}");
-    assert_eq!(run("verify", &[]).0, Some(4), "nothing was made");
+    assert!(shown.contains("nothing was created; `--plan` shows what would be, then add `--yes`"), "{shown}");
+    assert_eq!(run("verify", &[]).0, Some(4), "nothing was created");
     let (code, shown) = run("create", &["--name", "vc", "--yes"]);
     assert_eq!(code, Some(0), "{shown}");
     assert!(!shown.contains(ADMINISTRATOR.1), "{shown}");

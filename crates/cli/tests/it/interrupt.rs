@@ -11,7 +11,7 @@ use slipway_testkit::vcenter::VCenter;
 use crate::cluster::{ZONES, command, directory, vcenter};
 use crate::run::slipway;
 
-const PATIENCE: Duration = Duration::from_secs(40);
+const TIMEOUT: Duration = Duration::from_secs(40);
 
 fn stats(vcenter: &VCenter) -> Value {
     vcenter.control("GET", "/stats", &Value::Null).expect("figures")
@@ -54,8 +54,7 @@ fn whoever_waits_for_a_file_ends_at_once() {
         // The file has no end as long as this is there.
         let _input = child.stdin.take();
         // The last of the three that is listened for.
-        eventually("a listener", PATIENCE, || Ok(has_signal(&child, "SigCgt", 15).then_some(())))
-            .expect(name);
+        eventually("a listener", TIMEOUT, || Ok(has_signal(&child, "SigCgt", 15).then_some(()))).expect(name);
         signal(&child, name);
         let output = child.wait_with_output().expect("it ends");
         let told = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -71,7 +70,7 @@ fn whoever_waits_for_a_file_ends_at_once() {
 fn a_hangup_that_is_ignored_stays_ignored() {
     let mut command = with_hangup("ignore", &slipway(&["validate", "-"]));
     let mut child = command.stdin(Stdio::piped()).spawn().expect("it runs");
-    eventually("a listener", PATIENCE, || Ok(has_signal(&child, "SigCgt", 15).then_some(())))
+    eventually("a listener", TIMEOUT, || Ok(has_signal(&child, "SigCgt", 15).then_some(())))
         .expect("SIGTERM");
     assert!(has_signal(&child, "SigIgn", 1) && !has_signal(&child, "SigCgt", 1));
     child.kill().expect("its end");
@@ -88,7 +87,7 @@ fn a_second_wish_ends_it_at_once() {
     vcenters[0].control("POST", "/faults", &hold).expect("a rule");
     let mut command = command(directory.path(), &["plan"]);
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("it runs");
-    eventually("a session that waits", PATIENCE, || {
+    eventually("a session that waits", TIMEOUT, || {
         let stats = stats(&vcenters[0]);
         Ok((stats["soap_sessions"] == 1 && stats["active_requests"] != 0).then_some(()))
     })
@@ -125,7 +124,7 @@ fn whoever_only_looks_logs_out() {
         let mut command = with_hangup("default", &command(directory.path(), arguments));
         let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it runs");
         for vcenter in &vcenters {
-            eventually("a session that waits", PATIENCE, || {
+            eventually("a session that waits", TIMEOUT, || {
                 let stats = stats(vcenter);
                 Ok((stats["soap_sessions"] == 1 && stats["active_requests"] != 0).then_some(()))
             })

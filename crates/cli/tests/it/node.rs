@@ -267,6 +267,6 @@ fn access_is_explained() {
     std::fs::write(&broken, text).expect("a file");
     let output = run(&["node", "approve", "--kubeconfig", broken.to_str().expect("UTF-8")]);
     let told = String::from_utf8_lossy(&output.stderr);
-    assert!(told.contains("the API server at https://127.0.0.1:1/ cannot be asked"), "{told}");
+    assert!(told.contains("the API server at https://127.0.0.1:1/ cannot be reached"), "{told}");
     assert_eq!(run(&["node", "approve", "--bootstrapper", "pirate"]).status.code(), Some(2));
 }

@@ -14,7 +14,7 @@ use rustix::termios::{Winsize, tcsetwinsize};
 use slipway_testkit::process::eventually;
 
 /// Long enough for a busy machine.
-const PATIENCE: Duration = Duration::from_secs(40);
+const TIMEOUT: Duration = Duration::from_secs(40);
 
 pub(crate) const ENTER: &str = "\r";
 pub(crate) const ESCAPE: &str = "\u{1b}";
@@ -76,7 +76,7 @@ impl Terminal {
 
     /// Waits until the text appears behind the last one that was waited for.
     pub(crate) fn expect(&mut self, part: &str) -> &mut Self {
-        let waited = eventually(part, PATIENCE, || {
+        let waited = eventually(part, TIMEOUT, || {
             let ended = self.read();
             let text = self.text();
             match text[self.seen..].find(part) {
@@ -114,7 +114,7 @@ impl Terminal {
 
     /// Waits for the end: the exit code.
     pub(crate) fn finish(&mut self) -> i32 {
-        let ended = eventually("the end", PATIENCE, || Ok(self.read().then_some(())));
+        let ended = eventually("the end", TIMEOUT, || Ok(self.read().then_some(())));
         assert!(ended.is_ok(), "still running:\n{}", self.text());
         let status = self.child.wait().expect("a status");
         status.code().unwrap_or_else(|| panic!("{status}:\n{}", self.text()))

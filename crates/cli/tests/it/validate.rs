@@ -148,7 +148,7 @@ fn times_that_leave_no_time() {
         let output = slipway(arguments).output().expect("the command runs");
         let told = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {told}");
-        assert!(told.contains("it leaves no time for anything"), "{arguments:?}: {told}");
+        assert!(told.contains("the time must be greater than zero"), "{arguments:?}: {told}");
     }
 }
 
@@ -170,6 +170,22 @@ fn wrong_usage_is_told_to_programs(#[case] arguments: &[&str], #[case] message: 
     assert!(!output.stderr.is_empty(), "people are told as well");
     let silent = slipway(&arguments[..1]).arg("--wnat").output().expect("the command runs");
     assert!(silent.stdout.is_empty(), "without it nothing is data");
+}
+
+/// YAML is the same document as JSON.
+#[rstest::rstest]
+#[case::result(&["version"], 0)]
+#[case::wrong_usage(&["vaildate"], 2)]
+#[case::error(&["validate", "there-is-no-such-file.yaml"], 3)]
+fn yaml_says_what_json_says(#[case] arguments: &[&str], #[case] code: i32) {
+    let [json, yaml] = ["json", "yaml"].map(|format| {
+        let output = slipway(arguments).args(["-o", format]).output().expect("the command runs");
+        assert_eq!(output.status.code(), Some(code));
+        String::from_utf8(output.stdout).expect("text")
+    });
+    assert_ne!(json, yaml);
+    let read = slipway_config::yaml::from_yaml(&yaml).unwrap_or_else(|_| panic!("{yaml}"));
+    assert_eq!(read, serde_json::from_str::<serde_json::Value>(&json).expect("JSON"));
 }
 
 #[test]

@@ -63,12 +63,12 @@ fn waiting_ends_with_the_code_of_what_was_waited_for() {
     for words in [
         "exit: 7",
         "waiting for the cluster operator ingress is degraded: the router has no certificate",
-        "error: nothing has moved for 1s",
+        "error: no progress for 1s",
         "the cluster operator ingress is degraded: the router has no certificate",
     ] {
         assert!(said.contains(words), "{words} is not in\n{said}");
     }
     operator(&plane, "False", "");
     let said = run(&wait);
-    assert!(said.contains("exit: 0") && said.contains("the cluster is complete"), "{said}");
+    assert!(said.contains("exit: 0") && said.contains("installation complete"), "{said}");
 }

@@ -75,7 +75,7 @@ pub(super) fn mirrors(
                 check
                     .findings
                     .warning(Rule::MirrorLogin, mirror.at, message)
-                    .hint("add one, unless the registry asks nobody for a login");
+                    .hint("add one, unless the registry needs no credentials");
             }
         }
     }

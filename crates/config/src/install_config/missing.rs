@@ -96,7 +96,7 @@ pub(super) fn notes(config: &InstallConfig, written: &WrittenInstallConfig, find
             }
         };
         let key = if at.is_none() { "payload" } else { key };
-        let message = format!("{missing}; files can be made, machines cannot");
+        let message = format!("{missing}; files can be created, machines cannot");
         findings.note_missing(rule, at.unwrap_or(At::ROOT), key, message).hint(missing.hint());
     }
 }

@@ -217,7 +217,7 @@ pub(super) fn bootstrap_in_place(
     if platform == Some("none") && pools.is_some_and(|pools| pools.control_plane.replicas != 1) {
         check
             .findings
-            .error(Rule::BootstrapInPlace, at, "`bootstrapInPlace` makes a cluster of one machine")
+            .error(Rule::BootstrapInPlace, at, "`bootstrapInPlace` creates a cluster of one machine")
             .hint("set `controlPlane.replicas` to 1");
     }
 }

@@ -320,7 +320,7 @@ fn affinity_groups(
                 check
                     .findings
                     .error(Rule::AffinityGroup, *at, format!("two affinity groups are named `{name}`"))
-                    .hint("give each group a name of its own")
+                    .hint("give each group a unique name")
                     .related(*first, "the first one");
             }
         }
@@ -337,7 +337,7 @@ fn near_misses(names: &Field<Entries<String>>, groups: &[AffinityGroup], check: 
                 .warning(
                     Rule::AffinityGroup,
                     name.at,
-                    format!("no affinity group `{}` will be made", name.value),
+                    format!("no affinity group `{}` will be created", name.value),
                 )
                 .hint(format!("did you mean `{near}`?"));
         }

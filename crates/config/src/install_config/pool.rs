@@ -357,11 +357,11 @@ fn missing_details(parent: At, key: &str, findings: &mut Findings) {
 
 fn disk_id(field: &Field<String>, findings: &mut Findings) -> Option<Located<String>> {
     /// The label of a partition, which the id ends up in, has no room for more.
-    const LONGEST: usize = 12;
+    const MAX_ID: usize = 12;
     let id = field.located()?;
-    if id.value.chars().count() > LONGEST {
+    if id.value.chars().count() > MAX_ID {
         findings
-            .error(Rule::TooLong, id.at, format!("`{}` is longer than {LONGEST} characters", id.value))
+            .error(Rule::TooLong, id.at, format!("`{}` is longer than {MAX_ID} characters", id.value))
             .hint("give the data disk a shorter name");
         return None;
     }

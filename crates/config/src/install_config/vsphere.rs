@@ -230,7 +230,8 @@ fn os_image(field: &Field<String>, check: &mut Check<'_>) -> Option<Option<OsIma
 fn unverified(image: &Located<String>, check: &mut Check<'_>) {
     let hint = "add `?sha256=` and the output of sha256sum to the URL";
     if image.value.starts_with("http://") {
-        let message = "whoever is on the way could replace the image the machines run: it comes by http, without a checksum";
+        let message =
+            "a man in the middle could replace the OS image: it is fetched by http, without a checksum";
         check.findings.error(Rule::OsImage, image.at, message).hint(hint);
     } else {
         let message = "without a checksum, the image is whatever the server has that day";

@@ -5,7 +5,7 @@ use crate::decode::closest;
 
 /// A field that was found.
 #[derive(Debug, Clone)]
-pub struct Place {
+pub struct FieldInfo {
     /// The path in its usual spelling, lists marked by `[]`.
     pub path: String,
     /// `None` for the document itself.
@@ -30,8 +30,8 @@ pub struct LookupError {
 
 /// Finds a path such as `platform.vsphere.vcenters[0].server`. Indices and the case of letters do not
 /// matter, and a leading `installconfig` is skipped.
-pub fn lookup(root: &Shape, path: &str) -> Result<Place, LookupError> {
-    let mut place = Place { path: String::new(), field: None, shape: root.clone() };
+pub fn lookup(root: &Shape, path: &str) -> Result<FieldInfo, LookupError> {
+    let mut place = FieldInfo { path: String::new(), field: None, shape: root.clone() };
     let mut steps = path
         .split('.')
         .map(|step| step.split('[').next().unwrap_or_default())
@@ -64,7 +64,7 @@ pub fn lookup(root: &Shape, path: &str) -> Result<Place, LookupError> {
         if matches!(shape, Shape::List(_)) {
             place.path.push_str("[]");
         }
-        place = Place { path: place.path, field: Some(*field), shape };
+        place = FieldInfo { path: place.path, field: Some(*field), shape };
         next = steps.next();
     }
     Ok(place)

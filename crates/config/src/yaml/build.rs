@@ -469,10 +469,10 @@ fn merge_source(span: Span) -> Problem {
 
 /// Keys are echoed in messages: without control characters and not at any length.
 pub(crate) fn printable(text: &str) -> String {
-    const LONGEST: usize = 80;
+    const MAX_SHOWN: usize = 80;
     let mut shown: String =
-        text.chars().take(LONGEST).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
-    if text.chars().nth(LONGEST).is_some() {
+        text.chars().take(MAX_SHOWN).map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
+    if text.chars().nth(MAX_SHOWN).is_some() {
         shown.push('…');
     }
     shown

@@ -11,13 +11,13 @@ use slipway_config::install_config::{Loaded, load};
 use slipway_testkit::clock::processor_time;
 
 /// Far more than any of these needs, far less than a hang.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 fn load_in_time(text: &str) -> Loaded {
     let start = processor_time().unwrap();
     let loaded = load(text);
     let took = processor_time().unwrap().saturating_sub(start);
-    assert!(took < PATIENCE, "took {took:?}");
+    assert!(took < TIMEOUT, "took {took:?}");
     loaded
 }
 

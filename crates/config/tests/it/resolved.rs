@@ -148,7 +148,7 @@ impl PathLookup for Folders {
 fn a_live_look_up_can_take_the_place_of_the_rule() {
     let loaded = load_with(OLD_FORM, &Folders);
     let messages: Vec<&str> = loaded.report.findings.iter().map(|finding| finding.message.as_str()).collect();
-    assert!(messages.contains(&"`compute` is taken for `/dc1/host/europe/compute`"), "{messages:#?}");
+    assert!(messages.contains(&"`compute` is read as `/dc1/host/europe/compute`"), "{messages:#?}");
     assert!(messages.iter().any(|message| message.starts_with("two objects are named")), "{messages:#?}");
     assert!(loaded.config.is_none());
 }

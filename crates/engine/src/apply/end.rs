@@ -13,7 +13,7 @@ use crate::world::World;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "end", rename_all = "camelCase")]
 pub enum End {
-    /// It is as wanted.
+    /// It is in sync.
     Done { changed: bool },
     Failed {
         reason: Reason,

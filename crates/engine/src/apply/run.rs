@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
-use tokio::task::JoinSet;
+use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::Instant;
 use tracing::{Instrument, info_span};
 
@@ -24,7 +24,7 @@ use crate::progress::{Event, Listener};
 use crate::reason::Reason;
 use crate::resource::{Endpoint, Graph, Id, Resource};
 use crate::step::{Next, Step, Wait};
-use crate::world::{Seen, Sight, World};
+use crate::world::{Observation, Observed, World};
 
 /// What a background task comes back with.
 enum Message<P: Platform> {
@@ -69,7 +69,7 @@ type Pending<P> = BTreeMap<(u8, usize), Work<<P as Platform>::Action>>;
 
 pub(super) struct Run<'a, P: Platform, J, L> {
     platform: Arc<P>,
-    graph: &'a Graph<P::Wanted>,
+    graph: &'a Graph<P::Desired>,
     world: World<P::State>,
     journal: &'a mut J,
     listener: &'a L,
@@ -88,6 +88,10 @@ pub(super) struct Run<'a, P: Platform, J, L> {
     stale: BTreeMap<Id, Instant>,
     attempts: BTreeMap<Id, (Box<str>, u32)>,
     looking: BTreeSet<Endpoint>,
+    /// When endpoints that do not answer are given up.
+    give_up_at: BTreeMap<Endpoint, Instant>,
+    /// Steps and looks that are under way.
+    running: BTreeMap<Endpoint, Vec<AbortHandle>>,
     /// What listeners heard last of what a resource waits for.
     told: BTreeMap<Id, String>,
     waiting: Waiting,
@@ -99,7 +103,7 @@ pub(super) struct Run<'a, P: Platform, J, L> {
 impl<'a, P: Platform, J: Journal<P::State>, L: Listener> Run<'a, P, J, L> {
     pub(super) fn new(
         platform: Arc<P>,
-        graph: &'a Graph<P::Wanted>,
+        graph: &'a Graph<P::Desired>,
         world: World<P::State>,
         journal: &'a mut J,
         listener: &'a L,
@@ -131,6 +135,8 @@ impl<'a, P: Platform, J: Journal<P::State>, L: Listener> Run<'a, P, J, L> {
             stale: BTreeMap::new(),
             attempts: BTreeMap::new(),
             looking: BTreeSet::new(),
+            give_up_at: BTreeMap::new(),
+            running: BTreeMap::new(),
             told: BTreeMap::new(),
             waiting: Waiting::default(),
             performed: Vec::new(),
@@ -154,6 +160,7 @@ impl<'a, P: Platform, J: Journal<P::State>, L: Listener> Run<'a, P, J, L> {
             let mut freed = std::pin::pin!(self.options.lanes.freed());
             freed.as_mut().enable();
             if stop_at.is_none() {
+                self.end_silent();
                 self.look_again();
                 self.start().await?;
                 self.follow();
@@ -162,7 +169,10 @@ impl<'a, P: Platform, J: Journal<P::State>, L: Listener> Run<'a, P, J, L> {
             if self.tasks.is_empty() && (stop_at.is_some() || nothing_to_do) {
                 break;
             }
-            let wake = stop_at.or_else(|| self.next_look().into_iter().chain(self.waiting.open_at()).min());
+            let wake = stop_at.or_else(|| {
+                let given_up = self.give_up_at.values().copied();
+                self.next_look().into_iter().chain(self.waiting.open_at()).chain(given_up).min()
+            });
             tokio::select! {
                 biased;
                 () = &mut cancelled, if stop_at.is_none() => stop_at = Some(Instant::now() + self.options.grace),
@@ -187,12 +197,16 @@ impl<'a, P: Platform, J: Journal<P::State>, L: Listener> Run<'a, P, J, L> {
     }
 
     /// Moves a resource whose turn it is: something is done about it, or it is settled, and then those that waited for it.
-    fn consider(&mut self, resource: &Arc<Resource<P::Wanted>>) {
+    fn consider(&mut self, resource: &Arc<Resource<P::Desired>>) {
+        // It was given up, and an answer came late.
+        if self.ends.contains_key(&resource.id) {
+            return;
+        }
         let decision = self.judge(resource);
         self.act(resource, decision);
     }
 
-    fn act(&mut self, resource: &Resource<P::Wanted>, decision: Decision<P::Action>) {
+    fn act(&mut self, resource: &Resource<P::Desired>, decision: Decision<P::Action>) {
         match decision {
             Decision::Work(work) => self.enqueue(resource, work),
             Decision::Wait(wait) => self.wait(&resource.id, *wait),
@@ -200,7 +214,7 @@ impl<'a, P: Platform, J: Journal<P::State>, L: Listener> Run<'a, P, J, L> {
         }
     }
 
-    fn judge(&self, resource: &Resource<P::Wanted>) -> Decision<P::Action> {
+    fn judge(&self, resource: &Resource<P::Desired>) -> Decision<P::Action> {
         let id = &resource.id;
         let first = self.graph.waits_for(id);
         if let Some(by) = first.iter().find(|first| !self.ends.get(first).is_some_and(End::is_done)) {
@@ -212,20 +226,20 @@ impl<'a, P: Platform, J: Journal<P::State>, L: Listener> Run<'a, P, J, L> {
         if let Some(cause) = &resource.hold {
             return Decision::End(End::Stopped(cause.clone()));
         }
-        let sight = self.world.get(id);
-        if let Sight::Unknown(cause) = sight {
+        let observation = self.world.get(id);
+        if let Observation::Unknown(cause) = observation {
             return Decision::End(End::Unknown(cause));
         }
         // Whatever it looks like now: a task may be at it.
         if let Some(task) = self.journal.task(id) {
             return Decision::Work(Work::Resume { resource: id.clone(), task: task.clone() });
         }
-        // Only at first sight: what this run has made and lost is looked at like anything else.
+        // Only at first observation: what this run has made and lost is looked at like anything else.
         let made = self.journal.made(id).filter(|_| !self.changed.contains(id));
-        if is_vanished(resource, &sight, made, &self.options.recreate) {
+        if is_vanished(resource, &observation, made, &self.options.recreate) {
             return Decision::End(End::Stopped(vanished(id)));
         }
-        match self.platform.next(resource, &self.seen(resource)) {
+        match self.platform.next(resource, &self.observed(resource)) {
             Next::Step(step) => Decision::Work(Work::Step(step)),
             Next::Wait(wait) => Decision::Wait(wait),
             Next::Done => Decision::End(End::Done { changed: self.changed.contains(id) }),
@@ -237,19 +251,19 @@ impl<'a, P: Platform, J: Journal<P::State>, L: Listener> Run<'a, P, J, L> {
         Entry { at: self.options.clock.now(), resource: resource.clone(), verb: verb.into(), event }
     }
 
-    fn seen(&self, resource: &Resource<P::Wanted>) -> Seen<P::State> {
-        self.world.seen(&resource.id, &resource.needs)
+    fn observed(&self, resource: &Resource<P::Desired>) -> Observed<P::State> {
+        self.world.observed(&resource.id, &resource.depends_on)
     }
 
     /// Whether nothing of the resource is left when a step has succeeded.
     fn removes(&self, step: &Step<P::Action>) -> bool {
         let resource = self.graph.get(&step.resource);
         resource.is_some_and(|resource| {
-            self.platform.predict(resource, &self.seen(resource), &step.action).is_none()
+            self.platform.predict(resource, &self.observed(resource), &step.action).is_none()
         })
     }
 
-    fn enqueue(&mut self, resource: &Resource<P::Wanted>, work: Work<P::Action>) {
+    fn enqueue(&mut self, resource: &Resource<P::Desired>, work: Work<P::Action>) {
         let place = self.places.get(&resource.id).copied().unwrap_or_default();
         self.pending.insert((resource.rank, place), work);
     }
@@ -353,12 +367,21 @@ impl<'a, P: Platform, J: Journal<P::State>, L: Listener> Run<'a, P, J, L> {
         self.listener.tell(&Event::Started { resource: id, verb, sentence, attempt });
         let span = info_span!("step", endpoint = %id.endpoint, resource = %id.name, verb = %verb);
         let context = Context { resource: id.clone(), verb: verb.into(), news: self.news.0.clone() };
-        let (platform, seen) = (self.platform.clone(), self.seen(&resource));
+        let (platform, observed) = (self.platform.clone(), self.observed(&resource));
+        let endpoint = id.endpoint.clone();
         let task = async move {
-            let attempt = Attempt::make(&*platform, &resource, seen, work, &context, reservation).await;
+            let attempt = Attempt::make(&*platform, &resource, observed, work, &context, reservation).await;
             Message::Tried(Box::new(attempt))
         };
-        self.tasks.spawn(task.instrument(span));
+        self.run_at(endpoint, task.instrument(span));
+    }
+
+    /// Does something at an endpoint, for as long as that is not given up.
+    fn run_at(&mut self, endpoint: Endpoint, task: impl Future<Output = Message<P>> + Send + 'static) {
+        let task = self.tasks.spawn(task);
+        let running = self.running.entry(endpoint).or_default();
+        running.retain(|task| !task.is_finished());
+        running.push(task);
     }
 
     async fn take(&mut self, message: Message<P>) -> Result<(), J::Error> {

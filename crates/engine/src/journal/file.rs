@@ -73,6 +73,20 @@ impl<S: Clone + Serialize + DeserializeOwned + Send> FileJournal<S> {
         Ok(FileJournal { file, memory })
     }
 
+    /// Reads kinds by the names they have now: pairs of an old name and the new one. The file stays as it is.
+    #[must_use]
+    pub fn with_kinds(self, renamed: &[(&str, &str)]) -> Self {
+        let FileJournal { file, memory: MemoryJournal { mut entries, .. } } = self;
+        for entry in &mut entries {
+            if let Some((_, new)) = renamed.iter().find(|(old, _)| *old == &*entry.resource.kind) {
+                entry.resource.kind = (*new).into();
+            }
+        }
+        let mut memory = MemoryJournal::default();
+        memory.take(entries);
+        FileJournal { file, memory }
+    }
+
     /// Tasks of which it is not known how they ended.
     pub fn tasks(&self) -> impl Iterator<Item = (&Id, &Task)> {
         self.memory.tasks()
@@ -100,7 +114,7 @@ impl<S: Clone + Serialize + DeserializeOwned + Send> FileJournal<S> {
     /// These tasks are over; what they did is seen.
     pub async fn end_tasks(&mut self, at: Timestamp, over: &BTreeSet<Id>) -> Result<(), JournalError> {
         let ended = self.memory.tasks().filter(|(id, _)| over.contains(*id)).map(|(id, task)| {
-            let error = format!("{} is over, and what it did is looked at", task.reference);
+            let error = format!("{} has ended; its result is checked", task.reference);
             let event = Event::Failed { error, refused: false, under_way: false };
             Entry { at, resource: id.clone(), verb: task.verb.clone(), event }
         });
@@ -233,6 +247,24 @@ mod tests {
         assert_eq!(again.made(&entries[2].resource), None);
     }
 
+    /// A journal of an earlier build: what was created under the old name is removed under the new one, and stays removed.
+    #[tokio::test]
+    async fn kinds_that_were_renamed_are_read_by_their_new_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("journal");
+        let renamed = [("machine", "vm")];
+        let old = entry("a", done(json!(1)));
+        FileJournal::<Value>::open(&path).unwrap().append(vec![old.clone()]).await.unwrap();
+        let mut journal = FileJournal::<Value>::open(&path).unwrap().with_kinds(&renamed);
+        let id = Id::new(&Endpoint::from("vc"), "vm", "a");
+        assert_eq!(journal.made(&id), Some(&Written::State(json!(1))));
+        assert_eq!(journal.made(&old.resource), None);
+        let gone = Entry { resource: id.clone(), ..entry("a", Event::Done { state: None }) };
+        journal.append(vec![gone]).await.unwrap();
+        let again = FileJournal::<Value>::open(&path).unwrap().with_kinds(&renamed);
+        assert_eq!(again.records().count(), 0);
+    }
+
     /// What may be there is known by its record: made, about to be made, or about to go.
     #[tokio::test]
     async fn records_say_what_may_be_there_and_follow_an_endpoint() {
@@ -270,7 +302,7 @@ mod tests {
             };
             journal.records().map(record).collect()
         };
-        let wanted = |vcenter: &str| -> Vec<(String, bool, bool)> {
+        let desired = |vcenter: &str| -> Vec<(String, bool, bool)> {
             let records = [
                 ("again", true, false),
                 ("begun", false, false),
@@ -282,7 +314,7 @@ mod tests {
             ];
             records.map(|(name, made, removal)| (format!("{vcenter} {name}"), made, removal)).to_vec()
         };
-        assert_eq!(known(&journal), wanted("vc"));
+        assert_eq!(known(&journal), desired("vc"));
         let known_by = |id: &Id| &*id.name == "again";
         journal
             .rename(Timestamp::UNIX_EPOCH, &Endpoint::from("vc"), &Endpoint::from("new"), known_by)
@@ -290,9 +322,9 @@ mod tests {
             .unwrap();
         let last = journal.entries().last().map(|entry| entry.resource.to_string());
         assert!(last.is_some_and(|last| last.contains("vc") && last.contains("again")), "it goes last");
-        assert_eq!(known(&journal), wanted("new"));
+        assert_eq!(known(&journal), desired("new"));
         let mut journal = FileJournal::<Value>::open(&path).unwrap();
-        assert_eq!(known(&journal), wanted("new"));
+        assert_eq!(known(&journal), desired("new"));
         journal.forget(Timestamp::UNIX_EPOCH, |id| &*id.name != "made").await.unwrap();
         assert_eq!(
             known(&FileJournal::<Value>::open(&path).unwrap()),
@@ -321,7 +353,7 @@ mod tests {
         );
         fs_err::OpenOptions::new().append(true).open(&path).unwrap().write_all(b"{\"at\":\"\xc3").unwrap();
         let within_a_character = FileJournal::<Value>::open(&path).unwrap();
-        assert_eq!(within_a_character.entries().len(), 2, "a character that was cut is no obstacle");
+        assert_eq!(within_a_character.entries().len(), 2, "a character that was cut is not an obstacle");
         add("nonsense\n");
         assert!(matches!(FileJournal::<Value>::open(&path), Err(JournalError::Line { line: 3, .. })));
     }

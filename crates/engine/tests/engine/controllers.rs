@@ -10,7 +10,7 @@ use slipway_engine::journal::{Journal, MemoryJournal, Task};
 use slipway_engine::observer::Observer;
 use slipway_engine::progress::{Event, Listener, Nobody};
 use slipway_engine::{
-    End, Endpoint, Goal, Graph, Id, Options, Reason, Resource, Sight, World, apply, observe, plan,
+    End, Endpoint, Goal, Graph, Id, Observation, Options, Reason, Resource, World, apply, observe, plan,
 };
 use tokio::time::Instant;
 
@@ -19,8 +19,9 @@ use crate::toy::{Act, Aim, CALL, COLD, Thing, Toy, WARM_INTERVAL, WARM_TIMEOUT};
 use crate::{id, options, planned, run, virtual_time};
 
 fn one(aim: Aim) -> Graph<Aim> {
-    let (wanted, needs) = (aim, Vec::new());
-    let resource = Resource { id: id("vc1", 0), goal: Goal::Present, wanted, needs, rank: 1, hold: None };
+    let (desired, needs) = (aim, Vec::new());
+    let resource =
+        Resource { id: id("vc1", 0), goal: Goal::Present, desired, depends_on: needs, rank: 1, hold: None };
     Graph::new(vec![resource]).unwrap()
 }
 
@@ -53,15 +54,15 @@ fn what_happens_by_itself_is_waited_for() {
         virtual_time(async {
             let (toy, mut journal) = (Arc::new(Toy::default()), MemoryJournal::default());
             toy.server().feed = feed;
-            let wanted = one(WARM);
-            let plan = planned(&toy, &wanted, &journal).await;
+            let desired = one(WARM);
+            let plan = planned(&toy, &desired, &journal).await;
             assert_eq!(plan.steps.len(), 2);
             assert_eq!(plan.waits[0].cause.reason, COLD);
-            let world = observe(&toy, &wanted, &journal, &BTreeMap::new()).await;
+            let world = observe(&toy, &desired, &journal, &BTreeMap::new()).await;
             let (heard, warm_after) = (Heard::default(), Duration::from_secs(70));
             let begin = Instant::now();
             let warm = warm_up(&toy, warm_after);
-            let outcome = apply(&toy, &wanted, world, &mut journal, &heard, &options(), warm).await.unwrap();
+            let outcome = apply(&toy, &desired, world, &mut journal, &heard, &options(), warm).await.unwrap();
             assert!(outcome.is_done(), "{:?}", outcome.ends);
             assert!(begin.elapsed() <= warm_after + latest, "feed {feed}: {:?}", begin.elapsed());
             let done: Vec<&str> = outcome.performed.iter().map(|Performed { verb, .. }| &**verb).collect();
@@ -78,16 +79,16 @@ fn what_happens_by_itself_is_waited_for() {
 fn waiting_has_an_end() {
     virtual_time(async {
         let (toy, mut journal) = (Arc::new(Toy::default()), MemoryJournal::default());
-        let (wanted, begin) = (one(WARM), Instant::now());
-        let outcome = run(&toy, &wanted, &mut journal, &options()).await;
+        let (desired, begin) = (one(WARM), Instant::now());
+        let outcome = run(&toy, &desired, &mut journal, &options()).await;
         let end = &outcome.ends[&id("vc1", 0)];
         assert_eq!(end.reason(), Some(COLD));
         assert!(matches!(end, End::Failed { error, .. } if error == "it stays cold"), "{end:?}");
         assert!(begin.elapsed() >= WARM_TIMEOUT && begin.elapsed() < WARM_TIMEOUT + WARM_INTERVAL);
 
         let (begin, soon) = (Instant::now(), tokio::time::sleep(Duration::from_secs(5)));
-        let world = observe(&toy, &wanted, &journal, &BTreeMap::new()).await;
-        let outcome = apply(&toy, &wanted, world, &mut journal, &Nobody, &options(), soon).await.unwrap();
+        let world = observe(&toy, &desired, &journal, &BTreeMap::new()).await;
+        let outcome = apply(&toy, &desired, world, &mut journal, &Nobody, &options(), soon).await.unwrap();
         assert!(outcome.cancelled && begin.elapsed() < Duration::from_secs(6));
         assert_eq!(outcome.ends[&id("vc1", 0)], End::Unfinished);
     });
@@ -98,18 +99,18 @@ fn waiting_has_an_end() {
 fn a_task_that_outlives_its_process_is_waited_for() {
     virtual_time(async {
         let (toy, mut journal) = (Arc::new(Toy::default()), MemoryJournal::default());
-        let wanted = one(SLOW);
-        let world = observe(&toy, &wanted, &journal, &BTreeMap::new()).await;
+        let desired = one(SLOW);
+        let world = observe(&toy, &desired, &journal, &BTreeMap::new()).await;
         let mut mortal = Mortal::new(&mut journal, 0, Moment::Begun);
         let end = std::future::pending();
-        let died = apply(&toy, &wanted, world, &mut mortal, &Nobody, &options(), end).await;
+        let died = apply(&toy, &desired, world, &mut mortal, &Nobody, &options(), end).await;
         assert!(died.is_err());
         let task = Task { verb: "make".into(), reference: "task-0".to_owned() };
         assert_eq!(journal.task(&id("vc1", 0)), Some(&task));
 
-        let plan = planned(&toy, &wanted, &journal).await;
+        let plan = planned(&toy, &desired, &journal).await;
         let verbs: Vec<&str> = plan.steps.iter().map(|planned| &*planned.step.verb).collect();
-        assert_eq!(verbs, ["switchon"], "it is being made already");
+        assert_eq!(verbs, ["switchon"], "it is being created already");
         assert_eq!(plan.waits[0].cause.reason, Reason::TASK_RUNNING);
 
         let ends = async {
@@ -117,8 +118,8 @@ fn a_task_that_outlives_its_process_is_waited_for() {
             toy.server().end_tasks();
             std::future::pending::<()>().await;
         };
-        let world = observe(&toy, &wanted, &journal, &BTreeMap::new()).await;
-        let outcome = apply(&toy, &wanted, world, &mut journal, &Nobody, &options(), ends).await.unwrap();
+        let world = observe(&toy, &desired, &journal, &BTreeMap::new()).await;
+        let outcome = apply(&toy, &desired, world, &mut journal, &Nobody, &options(), ends).await.unwrap();
         assert!(outcome.is_done(), "{:?}", outcome.ends);
         let made = toy.server().calls.iter().filter(|(_, act)| *act == Act::Make).count();
         assert_eq!(made, 1, "one call ever");
@@ -131,14 +132,14 @@ fn a_task_that_outlives_its_process_is_waited_for() {
 fn a_task_that_takes_long_is_not_begun_again() {
     virtual_time(async {
         let (toy, mut journal) = (Arc::new(Toy::default()), MemoryJournal::default());
-        let wanted = one(SLOW);
+        let desired = one(SLOW);
         let ends = async {
             tokio::time::sleep(Duration::from_mins(4)).await;
             toy.server().end_tasks();
             std::future::pending::<()>().await;
         };
-        let world = observe(&toy, &wanted, &journal, &BTreeMap::new()).await;
-        let outcome = apply(&toy, &wanted, world, &mut journal, &Nobody, &options(), ends).await.unwrap();
+        let world = observe(&toy, &desired, &journal, &BTreeMap::new()).await;
+        let outcome = apply(&toy, &desired, world, &mut journal, &Nobody, &options(), ends).await.unwrap();
         assert!(outcome.is_done(), "{:?}", outcome.ends);
         assert_eq!(toy.server().calls.iter().filter(|(_, act)| *act == Act::Make).count(), 1);
     });
@@ -146,9 +147,9 @@ fn a_task_that_takes_long_is_not_begun_again() {
 
 /// Runs of a controller: one thing each, which needs a thing that another run has settled.
 fn machine(number: usize, needs: Vec<Id>) -> Graph<Aim> {
-    let (id, wanted) = (id("vc1", number), Aim::default());
+    let (id, desired) = (id("vc1", number), Aim::default());
     let given: Vec<Id> = needs.clone();
-    let resource = Resource { id, goal: Goal::Present, wanted, needs, rank: 1, hold: None };
+    let resource = Resource { id, goal: Goal::Present, desired, depends_on: needs, rank: 1, hold: None };
     Graph::with_given(vec![resource], given).unwrap()
 }
 
@@ -157,25 +158,25 @@ fn what_is_settled_elsewhere_can_be_needed() {
     virtual_time(async {
         let toy = Arc::new(Toy::default());
         let folder = id("vc1", 100);
-        let wanted = machine(1, vec![folder.clone()]);
+        let desired = machine(1, vec![folder.clone()]);
         let (journal, recreate) = (MemoryJournal::default(), BTreeSet::new());
-        let known: [(Option<Sight<Thing>>, bool); 3] = [
+        let known: [(Option<Observation<Thing>>, bool); 3] = [
             (None, false),
-            (Some(Sight::Known(None)), false),
-            (Some(Sight::Known(Some(Thing::default()))), true),
+            (Some(Observation::Known(None)), false),
+            (Some(Observation::Known(Some(Thing::default()))), true),
         ];
-        for (sight, goes_on) in known {
-            let mut world = observe(&toy, &wanted, &journal, &BTreeMap::new()).await;
+        for (observation, goes_on) in known {
+            let mut world = observe(&toy, &desired, &journal, &BTreeMap::new()).await;
             let mut given = World::default();
-            if let Some(sight) = sight {
-                given.set(folder.clone(), sight);
+            if let Some(observation) = observation {
+                given.set(folder.clone(), observation);
             }
             world.extend(given);
-            let plan = plan(&*toy, &wanted, &world, &journal, &recreate);
+            let plan = plan(&*toy, &desired, &world, &journal, &recreate);
             assert_eq!(plan.steps.is_empty(), !goes_on);
             let end = std::future::pending();
             let mut journal = MemoryJournal::default();
-            let outcome = apply(&toy, &wanted, world, &mut journal, &Nobody, &options(), end).await.unwrap();
+            let outcome = apply(&toy, &desired, world, &mut journal, &Nobody, &options(), end).await.unwrap();
             if goes_on {
                 assert!(outcome.is_done());
             } else {
@@ -192,19 +193,19 @@ async fn runs(toy: &Arc<Observer<Toy>>, count: usize, options: &Options) -> Vec<
     for number in 0..count {
         let (toy, options) = (toy.clone(), options.clone());
         all.spawn(async move {
-            let (wanted, mut journal) = (machine(number, Vec::new()), MemoryJournal::default());
-            let world = observe(&toy, &wanted, &journal, &BTreeMap::new()).await;
+            let (desired, mut journal) = (machine(number, Vec::new()), MemoryJournal::default());
+            let world = observe(&toy, &desired, &journal, &BTreeMap::new()).await;
             let world = match world.get(&id("vc1", number)) {
-                Sight::Known(_) => world,
+                Observation::Known(_) => world,
                 // Seen before, and dead now: the run finds out.
-                Sight::Unknown(_) => {
-                    let mut seen = World::default();
-                    seen.set(id("vc1", number), Sight::Known(None));
-                    seen
+                Observation::Unknown(_) => {
+                    let mut observed = World::default();
+                    observed.set(id("vc1", number), Observation::Known(None));
+                    observed
                 }
             };
             let end = std::future::pending();
-            apply(&toy, &wanted, world, &mut journal, &Nobody, &options, end).await.unwrap().is_done()
+            apply(&toy, &desired, world, &mut journal, &Nobody, &options, end).await.unwrap().is_done()
         });
     }
     all.join_all().await
@@ -238,11 +239,11 @@ fn runs_share_breakers() {
                 let own = Options { lanes: slipway_engine::Lanes::default(), ..options.clone() };
                 let (toy, options) = (toy.clone(), if shared { options.clone() } else { own });
                 all.spawn(async move {
-                    let (wanted, mut journal) = (machine(number, Vec::new()), MemoryJournal::default());
+                    let (desired, mut journal) = (machine(number, Vec::new()), MemoryJournal::default());
                     let mut world = World::default();
-                    world.set(id("vc1", number), Sight::Known(None));
+                    world.set(id("vc1", number), Observation::Known(None));
                     let end = std::future::pending();
-                    apply(&toy, &wanted, world, &mut journal, &Nobody, &options, end).await.unwrap()
+                    apply(&toy, &desired, world, &mut journal, &Nobody, &options, end).await.unwrap()
                 });
             }
             assert!(all.join_all().await.iter().all(|outcome| !outcome.is_done()));

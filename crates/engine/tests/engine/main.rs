@@ -37,7 +37,7 @@ fn graph(needs: &[Vec<usize>], goal: Goal) -> Graph<Aim> {
             needs.iter().filter(|_| index > 0).map(|need| name(need % index.max(1))).collect();
         needs.sort();
         needs.dedup();
-        Resource { id: name(index), goal, wanted: Aim::default(), needs, rank: 1, hold: None }
+        Resource { id: name(index), goal, desired: Aim::default(), depends_on: needs, rank: 1, hold: None }
     };
     Graph::new(needs.iter().enumerate().map(resource).collect()).unwrap()
 }
@@ -90,13 +90,13 @@ proptest! {
             let (toy, mut journal) = (Arc::new(Toy::default()), MemoryJournal::default());
             toy.server().troubles = troubles;
             let options = Options { attempts: 40, ..options() };
-            let wanted = graph(&needs, Goal::Present);
-            let outcome = run(&toy, &wanted, &mut journal, &options).await;
+            let desired = graph(&needs, Goal::Present);
+            let outcome = run(&toy, &desired, &mut journal, &options).await;
             prop_assert!(outcome.is_done(), "{:?}", outcome.ends);
-            prop_assert_eq!(toy.server().things.len(), wanted.len());
+            prop_assert_eq!(toy.server().things.len(), desired.len());
             prop_assert!(toy.server().things.values().all(|thing| thing.on));
             prop_assert!(toy.server().made.values().all(|count| *count == 1));
-            let again = run(&toy, &wanted, &mut journal, &options).await;
+            let again = run(&toy, &desired, &mut journal, &options).await;
             prop_assert!(again.performed.is_empty(), "there was nothing left to do");
             let outcome = run(&toy, &graph(&needs, Goal::Absent), &mut journal, &options).await;
             prop_assert!(outcome.is_done() && toy.server().things.is_empty(), "{:?}", outcome.ends);
@@ -109,14 +109,14 @@ proptest! {
         virtual_time(async {
             let (toy, mut journal) = (Arc::new(Toy::default()), MemoryJournal::default());
             let goal = if down { Goal::Absent } else { Goal::Present };
-            let wanted = graph(&needs, goal);
-            for (resource, kind) in wanted.iter().zip(start) {
+            let desired = graph(&needs, goal);
+            for (resource, kind) in desired.iter().zip(start) {
                 if kind > 0 {
                     toy.server().things.insert(resource.id.clone(), Thing { on: kind == 2, warm: false });
                 }
             }
-            let plan = planned(&toy, &wanted, &journal).await;
-            let outcome = run(&toy, &wanted, &mut journal, &options()).await;
+            let plan = planned(&toy, &desired, &journal).await;
+            let outcome = run(&toy, &desired, &mut journal, &options()).await;
             prop_assert!(outcome.is_done());
             let mut said: Vec<(Id, Act)> =
                 plan.steps.iter().map(|planned| (planned.step.resource.clone(), planned.step.action)).collect();
@@ -141,16 +141,16 @@ fn a_crash_anywhere_loses_nothing() {
             for moment in [Moment::Intended, Moment::Performed] {
                 virtual_time(async {
                     let (toy, mut journal) = (Arc::new(Toy::default()), MemoryJournal::default());
-                    let wanted = graph(&needs, goal);
+                    let desired = graph(&needs, goal);
                     if goal == Goal::Absent {
                         run(&toy, &graph(&needs, Goal::Present), &mut journal, &options()).await;
                     }
-                    let world = observe(&toy, &wanted, &journal, &BTreeMap::new()).await;
+                    let world = observe(&toy, &desired, &journal, &BTreeMap::new()).await;
                     let mut mortal = Mortal::new(&mut journal, at, moment);
                     let end = std::future::pending();
-                    let cut = apply(&toy, &wanted, world, &mut mortal, &Nobody, &options(), end).await;
+                    let cut = apply(&toy, &desired, world, &mut mortal, &Nobody, &options(), end).await;
                     assert!(cut.is_err(), "step {at}, {moment:?}");
-                    let outcome = run(&toy, &wanted, &mut journal, &options()).await;
+                    let outcome = run(&toy, &desired, &mut journal, &options()).await;
                     assert!(outcome.is_done(), "step {at}, {moment:?}: {:?}", outcome.ends);
                     let left = if goal == Goal::Present { 6 } else { 0 };
                     assert_eq!(toy.server().things.len(), left);
@@ -171,11 +171,12 @@ fn a_dead_endpoint_slows_nobody_else() {
         let mut ends = Vec::new();
         for toy in &alone {
             let options = Options { patience: Duration::from_secs(30), ..options() };
-            let wanted = graph(&needs, Goal::Present);
+            let desired = graph(&needs, Goal::Present);
             let mut journal = MemoryJournal::default();
             // The look is part of the run: a dead endpoint is unknown from the start.
-            let world = observe(toy, &wanted, &journal, &BTreeMap::new()).await;
-            let outcome = apply(toy, &wanted, world, &mut journal, &Nobody, &options, std::future::pending());
+            let world = observe(toy, &desired, &journal, &BTreeMap::new()).await;
+            let outcome =
+                apply(toy, &desired, world, &mut journal, &Nobody, &options, std::future::pending());
             let outcome = outcome.await.unwrap();
             let others: Vec<_> =
                 outcome.performed.iter().filter(|step| step.resource.endpoint.as_str() != "vc2").collect();
@@ -188,14 +189,45 @@ fn a_dead_endpoint_slows_nobody_else() {
     });
 }
 
+/// Silence is borne for exactly as long as was said, whatever is under way then. A call that was sent is not repeated: what
+/// became of it is seen when the endpoint is back.
+#[test]
+fn an_endpoint_is_given_up_in_time() {
+    virtual_time(async {
+        let (timeout, patience) = (Duration::from_secs(4), Duration::from_secs(9));
+        for count in [1, 30] {
+            let toy = Arc::new(Toy::default());
+            let desired = graph(&vec![vec![]; count], Goal::Present);
+            let mut journal = MemoryJournal::default();
+            let world = observe(&toy, &desired, &journal, &BTreeMap::new()).await;
+            toy.server().timeout = timeout;
+            toy.server().dead.insert(Endpoint::from("vc1"));
+            let options = Options { patience, ..options() };
+            let began = Instant::now();
+            let end = std::future::pending();
+            let outcome = apply(&toy, &desired, world, &mut journal, &Nobody, &options, end).await.unwrap();
+            // It counts from the first call that failed.
+            assert_eq!(began.elapsed(), CALL + timeout + patience, "{count}");
+            for (id, end) in &outcome.ends {
+                let silent = id.endpoint.as_str() == "vc1";
+                assert_eq!(matches!(end, End::Unknown(_)), silent, "{id}: {end:?}");
+                assert_eq!(end.is_done(), !silent, "{id}: {end:?}");
+            }
+            toy.server().dead.clear();
+            assert!(run(&toy, &desired, &mut journal, &options).await.is_done());
+            assert!(toy.server().made.values().all(|count| *count == 1));
+        }
+    });
+}
+
 /// It dies in the middle and comes back: everything is finished, nothing is made twice.
 #[test]
 fn an_endpoint_may_come_back() {
     virtual_time(async {
         let toy = Arc::new(Toy::default());
-        let wanted = graph(&vec![vec![]; 9], Goal::Present);
+        let desired = graph(&vec![vec![]; 9], Goal::Present);
         let mut journal = MemoryJournal::default();
-        let world = observe(&toy, &wanted, &journal, &BTreeMap::new()).await;
+        let world = observe(&toy, &desired, &journal, &BTreeMap::new()).await;
         let vcenter = Endpoint::from("vc2");
         toy.server().dead.insert(vcenter.clone());
         let revive = async {
@@ -203,7 +235,7 @@ fn an_endpoint_may_come_back() {
             toy.server().dead.remove(&vcenter);
             std::future::pending::<()>().await;
         };
-        let outcome = apply(&toy, &wanted, world, &mut journal, &Nobody, &options(), revive).await.unwrap();
+        let outcome = apply(&toy, &desired, world, &mut journal, &Nobody, &options(), revive).await.unwrap();
         assert!(outcome.is_done(), "{:?}", outcome.ends);
         assert!(toy.server().made.values().all(|count| *count == 1));
     });
@@ -213,13 +245,13 @@ fn an_endpoint_may_come_back() {
 fn budgets_are_kept_and_filled() {
     virtual_time(async {
         let toy = Arc::new(Toy::default());
-        let wanted = graph(&vec![vec![]; 30], Goal::Present);
+        let desired = graph(&vec![vec![]; 30], Goal::Present);
         let mut usual = options();
         for endpoint in ENDPOINTS {
             usual.lanes.budgets.limit(&Endpoint::from(endpoint), "slots", 2);
         }
         let begin = Instant::now();
-        let outcome = run(&toy, &wanted, &mut MemoryJournal::default(), &usual).await;
+        let outcome = run(&toy, &desired, &mut MemoryJournal::default(), &usual).await;
         assert!(outcome.is_done());
         assert_eq!(toy.server().peak, 6, "two on each of three");
         // 20 calls on each endpoint, two at a time, after one look.
@@ -232,8 +264,8 @@ fn what_fails_for_good_holds_up_only_what_needs_it() {
     virtual_time(async {
         let toy = Arc::new(Toy::default());
         toy.server().troubles = vec![Some(Trouble::Refused)];
-        let wanted = graph(&[vec![], vec![0], vec![], vec![1]], Goal::Present);
-        let outcome = run(&toy, &wanted, &mut MemoryJournal::default(), &options()).await;
+        let desired = graph(&[vec![], vec![0], vec![], vec![1]], Goal::Present);
+        let outcome = run(&toy, &desired, &mut MemoryJournal::default(), &options()).await;
         let ends: BTreeMap<&str, &End> = outcome.ends.iter().map(|(id, end)| (&*id.name, end)).collect();
         assert!(matches!(ends["t0"], End::Failed { .. }));
         assert_eq!(ends["t0"].reason(), Some(Reason::new("Refused")));
@@ -249,8 +281,8 @@ fn a_call_that_never_gets_through_is_given_up() {
     virtual_time(async {
         let toy = Arc::new(Toy::default());
         toy.server().troubles = vec![Some(Trouble::Before); 50];
-        let wanted = graph(&[vec![]], Goal::Present);
-        let outcome = run(&toy, &wanted, &mut MemoryJournal::default(), &options()).await;
+        let desired = graph(&[vec![]], Goal::Present);
+        let outcome = run(&toy, &desired, &mut MemoryJournal::default(), &options()).await;
         assert!(matches!(outcome.ends[&id("vc1", 0)], End::Failed { .. }), "{:?}", outcome.ends);
         assert_eq!(toy.server().troubles.len(), 45, "five attempts");
     });
@@ -261,12 +293,12 @@ fn a_call_that_never_gets_through_is_given_up() {
 fn an_empty_inventory_is_not_believed() {
     virtual_time(async {
         let (toy, mut journal) = (Arc::new(Toy::default()), MemoryJournal::default());
-        let wanted = graph(&vec![vec![]; 6], Goal::Present);
-        assert!(run(&toy, &wanted, &mut journal, &options()).await.is_done());
+        let desired = graph(&vec![vec![]; 6], Goal::Present);
+        assert!(run(&toy, &desired, &mut journal, &options()).await.is_done());
         toy.server().blank.insert(Endpoint::from("vc1"));
-        let plan = planned(&toy, &wanted, &journal).await;
+        let plan = planned(&toy, &desired, &journal).await;
         assert!(plan.steps.is_empty() && plan.stops.len() == 2, "{plan:?}");
-        let outcome = run(&toy, &wanted, &mut journal, &options()).await;
+        let outcome = run(&toy, &desired, &mut journal, &options()).await;
         assert!(outcome.performed.is_empty());
         let stopped = outcome.ends.values().filter(|end| end.reason() == Some(Reason::VANISHED)).count();
         assert_eq!(stopped, 2);
@@ -274,7 +306,7 @@ fn an_empty_inventory_is_not_believed() {
         toy.server().things.remove(&id("vc1", 0));
         let recreate = [id("vc1", 0)].into();
         let options = Options { recreate, ..options() };
-        assert!(run(&toy, &wanted, &mut journal, &options).await.is_done());
+        assert!(run(&toy, &desired, &mut journal, &options).await.is_done());
         assert_eq!(toy.server().things.len(), 6);
     });
 }
@@ -283,14 +315,14 @@ fn an_empty_inventory_is_not_believed() {
 fn cancelled_it_stops_and_goes_on_later() {
     virtual_time(async {
         let (toy, mut journal) = (Arc::new(Toy::default()), MemoryJournal::default());
-        let wanted = graph(&[vec![], vec![0], vec![1], vec![2]], Goal::Present);
-        let world = observe(&toy, &wanted, &journal, &BTreeMap::new()).await;
+        let desired = graph(&[vec![], vec![0], vec![1], vec![2]], Goal::Present);
+        let world = observe(&toy, &desired, &journal, &BTreeMap::new()).await;
         let soon = tokio::time::sleep(CALL * 3 + CALL / 2);
-        let outcome = apply(&toy, &wanted, world, &mut journal, &Nobody, &options(), soon).await.unwrap();
+        let outcome = apply(&toy, &desired, world, &mut journal, &Nobody, &options(), soon).await.unwrap();
         assert!(outcome.cancelled);
         assert_eq!(outcome.performed.len(), 4, "the one that was running ends");
         assert_eq!(outcome.ends[&id("vc1", 3)], End::Unfinished);
-        assert!(run(&toy, &wanted, &mut journal, &options()).await.is_done());
+        assert!(run(&toy, &desired, &mut journal, &options()).await.is_done());
         assert!(toy.server().made.values().all(|count| *count == 1));
     });
 }
@@ -300,21 +332,21 @@ fn cancelled_it_stops_and_goes_on_later() {
 fn a_saved_plan_is_refused_when_the_world_has_moved() {
     virtual_time(async {
         let (toy, journal) = (Arc::new(Toy::default()), MemoryJournal::default());
-        let wanted = graph(&[vec![], vec![0]], Goal::Present);
-        let saved = serde_json::to_string(&planned(&toy, &wanted, &journal).await).unwrap();
+        let desired = graph(&[vec![], vec![0]], Goal::Present);
+        let saved = serde_json::to_string(&planned(&toy, &desired, &journal).await).unwrap();
         let saved: Plan<Act> = serde_json::from_str(&saved).unwrap();
-        planned(&toy, &wanted, &journal).await.same_as(&saved).unwrap();
+        planned(&toy, &desired, &journal).await.same_as(&saved).unwrap();
         toy.server().things.insert(id("vc1", 0), Thing { on: true, warm: false });
-        let moved = planned(&toy, &wanted, &journal).await.same_as(&saved).unwrap_err();
+        let moved = planned(&toy, &desired, &journal).await.same_as(&saved).unwrap_err();
         assert_eq!(moved.differences, ["thing `t0` on vc1 is not as it was"]);
         let mut other = saved.clone();
-        other.seen = other
-            .seen
+        other.observed = other
+            .observed
             .into_values()
             .zip(7..)
-            .map(|(seen, number)| (id("vc2", number).to_string(), seen))
+            .map(|(observed, number)| (id("vc2", number).to_string(), observed))
             .collect();
-        let moved = planned(&toy, &wanted, &journal).await.same_as(&other).unwrap_err();
+        let moved = planned(&toy, &desired, &journal).await.same_as(&other).unwrap_err();
         assert_eq!(moved.differences, ["it is about other resources, as if it were of another cluster"]);
     });
 }
@@ -324,16 +356,16 @@ fn a_saved_plan_is_refused_when_the_world_has_moved() {
 fn what_the_journal_says_in_another_form_is_left_alone() {
     virtual_time(async {
         let (toy, mut journal) = (Arc::new(Toy::default()), MemoryJournal::default());
-        let wanted = graph(&[vec![], vec![], vec![]], Goal::Present);
+        let desired = graph(&[vec![], vec![], vec![]], Goal::Present);
         let state = Some(Written::Unreadable(serde_json::json!({"size": "XL"})));
         let (at, verb) = (Timestamp::UNIX_EPOCH, "make".into());
         let entry = Entry { at, resource: id("vc2", 1), verb, event: Event::Done { state } };
         journal.append(vec![entry]).await.unwrap();
-        let plan = planned(&toy, &wanted, &journal).await;
+        let plan = planned(&toy, &desired, &journal).await;
         assert_eq!(plan.unknown.len(), 1);
         assert_eq!(plan.unknown[0].cause.reason, Reason::JOURNAL_UNREADABLE);
-        let outcome = run(&toy, &wanted, &mut journal, &options()).await;
+        let outcome = run(&toy, &desired, &mut journal, &options()).await;
         assert_eq!(outcome.ends[&id("vc2", 1)].reason(), Some(Reason::JOURNAL_UNREADABLE));
-        assert_eq!(toy.server().things.len(), 2, "the others are made");
+        assert_eq!(toy.server().things.len(), 2, "the others are created");
     });
 }

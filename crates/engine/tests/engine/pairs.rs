@@ -14,8 +14,8 @@ use crate::{id, options, virtual_time};
 type Pair = Both<Toy, Toy>;
 
 fn thing(endpoint: &str, name: usize, goal: Goal, needs: &[Id]) -> Resource<Aim> {
-    let (id, wanted, needs) = (id(endpoint, name), Aim::default(), needs.to_vec());
-    Resource { id, goal, wanted, needs, rank: 1, hold: None }
+    let (id, desired, needs) = (id(endpoint, name), Aim::default(), needs.to_vec());
+    Resource { id, goal, desired, depends_on: needs, rank: 1, hold: None }
 }
 
 /// One needs the other, across platforms: one plan, one run, one journal, in order, there and back.
@@ -23,7 +23,7 @@ fn thing(endpoint: &str, name: usize, goal: Goal, needs: &[Id]) -> Resource<Aim>
 fn two_platforms_are_one() {
     virtual_time(async {
         let pair = Arc::new(Both { one: Arc::new(Toy::default()), other: Arc::new(Toy::default()) });
-        let wanted = |goal| {
+        let desired = |goal| {
             Graph::new(vec![
                 Pair::other(thing("cluster", 2, goal, &[id("vc1", 1)])),
                 Pair::one(thing("vc1", 1, goal, &[])),
@@ -34,7 +34,7 @@ fn two_platforms_are_one() {
         };
         let mut journal = MemoryJournal::default();
         for (goal, order) in [(Goal::Present, ["t1", "t2", "t3"]), (Goal::Absent, ["t3", "t2", "t1"])] {
-            let graph = wanted(goal);
+            let graph = desired(goal);
             let world = observe(&pair, &graph, &journal, &BTreeMap::new()).await;
             let plan = plan(&*pair, &graph, &world, &journal, &BTreeSet::new());
             let end = std::future::pending();

@@ -9,8 +9,8 @@ use slipway_engine::feed::{Changes, Followed};
 use slipway_engine::journal::Task;
 use slipway_engine::platform::Query;
 use slipway_engine::{
-    Context, Cost, Endpoint, Failure, Goal, Id, Next, Platform, Reason, Resource, Resumed, Seen, Severity,
-    Sight, Step, Wait,
+    Context, Cost, Endpoint, Failure, Goal, Id, Next, Observation, Observed, Platform, Reason, Resource,
+    Resumed, Severity, Step, Wait,
 };
 use thiserror::Error;
 
@@ -83,8 +83,8 @@ impl Failure for ToyError {
     fn severity(&self) -> Severity {
         match self.trouble {
             Trouble::Before | Trouble::After | Trouble::Hang => Severity::Unreachable,
-            Trouble::Busy => Severity::Passing { after: None },
-            Trouble::Refused => Severity::Lasting,
+            Trouble::Busy => Severity::Transient { after: None },
+            Trouble::Refused => Severity::Permanent,
         }
     }
 }
@@ -99,6 +99,8 @@ pub(crate) struct Server {
     /// What happens to the next calls.
     pub(crate) troubles: Vec<Option<Trouble>>,
     pub(crate) dead: BTreeSet<Endpoint>,
+    /// How much longer than others a call to a dead one takes.
+    pub(crate) timeout: Duration,
     /// Endpoints that answer, and show nothing.
     pub(crate) blank: BTreeSet<Endpoint>,
     pub(crate) running: u32,
@@ -160,6 +162,11 @@ impl Toy {
 }
 
 impl Toy {
+    fn timeout(&self, endpoint: &Endpoint) -> Duration {
+        let server = self.server();
+        if server.dead.contains(endpoint) { server.timeout } else { Duration::ZERO }
+    }
+
     /// As long as the server works on a task.
     async fn wait_for(&self, task: usize) -> Thing {
         while !self.server().tasks[task].1 {
@@ -170,17 +177,17 @@ impl Toy {
 }
 
 impl Platform for Toy {
-    type Wanted = Aim;
+    type Desired = Aim;
     type State = Thing;
     type Action = Act;
     type Error = ToyError;
 
-    fn next(&self, resource: &Resource<Aim>, seen: &Seen<Thing>) -> Next<Act> {
-        let Aim { on: wanted, warm, .. } = resource.wanted;
-        let action = match (resource.goal, seen.own) {
+    fn next(&self, resource: &Resource<Aim>, observed: &Observed<Thing>) -> Next<Act> {
+        let Aim { on: desired, warm, .. } = resource.desired;
+        let action = match (resource.goal, observed.own) {
             (Goal::Present, None) => Act::Make,
-            (Goal::Present, Some(Thing { on: false, .. })) if wanted => Act::SwitchOn,
-            (Goal::Present, Some(Thing { on: true, .. })) if !wanted => Act::SwitchOff,
+            (Goal::Present, Some(Thing { on: false, .. })) if desired => Act::SwitchOn,
+            (Goal::Present, Some(Thing { on: true, .. })) if !desired => Act::SwitchOff,
             (Goal::Present, Some(Thing { warm: false, .. })) if warm => {
                 return Next::Wait(Box::new(Wait {
                     reason: COLD,
@@ -203,13 +210,13 @@ impl Platform for Toy {
             verb: verb.into(),
             undo: None,
             costs: vec![Cost { budget: "slots".into(), units: 1 }],
-            needs: Vec::new(),
+            privileges: Vec::new(),
             mark: None,
             limit: Duration::from_mins(1),
         }))
     }
 
-    fn predict(&self, _: &Resource<Aim>, _: &Seen<Thing>, action: &Act) -> Option<Thing> {
+    fn predict(&self, _: &Resource<Aim>, _: &Observed<Thing>, action: &Act) -> Option<Thing> {
         match action {
             Act::Make | Act::SwitchOff => Some(Thing::default()),
             Act::SwitchOn => Some(Thing { on: true, warm: false }),
@@ -218,32 +225,32 @@ impl Platform for Toy {
     }
 
     fn restore(&self, resource: &Resource<Aim>, state: &Thing) -> Option<Aim> {
-        Some(Aim { on: state.on, ..resource.wanted })
+        Some(Aim { on: state.on, ..resource.desired })
     }
 
     async fn observe(
         &self,
         endpoint: &Endpoint,
         queries: &[Query<'_, Aim, Thing>],
-    ) -> Result<Vec<Sight<Thing>>, ToyError> {
-        tokio::time::sleep(CALL).await;
+    ) -> Result<Vec<Observation<Thing>>, ToyError> {
+        tokio::time::sleep(CALL + self.timeout(endpoint)).await;
         let mut server = self.server();
         *server.looks.entry(endpoint.clone()).or_default() += 1;
         if server.dead.contains(endpoint) {
             return Err(ToyError { trouble: Trouble::Before });
         }
         let blank = server.blank.contains(endpoint);
-        let sight = |query: &Query<'_, Aim, Thing>| match server.things.get(&query.resource.id) {
-            Some(thing) if !blank => Sight::Known(Some(*thing)),
-            _ => Sight::Known(None),
+        let observation = |query: &Query<'_, Aim, Thing>| match server.things.get(&query.resource.id) {
+            Some(thing) if !blank => Observation::Known(Some(*thing)),
+            _ => Observation::Known(None),
         };
-        Ok(queries.iter().map(sight).collect())
+        Ok(queries.iter().map(observation).collect())
     }
 
     async fn perform(
         &self,
         resource: &Resource<Aim>,
-        seen: &Seen<Thing>,
+        observed: &Observed<Thing>,
         action: &Act,
         context: &Context,
     ) -> Result<Option<Thing>, ToyError> {
@@ -258,7 +265,7 @@ impl Platform for Toy {
         if trouble == Some(Trouble::Hang) {
             std::future::pending::<()>().await;
         }
-        tokio::time::sleep(CALL).await;
+        tokio::time::sleep(CALL + self.timeout(&resource.id.endpoint)).await;
         self.server().running -= 1;
         match trouble {
             Some(Trouble::After) => {
@@ -266,7 +273,7 @@ impl Platform for Toy {
                 Err(ToyError { trouble: Trouble::After })
             }
             Some(trouble) => Err(ToyError { trouble }),
-            None if *action == Act::Make && resource.wanted.slow => {
+            None if *action == Act::Make && resource.desired.slow => {
                 let task = {
                     let mut server = self.server();
                     server.calls.push((resource.id.clone(), Act::Make));
@@ -278,7 +285,7 @@ impl Platform for Toy {
             }
             None => {
                 self.act(&resource.id, *action)?;
-                Ok(self.predict(resource, seen, action))
+                Ok(self.predict(resource, observed, action))
             }
         }
     }
@@ -303,7 +310,7 @@ impl Platform for Toy {
             let server = self.server();
             if server.feed {
                 open.retain(|followed| {
-                    let same = server.things.get(&followed.resource.id) == followed.seen.as_ref();
+                    let same = server.things.get(&followed.resource.id) == followed.observed.as_ref();
                     if !same {
                         changes.tell(&followed.resource.id);
                     }

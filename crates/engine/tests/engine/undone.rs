@@ -31,9 +31,9 @@ fn a_run_can_be_undone() {
     virtual_time(async {
         let (toy, mut journal) = (Arc::new(Toy::default()), MemoryJournal::default());
         let thing = |name, goal, on| {
-            let wanted = Aim { on, ..Aim::default() };
+            let desired = Aim { on, ..Aim::default() };
             let needs = if name == 2 { vec![id("vc1", 3)] } else { Vec::new() };
-            Resource { id: id("vc1", name), goal, wanted, needs, rank: 1, hold: None }
+            Resource { id: id("vc1", name), goal, desired, depends_on: needs, rank: 1, hold: None }
         };
         let first = Graph::new(vec![
             thing(0, Goal::Present, false),
@@ -59,14 +59,14 @@ fn a_run_can_be_undone() {
         let mut steps: Vec<(&str, Act)> =
             plan.steps.iter().map(|planned| (&*planned.step.resource.name, planned.step.action)).collect();
         steps.sort_unstable();
-        let wanted = [
+        let desired = [
             ("t0", Act::SwitchOff),
             ("t1", Act::Make),
             ("t1", Act::SwitchOn),
             ("t2", Act::SwitchOff),
             ("t2", Act::Remove),
         ];
-        assert_eq!(steps, wanted);
+        assert_eq!(steps, desired);
         let options = Options::new(|| at(300));
         let end = std::future::pending();
         let outcome = apply(&toy, &back, world, &mut journal, &Nobody, &options, end).await.unwrap();

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use slipway_config::findings::Report;
 use thiserror::Error;
 
-use super::carried::Broken;
+use super::edited_manifests::Broken;
 use crate::{credentials, store};
 
 /// Why files cannot be created.
@@ -26,7 +26,7 @@ pub enum Error {
     #[error("{}", expired(.expires, .now))]
     Expired { expires: Timestamp, now: Timestamp },
     #[error(
-        "the certificates of this directory no longer fit, and Ignition configurations were made from them"
+        "the certificates of this directory no longer fit, and Ignition configurations were created from them"
     )]
     Renewal { changed: Vec<String> },
     #[error("{}", unusable(.0))]
@@ -50,7 +50,7 @@ impl Error {
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
             Error::NoInstallConfig { .. } => {
-                "name its directory with --dir, or make one with `slipway create install-config`"
+                "name its directory with --dir, or create one with `slipway create install-config`"
             }
             Error::InstallConfig { .. } => "`slipway explain PATH` describes a field",
             Error::OtherCluster { .. } => {
@@ -58,7 +58,7 @@ impl Error {
                  the old state goes to .slipway/backup"
             }
             Error::Expired { .. } => {
-                "run again with --force to make new ones; Ignition configurations made before are then of no use"
+                "run again with --force to create new ones; Ignition configurations made before are then of no use"
             }
             Error::Renewal { .. } => {
                 "nothing was written. Machines that booted from the old files would not trust new certificates, and \

@@ -8,7 +8,7 @@ use slipway_assets::{Access, Tree};
 use slipway_config::install_config::Payload;
 
 use super::Error;
-use super::carried::{ENDINGS, LARGEST_FILE, LARGEST_TOTAL};
+use super::edited_manifests::{ENDINGS, MAX_FILE_BYTES, MAX_TOTAL_BYTES};
 use crate::regular;
 
 /// The files of the directory as they are, in `network/`; `None` if none is named. Vendors publish them with many objects in a
@@ -36,11 +36,11 @@ pub(super) fn read(directory: &Path, payload: &Payload) -> Result<Option<Tree>, 
         let file = path.join(&name);
         let mut contents = Vec::new();
         let read =
-            regular::open(&file).and_then(|file| file.take(LARGEST_FILE + 1).read_to_end(&mut contents));
+            regular::open(&file).and_then(|file| file.take(MAX_FILE_BYTES + 1).read_to_end(&mut contents));
         let problem = match read {
             Err(error) => Some(error.to_string()),
-            Ok(_) if contents.len() as u64 > LARGEST_FILE => {
-                Some(format!("`{}` is larger than {} MiB", file.display(), LARGEST_FILE >> 20))
+            Ok(_) if contents.len() as u64 > MAX_FILE_BYTES => {
+                Some(format!("`{}` is larger than {} MiB", file.display(), MAX_FILE_BYTES >> 20))
             }
             Ok(_) if std::str::from_utf8(&contents).is_err() => {
                 Some(format!("`{}` is not UTF-8 text", file.display()))
@@ -51,8 +51,8 @@ pub(super) fn read(directory: &Path, payload: &Payload) -> Result<Option<Tree>, 
         reasons.extend(problem);
         tree.insert(format!("{NETWORK_FOLDER}{name}"), contents, Access::Group);
     }
-    if total > LARGEST_TOTAL {
-        reasons.push(format!("`{}` holds more than {} MiB", path.display(), LARGEST_TOTAL >> 20));
+    if total > MAX_TOTAL_BYTES {
+        reasons.push(format!("`{}` holds more than {} MiB", path.display(), MAX_TOTAL_BYTES >> 20));
     }
     if tree.is_empty() {
         reasons.push(format!("`{}` holds no manifests", path.display()));

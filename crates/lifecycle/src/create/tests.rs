@@ -2,12 +2,14 @@
 
 #![expect(clippy::unnecessary_wraps, reason = "generators can fail")]
 
+mod certificates;
 mod keys;
+mod kubernetes;
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use secrecy::ExposeSecret;
 use slipway_assets::pki::{Extent, PkiError, SHORTEST_VALIDITY};
 use slipway_assets::random::Random;
@@ -17,7 +19,7 @@ use tempfile::TempDir;
 
 use super::{Error, Generators, Outcome, Request, create_ignition_with, create_manifests_with};
 use crate::environment::Environment;
-use crate::store::{self, Fate};
+use crate::store::{self, FileResult};
 
 /// Counts upwards, from run to run.
 #[derive(Default)]
@@ -152,7 +154,7 @@ fn ignition(cluster: &Cluster, manifests: &Tree) -> Result<Tree, slipway_assets:
     Ok(tree)
 }
 
-fn fate(outcome: &Outcome, path: &str) -> Option<Fate> {
+fn fate(outcome: &Outcome, path: &str) -> Option<FileResult> {
     outcome.files.iter().find(|(file, _)| file == path).map(|(_, fate)| *fate)
 }
 
@@ -169,11 +171,11 @@ fn conflicts(result: Result<Outcome, Error>) -> Vec<String> {
 fn what_is_drawn_is_drawn_once() {
     let directory = Directory::new(CONFIG);
     let first = directory.ignition(false).unwrap();
-    assert_eq!(fate(&first, "manifests/cluster.yaml"), Some(Fate::Written));
-    assert_eq!(fate(&first, "bootstrap.ign"), Some(Fate::Written));
+    assert_eq!(fate(&first, "manifests/cluster.yaml"), Some(FileResult::Written));
+    assert_eq!(fate(&first, "bootstrap.ign"), Some(FileResult::Written));
     let state = directory.get(".slipway/state.json");
     let second = directory.ignition(false).unwrap();
-    assert!(second.files.iter().all(|(_, fate)| *fate == Fate::Unchanged), "{second:?}");
+    assert!(second.files.iter().all(|(_, fate)| *fate == FileResult::Unchanged), "{second:?}");
     assert_eq!(directory.get(".slipway/state.json"), state);
     assert_eq!(first.infra_id, second.infra_id);
     // The user's file is as it was.
@@ -191,12 +193,12 @@ fn edits_deletions_and_additions_flow_into_ignition() {
     directory.put("openshift/deep/x.yaml", "x: 1\n");
     std::fs::remove_file(directory.at("openshift/machine.yaml")).unwrap();
     let outcome = directory.ignition(false).unwrap();
-    assert_eq!(fate(&outcome, "manifests/cluster.yaml"), Some(Fate::EditKept));
-    assert_eq!(fate(&outcome, "openshift/machine.yaml"), Some(Fate::DeletionKept));
+    assert_eq!(fate(&outcome, "manifests/cluster.yaml"), Some(FileResult::EditKept));
+    assert_eq!(fate(&outcome, "openshift/machine.yaml"), Some(FileResult::DeletionKept));
     let ignored: Vec<&str> = outcome
         .files
         .iter()
-        .filter(|(_, fate)| *fate == Fate::Ignored)
+        .filter(|(_, fate)| *fate == FileResult::Ignored)
         .map(|(path, _)| path.as_str())
         .collect();
     assert_eq!(ignored, ["openshift/.mine.yaml.swp", "openshift/deep/", "openshift/notes.txt"]);
@@ -219,7 +221,7 @@ fn results_that_were_deleted_are_made_again() {
         std::fs::remove_file(directory.at(path)).unwrap();
     }
     let again = directory.ignition(false).unwrap();
-    assert_eq!(paths.map(|path| fate(&again, path)), [Some(Fate::Written); 3]);
+    assert_eq!(paths.map(|path| fate(&again, path)), [Some(FileResult::Written); 3]);
     assert_eq!(paths.map(|path| directory.get(path)), before);
     assert!(again.warnings.is_empty(), "{:?}", again.warnings);
 }
@@ -230,9 +232,9 @@ fn force_brings_deleted_manifests_back() {
     directory.manifests(false).unwrap();
     std::fs::remove_file(directory.at("openshift/machine.yaml")).unwrap();
     let kept = directory.manifests(false).unwrap();
-    assert_eq!(fate(&kept, "openshift/machine.yaml"), Some(Fate::DeletionKept));
+    assert_eq!(fate(&kept, "openshift/machine.yaml"), Some(FileResult::DeletionKept));
     let forced = directory.ignition(true).unwrap();
-    assert_eq!(fate(&forced, "openshift/machine.yaml"), Some(Fate::Written));
+    assert_eq!(fate(&forced, "openshift/machine.yaml"), Some(FileResult::Written));
     assert_eq!(forced.warnings, ["written again by force, though deleted: openshift/machine.yaml"]);
     assert!(directory.get("bootstrap.ign").contains("openshift/machine.yaml"));
 }
@@ -243,7 +245,7 @@ fn a_changed_install_config_reaches_ignition() {
     directory.ignition(false).unwrap();
     directory.put("install-config.yaml", &CONFIG.replace("platform:", "fips: true\nplatform:"));
     let outcome = directory.ignition(false).unwrap();
-    assert_eq!(fate(&outcome, "manifests/fips.yaml"), Some(Fate::Written));
+    assert_eq!(fate(&outcome, "manifests/fips.yaml"), Some(FileResult::Written));
     assert!(directory.get("bootstrap.ign").contains("fips: true"));
     assert!(outcome.warnings.is_empty() && outcome.backup.is_none(), "{outcome:?}");
 
@@ -254,7 +256,7 @@ fn a_changed_install_config_reaches_ignition() {
     assert_eq!(directory.get("manifests/fips.yaml"), "edited: true\n");
     assert_eq!(directory.get("bootstrap.ign"), before);
     let forced = directory.ignition(true).unwrap();
-    assert_eq!(fate(&forced, "manifests/fips.yaml"), Some(Fate::Overwritten));
+    assert_eq!(fate(&forced, "manifests/fips.yaml"), Some(FileResult::Overwritten));
     assert_eq!(
         std::fs::read_to_string(directory.at(&forced.backup.unwrap()).join("manifests/fips.yaml")).unwrap(),
         "edited: true\n"
@@ -280,7 +282,7 @@ fn results_that_do_not_match_the_manifests_are_named() {
     std::fs::remove_file(directory.at("master.ign")).unwrap();
     directory.put("install-config.yaml", &CONFIG.replace("platform:", "fips: true\nplatform:"));
     let expected = format!(
-        "auth/, bootstrap.ign no longer match the manifests; to make them again: slipway create ignition-configs --dir {}",
+        "auth/, bootstrap.ign no longer match the manifests; to create them again: slipway create ignition-configs --dir {}",
         directory.path().display()
     );
     // And not only once.
@@ -299,7 +301,7 @@ fn an_edited_pointer_is_kept_with_a_warning() {
     directory.ignition(false).unwrap();
     directory.put("master.ign", "{\"edited\": true}\n");
     let outcome = directory.ignition(false).unwrap();
-    assert_eq!(fate(&outcome, "master.ign"), Some(Fate::EditKept));
+    assert_eq!(fate(&outcome, "master.ign"), Some(FileResult::EditKept));
     assert_eq!(outcome.warnings.len(), 1);
     let warning = &outcome.warnings[0];
     assert!(warning.contains("master.ign") && warning.contains("master-user-data"), "{warning}");
@@ -322,7 +324,10 @@ fn what_makes_no_difference_is_no_conflict() {
     directory.manifests(false).unwrap();
     directory.put("manifests/domain.yaml", "edited: true\n");
     directory.put("install-config.yaml", &format!("# a comment\n{CONFIG}"));
-    assert_eq!(fate(&directory.manifests(false).unwrap(), "manifests/domain.yaml"), Some(Fate::EditKept));
+    assert_eq!(
+        fate(&directory.manifests(false).unwrap(), "manifests/domain.yaml"),
+        Some(FileResult::EditKept)
+    );
 }
 
 #[test]
@@ -342,57 +347,13 @@ fn another_cluster_needs_another_directory() {
     assert!(forced.infra_id.starts_with("raft-"), "{}", forced.infra_id);
     assert!(forced.warnings[0].starts_with("started over"), "{:?}", forced.warnings);
     // Unedited files of the other cluster are not in the way.
-    assert_eq!(fate(&forced, "manifests/cluster.yaml"), Some(Fate::Written));
+    assert_eq!(fate(&forced, "manifests/cluster.yaml"), Some(FileResult::Written));
     let backup = forced.backup.unwrap();
     assert!(directory.get(&format!("{backup}/state.json")).contains(&first.infra_id));
     // Edited ones do not stay among those of the new cluster.
     assert!(!directory.at(&edited).exists() && directory.at(&backup).join(&edited).exists());
     directory.ignition(false).unwrap();
     assert!(!directory.get("bootstrap.ign").contains(&first.infra_id));
-}
-
-/// Nobody has booted from them yet.
-#[test]
-fn certificates_are_made_anew_before_they_were_handed_out() {
-    let directory = Directory::new(CONFIG);
-    directory.manifests(false).unwrap();
-    let old = directory.get(".slipway/state.json");
-    directory.put("install-config.yaml", &CONFIG.replace("example.com", "example.org"));
-    let outcome = directory.manifests(false).unwrap();
-    assert_eq!(
-        outcome.warnings,
-        [
-            "made new certificates: the domain of the cluster was pontoon.example.com, and is now pontoon.example.org"
-        ]
-    );
-    assert_eq!(directory.get(&format!("{}/state.json", outcome.backup.unwrap())), old);
-    assert!(directory.manifests(false).unwrap().backup.is_none());
-}
-
-#[test]
-fn certificates_that_were_handed_out_are_replaced_by_force_only() {
-    let mut directory = Directory::new(CONFIG);
-    directory.ignition(false).unwrap();
-    let (old, kubeconfig) = (directory.get(".slipway/state.json"), directory.get("auth/kubeconfig"));
-    directory.now = directory.now.checked_add(SignedDuration::from_hours(1)).unwrap();
-    directory.put("install-config.yaml", &CONFIG.replace("example.com", "example.org"));
-    for result in [directory.manifests(false), directory.ignition(false)] {
-        let error = result.unwrap_err();
-        assert_eq!(
-            error.details(),
-            ["the domain of the cluster was pontoon.example.com, and is now pontoon.example.org"]
-        );
-        assert!(error.hint().unwrap().contains("--force"), "{error}");
-    }
-    assert_eq!(directory.get(".slipway/state.json"), old);
-    assert!(!directory.at(".slipway/backup").exists());
-
-    let forced = directory.ignition(true).unwrap();
-    assert!(forced.warnings.iter().any(|warning| warning.contains("do not trust")), "{:?}", forced.warnings);
-    let backup = forced.backup.unwrap();
-    assert_eq!(directory.get(&format!("{backup}/state.json")), old);
-    assert_eq!(directory.get(&format!("{backup}/auth/kubeconfig")), kubeconfig);
-    assert_ne!(directory.get("auth/kubeconfig"), kubeconfig);
 }
 
 /// Nothing is copied aside by a run that stops at a conflict.
@@ -404,26 +365,6 @@ fn a_conflict_leaves_no_backup() {
     directory.put("install-config.yaml", &CONFIG.replace("example.com", "example.org"));
     assert_eq!(conflicts(directory.manifests(false)), ["manifests/domain.yaml"]);
     assert!(!directory.at(".slipway/backup").exists());
-}
-
-#[test]
-fn old_certificates_are_not_handed_out() {
-    let mut directory = Directory::new(CONFIG);
-    directory.ignition(false).unwrap();
-    let expires = directory.now.checked_add(SHORTEST_VALIDITY).unwrap();
-    let before = |hours| expires.checked_sub(SignedDuration::from_hours(hours)).unwrap();
-    directory.now = before(25);
-    directory.ignition(false).unwrap();
-    directory.now = before(23);
-    let error = directory.ignition(false).unwrap_err();
-    assert_eq!(error.to_string(), format!("the certificates of this directory expire at {expires:.0}"));
-    directory.now = before(-24);
-    let error = directory.manifests(false).unwrap_err();
-    assert_eq!(error.to_string(), format!("the certificates of this directory expired at {expires:.0}"));
-    let renewed = directory.ignition(true).unwrap();
-    assert_eq!(fate(&renewed, "bootstrap.ign"), Some(Fate::Written));
-    assert!(directory.at(&renewed.backup.unwrap()).join("state.json").exists());
-    assert!(directory.ignition(false).unwrap().files.iter().all(|(_, fate)| *fate == Fate::Unchanged));
 }
 
 #[test]
@@ -443,8 +384,8 @@ fn manifests_that_cannot_be_used_are_all_named() {
         [
             "manifests/a.yaml:1:7: this is not valid YAML: unclosed bracket '['; check indentation, quotes and the colon before this place",
             "openshift/b.json:2:8: expected `:`; check quotes, commas and colons before this place",
-            "openshift/c.yaml:2:1: a second document starts here; put each object into a file of its own",
-            "openshift/d.yaml:1:1: a List, not a single object; put each object into a file of its own",
+            "openshift/c.yaml:2:1: a second document starts here; put each object into a separate file",
+            "openshift/d.yaml:1:1: a List, not a single object; put each object into a separate file",
             "openshift/e.yaml:2:1: holds Test `domain.yaml`, as manifests/domain.yaml does; remove one of them",
         ]
     );
@@ -480,7 +421,7 @@ fn manifests_with_nothing_in_them_are_ignored() {
     directory.put("openshift/mine.yaml", "");
     let outcome = directory.ignition(false).unwrap();
     for path in ["openshift/machine.yaml", "openshift/mine.yaml"] {
-        assert_eq!(fate(&outcome, path), Some(Fate::Ignored));
+        assert_eq!(fate(&outcome, path), Some(FileResult::Ignored));
         assert_eq!(outcome.files.iter().filter(|(file, _)| file == path).count(), 1);
         assert!(!directory.get("bootstrap.ign").contains(path));
     }
@@ -535,68 +476,3 @@ payload:
   slipwayImage: registry.example.com/slipway:v1
   networkManifests: cni
 ";
-
-/// Many objects in a file are fine here, and a change is noticed.
-#[test]
-fn the_network_plugin_is_carried_as_it_is() {
-    let directory = Directory::new(KUBERNETES);
-    let error = directory.ignition(false).unwrap_err();
-    assert!(matches!(error, Error::NetworkManifests(_)), "{error}");
-    assert!(error.details()[0].contains("cni"), "{:?}", error.details());
-    directory.put("cni/README", "no manifest");
-    let error = directory.ignition(false).unwrap_err();
-    assert_eq!(error.details(), [format!("`{}` holds no manifests", directory.at("cni").display())]);
-    directory.put("cni/plugin.yaml", "a: 1\n---\nb: 2\n");
-    directory.put("cni/more.json", "{}");
-    directory.ignition(false).unwrap();
-    let bootstrap = directory.get("bootstrap.ign");
-    assert!(
-        bootstrap.contains("network/plugin.yaml") && bootstrap.contains("network/more.json"),
-        "{bootstrap}"
-    );
-    assert!(!bootstrap.contains("README"));
-    directory.put("cni/plugin.yaml", &"#".repeat((4 << 20) + 1));
-    let error = directory.ignition(false).unwrap_err();
-    assert!(error.details()[0].ends_with("is larger than 4 MiB"), "{:?}", error.details());
-}
-
-/// The payloads have other signers.
-#[test]
-fn another_payload_needs_other_certificates() {
-    let directory = Directory::new(KUBERNETES);
-    directory.put("cni/plugin.yaml", "a: 1\n");
-    directory.ignition(false).unwrap();
-    directory.put("install-config.yaml", CONFIG);
-    let error = directory.ignition(false).unwrap_err();
-    assert!(matches!(error, Error::Renewal { .. }), "{error}");
-    assert_eq!(
-        error.details(),
-        ["the kind of key was P256, and is now RSA 2048", "the payload was Kubernetes, and is now OpenShift",]
-    );
-}
-
-/// A directory of the release that had one token for all machines.
-#[test]
-fn what_an_earlier_release_did_without_is_drawn() {
-    let directory = Directory::new(KUBERNETES);
-    directory.put("cni/plugin.yaml", "a: 1\n");
-    let old = |pki: &mut Pki, _: &InstallConfig, _: Extent, _: &dyn Random| {
-        let files = serde_json::json!({
-            "root-ca.crt": "a", "certificate-key": "b", "bootstrap-token": "c",
-            "machine-config-token-master": "d", "machine-config-token-worker": "e",
-        });
-        put_keys(pki, &files);
-        Ok(())
-    };
-    let generators = Generators { keys: &old, ..GENERATORS };
-    create_manifests_with(&directory.request(false), &generators).unwrap();
-    let said =
-        "drew what an earlier release of slipway did without: bootstrap-token-master, bootstrap-token-worker";
-    assert_eq!(directory.ignition(false).unwrap().warnings, [said]);
-    let state = directory.get(".slipway/state.json");
-    for (name, kept) in [("certificate-key", "b"), ("machine-config-token-worker", "e")] {
-        assert!(state.contains(&format!("\"{name}\": \"{kept}\"")), "{name}");
-    }
-    assert_eq!(directory.ignition(false).unwrap().warnings, [""; 0]);
-    assert_eq!(directory.get(".slipway/state.json"), state, "drawn once");
-}

@@ -10,7 +10,7 @@ use crate::regular;
 use crate::store::INSTALL_CONFIG;
 
 /// A password, a kubeconfig, a bundle of certificates: none of them is larger.
-const LARGEST: u64 = 4 << 20;
+const MAX_BYTES: u64 = 4 << 20;
 
 /// Reads a file and says so when everyone on this machine can.
 pub(super) fn read(path: &Path, warnings: &mut Vec<String>) -> io::Result<String> {
@@ -23,11 +23,11 @@ pub(super) fn read(path: &Path, warnings: &mut Vec<String>) -> io::Result<String
         ));
     }
     let mut text = String::new();
-    file.take(LARGEST + 1).read_to_string(&mut text)?;
-    if text.len() as u64 > LARGEST {
+    file.take(MAX_BYTES + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > MAX_BYTES {
         return Err(io::Error::new(
             io::ErrorKind::FileTooLarge,
-            format!("`{}` is larger than {} MiB", path.display(), LARGEST >> 20),
+            format!("`{}` is larger than {} MiB", path.display(), MAX_BYTES >> 20),
         ));
     }
     Ok(text)

@@ -36,7 +36,7 @@ const MATRIX: &str = "slipway-matrix";
 
 /// What a bundle is for.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Site<'a> {
+pub struct BundleOptions<'a> {
     /// The registry of the site, which takes the place of every other.
     pub registry: Option<&'a str>,
     /// Secrets in the operator's namespace for pulling images.
@@ -79,8 +79,8 @@ pub struct Mirrored {
 
 impl Bundle {
     /// For all versions of a matrix.
-    pub fn new(site: Site<'_>) -> Result<Self, BundleError> {
-        let Site { registry, pull_secrets, matrix } = site;
+    pub fn new(site: BundleOptions<'_>) -> Result<Self, BundleError> {
+        let BundleOptions { registry, pull_secrets, matrix } = site;
         let text = matrix.map_or(EMBEDDED, |matrix| matrix.text);
         let Reading { matrix: rows, report } = read(text);
         let mut from = images_of(&rows.ok_or_else(|| BundleError::Matrix(Box::new(report)))?);
@@ -137,13 +137,13 @@ mod tests {
     use slipway_assets::drivers::signature::{draw, sign};
     use slipway_config::matrix::EMBEDDED;
 
-    use super::{Bundle, SignedMatrix, Site};
+    use super::{Bundle, BundleOptions, SignedMatrix};
 
     const REGISTRY: &str = "mirror.example.com/vsphere";
 
     #[test]
     fn every_image_is_from_the_registry() {
-        let site = Site { registry: Some(REGISTRY), ..Site::default() };
+        let site = BundleOptions { registry: Some(REGISTRY), ..BundleOptions::default() };
         let bundle = Bundle::new(site).unwrap();
         assert!(bundle.images.iter().all(|image| image.to.starts_with("mirror.example.com/vsphere/")));
         let objects = serde_json::to_string(&bundle.objects).unwrap();
@@ -162,7 +162,8 @@ mod tests {
         let (signature, _) = sign(&text, &key).unwrap();
         let keys = [public];
         let matrix = SignedMatrix { text: &text, signature: &signature, keys: &keys };
-        let site = Site { registry: Some(REGISTRY), matrix: Some(matrix), ..Site::default() };
+        let site =
+            BundleOptions { registry: Some(REGISTRY), matrix: Some(matrix), ..BundleOptions::default() };
         let bundle = Bundle::new(site).unwrap();
         let copied: BTreeMap<&str, &str> =
             bundle.images.iter().map(|image| (image.from.as_str(), image.to.as_str())).collect();
@@ -174,6 +175,6 @@ mod tests {
         assert!(arguments.unwrap().to_string().contains("--matrix=configmap:slipway-matrix"));
         // One that the operator would refuse is refused here.
         let matrix = SignedMatrix { text: EMBEDDED, ..matrix };
-        assert!(Bundle::new(Site { matrix: Some(matrix), ..site }).is_err());
+        assert!(Bundle::new(BundleOptions { matrix: Some(matrix), ..site }).is_err());
     }
 }

@@ -24,7 +24,7 @@ pub enum ConfigureError {
     User(String),
     #[error("no driver is wanted")]
     NoDriver,
-    #[error("the objects of a connection cannot be made")]
+    #[error("the objects of a connection cannot be created")]
     Objects(#[from] DriverError),
     #[error("the file cannot be applied: {}", .0.join("; "))]
     File(Vec<String>),
@@ -40,7 +40,7 @@ const KINDS: [(&str, &str); 4] = [
 
 /// What the VDOConfig is to say, where it does not say anything yet.
 #[derive(Debug, Clone, Default)]
-pub struct Wanted {
+pub struct DriverSelection {
     pub cloud_provider: bool,
     pub storage_provider: bool,
     pub topology_categories: Vec<String>,
@@ -53,7 +53,7 @@ pub struct Wanted {
     pub update_policy: Option<UpdatePolicy>,
 }
 
-impl Wanted {
+impl DriverSelection {
     /// Whether it says more than that there is to be a VDOConfig.
     fn is_special(&self) -> bool {
         let lists = [
@@ -130,7 +130,7 @@ impl Plan {
     /// In a VDOConfig that is there only what is given changes.
     pub fn new(
         connections: &[Connection],
-        wanted: &Wanted,
+        wanted: &DriverSelection,
         there: Option<&VDOConfigSpec>,
     ) -> Result<Self, ConfigureError> {
         let mut plan = Plan::default();
@@ -233,7 +233,7 @@ fn bind(objects: &mut [Value]) {
 
 /// What a cluster has already.
 #[derive(Debug, Clone, Default)]
-pub struct There {
+pub struct ExistingConfig {
     pub config: Option<VDOConfigSpec>,
     /// Names of connections.
     pub connections: Vec<String>,
@@ -241,9 +241,9 @@ pub struct There {
     pub servers: BTreeSet<String>,
 }
 
-impl There {
+impl ExistingConfig {
     /// Whether drivers that use one more vCenter could not tell where a node is: with several, tags say so.
-    pub fn lacks_topology(&self, server: &str, wanted: &Wanted) -> bool {
+    pub fn lacks_topology(&self, server: &str, wanted: &DriverSelection) -> bool {
         let is_another = self.servers.iter().any(|one| !one.eq_ignore_ascii_case(server));
         let config = self.config.as_ref();
         let is_said = config.is_some_and(|config| {
@@ -275,9 +275,9 @@ pub(super) async fn wishes(
 }
 
 /// Reads what is there.
-pub async fn there(client: &Client) -> Result<There, AccessError> {
+pub async fn there(client: &Client) -> Result<ExistingConfig, AccessError> {
     let (config, connections) = wishes(client).await?;
-    Ok(There {
+    Ok(ExistingConfig {
         config: config.map(|config| config.spec),
         servers: connections.iter().map(|object| object.spec.server.clone()).collect(),
         connections: connections.into_iter().filter_map(|object| object.metadata.name).collect(),
@@ -288,7 +288,7 @@ pub async fn there(client: &Client) -> Result<There, AccessError> {
 pub async fn configure(
     client: &Client,
     connections: &[Connection],
-    wanted: &Wanted,
+    wanted: &DriverSelection,
     told: impl Fn(&str),
 ) -> Result<(), ConfigureError> {
     let there = config(client).await?.map(|config| config.spec);
@@ -300,7 +300,7 @@ mod tests {
     use serde_json::{Value, json};
     use slipway_api::slipway::vdo_config::UpdatePolicy;
 
-    use super::{Plan, There, Wanted};
+    use super::{DriverSelection, ExistingConfig, Plan};
 
     #[test]
     fn a_file_is_applied_in_order_or_not_at_all() {
@@ -334,36 +334,38 @@ mod tests {
         let spec = |spec: Value| Some(serde_json::from_value(spec).unwrap());
         let plain = spec(json!({"cloudProvider": {}, "storageProvider": {}}));
         let tagged = spec(json!({"storageProvider": {"topologyCategories": ["zone"]}}));
-        let said = Wanted { topology_categories: vec!["zone".to_owned()], ..Wanted::default() };
+        let said =
+            DriverSelection { topology_categories: vec!["zone".to_owned()], ..DriverSelection::default() };
         for (config, server, wanted, expected) in [
-            (&plain, "vc2", &Wanted::default(), true),
-            (&None, "vc2", &Wanted::default(), true),
-            (&plain, "VC1", &Wanted::default(), false),
-            (&tagged, "vc2", &Wanted::default(), false),
+            (&plain, "vc2", &DriverSelection::default(), true),
+            (&None, "vc2", &DriverSelection::default(), true),
+            (&plain, "VC1", &DriverSelection::default(), false),
+            (&tagged, "vc2", &DriverSelection::default(), false),
             (&plain, "vc2", &said, false),
         ] {
             let servers = ["vc1".to_owned()].into();
-            let there = There { config: config.clone(), servers, ..There::default() };
+            let there = ExistingConfig { config: config.clone(), servers, ..ExistingConfig::default() };
             assert_eq!(there.lacks_topology(server, wanted), expected, "{server} {config:?}");
         }
     }
 
     #[test]
     fn a_configuration_that_is_there_changes_only_where_it_is_said() {
-        let wanted = Wanted { cloud_provider: true, storage_provider: true, ..Wanted::default() };
+        let wanted =
+            DriverSelection { cloud_provider: true, storage_provider: true, ..DriverSelection::default() };
         let plan = Plan::new(&[], &wanted, None).unwrap();
         assert_eq!(plan.objects[0]["spec"], json!({"cloudProvider": {}, "storageProvider": {}}));
         let there = serde_json::from_value(json!({"storageProvider": {"connections": ["north"]}})).unwrap();
         assert_eq!(Plan::new(&[], &wanted, Some(&there)).unwrap(), Plan::default());
         // What flags leave open: both drivers, of which one was left out before.
-        let lts = Wanted { update_policy: Some(UpdatePolicy::Lts), ..wanted.clone() };
+        let lts = DriverSelection { update_policy: Some(UpdatePolicy::Lts), ..wanted.clone() };
         let change = Plan::new(&[], &lts, Some(&there)).unwrap().change;
         assert_eq!(change, Some(json!({"spec": {"storageProvider": {}, "updatePolicy": "lts"}})));
-        let wanted = Wanted {
+        let wanted = DriverSelection {
             storage_provider: true,
             storage_connections: vec!["south".to_owned()],
             update_policy: Some(UpdatePolicy::Lts),
-            ..Wanted::default()
+            ..DriverSelection::default()
         };
         let change = Plan::new(&[], &wanted, Some(&there)).unwrap().change;
         let expected = json!({

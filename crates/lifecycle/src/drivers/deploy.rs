@@ -20,14 +20,14 @@ use tokio::time::Instant;
 /// The ConfigMap with the authorities of the matrix's server.
 pub const MATRIX_CA: &str = "slipway-matrix-ca";
 /// Between two looks.
-const LOOK: Duration = Duration::from_millis(500);
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Why the operator was not deployed.
 #[derive(Debug, Error)]
 pub enum DeployError {
     #[error(transparent)]
     Access(#[from] AccessError),
-    #[error("the operator's objects cannot be made")]
+    #[error("the operator's objects cannot be created")]
     Objects(#[from] DriverError),
     #[error("an object cannot be written as JSON")]
     Json(#[from] serde_json::Error),
@@ -47,6 +47,7 @@ pub fn objects(placed: &Placed<'_>) -> Result<Vec<Value>, DeployError> {
     if operator::approves(placed.arguments) {
         objects.extend(operator::approver()?);
     }
+    objects.extend(operator::machine_controllers(|name| operator::runs(placed.arguments, name))?);
     objects.extend(operator::deployment(placed)?);
     Ok(objects)
 }
@@ -167,7 +168,7 @@ async fn served(client: &Client, limit: Duration) -> Result<(), DeployError> {
             if Instant::now() > end {
                 return Err(DeployError::NotServed(limit));
             }
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
     }
     Ok(())
@@ -191,7 +192,7 @@ pub async fn wait(client: &Client, limit: Duration) -> Result<(), DeployError> {
             let state = format!("{available} of {wanted} copies are available");
             return Err(DeployError::NotUp { limit, state });
         }
-        tokio::time::sleep(LOOK).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }
 

@@ -23,7 +23,7 @@ use login::Challenge;
 use reference::Reference;
 
 /// For each request, its answer included.
-const PATIENCE: Duration = Duration::from_secs(30);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 /// A registry may refuse larger manifests, so nobody makes them.
 const MANIFEST: usize = 4 << 20;
 /// A token is a few kilobytes.
@@ -105,8 +105,8 @@ impl Registries {
         let Settings { authorities, plain, logins } = settings;
         let setup = |error: reqwest::Error| RegistryError::Setup(crate::text::chain(&error));
         let mut builder = reqwest::Client::builder()
-            .timeout(PATIENCE)
-            .connect_timeout(PATIENCE / 3)
+            .timeout(REQUEST_TIMEOUT)
+            .connect_timeout(REQUEST_TIMEOUT / 3)
             .redirect(reqwest::redirect::Policy::limited(5))
             .https_only(!plain)
             .user_agent(concat!("slipway/", env!("CARGO_PKG_VERSION")));

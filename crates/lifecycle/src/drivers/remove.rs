@@ -18,7 +18,7 @@ use thiserror::Error;
 use tokio::time::Instant;
 
 /// How long the operator may take to end.
-const FAREWELL: Duration = Duration::from_mins(2);
+const STOP_TIMEOUT: Duration = Duration::from_mins(2);
 
 /// Kinds of objects of the drivers, in the order they go.
 const ORDER: [(&str, &str, &str); 14] = [
@@ -45,9 +45,9 @@ pub enum RemoveError {
     Access(#[from] AccessError),
     #[error("{count} volumes are attached, among them those of {}", nodes.join(", "))]
     Attached { count: usize, nodes: Vec<String> },
-    #[error("the operator was not gone after {} seconds, and would put everything back", FAREWELL.as_secs())]
+    #[error("the operator was not gone after {} seconds, and would put everything back", STOP_TIMEOUT.as_secs())]
     StillThere,
-    #[error("the operator's objects cannot be made")]
+    #[error("the operator's objects cannot be created")]
     Objects(#[from] DriverError),
 }
 
@@ -67,7 +67,7 @@ pub async fn remove(client: &Client, force: bool, told: impl Fn(&str)) -> Result
     }
     let pods: Api<Pod> = Api::namespaced(client.clone(), NAMESPACE);
     let own = ListParams::default().labels("app.kubernetes.io/name=slipway-operator");
-    let end = Instant::now() + FAREWELL;
+    let end = Instant::now() + STOP_TIMEOUT;
     while !call("waiting for the operator to end", pods.list(&own)).await?.items.is_empty() {
         if Instant::now() > end {
             return Err(RemoveError::StillThere);
@@ -127,6 +127,7 @@ async fn remove_operator(client: &Client, mut told: impl FnMut(&str)) -> Result<
         vec![own("Secret", "v1", KEYS_SECRET), own("Lease", "coordination.k8s.io/v1", NAME)],
         operator::objects()?,
         operator::approver()?,
+        operator::machine_controllers(|_| true)?,
         operator::deployment(&Placed::default())?,
     ]
     .concat();

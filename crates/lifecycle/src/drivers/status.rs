@@ -16,7 +16,7 @@ use super::configure::wishes;
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Status {
-    pub verdict: Verdict,
+    pub verdict: Health,
     pub operator: Option<Operator>,
     pub drivers: Vec<Driver>,
     pub connections: Vec<Connection>,
@@ -29,7 +29,7 @@ pub struct Status {
 
 /// In one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub enum Verdict {
+pub enum Health {
     /// All drivers serve, and nothing is wrong.
     Healthy,
     /// Something is being rolled out, and nothing is wrong.
@@ -98,10 +98,10 @@ fn of(
     let told = config.is_some();
     let status = config.and_then(|config| config.status).unwrap_or_default();
     let verdict = match &operator {
-        None => Verdict::NotInstalled,
-        Some(_) if !told => Verdict::NotInstalled,
+        None => Health::NotInstalled,
+        Some(_) if !told => Health::NotInstalled,
         // What it says about an older wish is of no interest.
-        Some(_) if status.observed_generation != generation => Verdict::Progressing,
+        Some(_) if status.observed_generation != generation => Health::Progressing,
         Some(_) => verdict(&status.conditions, status.nodes.as_ref()),
     };
     let drivers = [("cloud provider", status.cloud_provider), ("storage driver", status.storage_provider)];
@@ -119,17 +119,17 @@ fn of(
     }
 }
 
-fn verdict(conditions: &[Condition], nodes: Option<&NodeCounts>) -> Verdict {
+fn verdict(conditions: &[Condition], nodes: Option<&NodeCounts>) -> Health {
     // Drivers that serve no node at all are of no use, whatever they say of themselves.
     let useless = nodes.is_some_and(|nodes| nodes.ready + nodes.pending == 0 && nodes.skipped > 0);
     let is = |about: &str| conditions.iter().find(|one| one.type_ == about).map(|one| one.status.as_str());
     match (is(AVAILABLE), is(DEGRADED), is(PROGRESSING)) {
-        (Some("False"), _, Some("True")) if is(DEGRADED) == Some("False") => Verdict::Progressing,
-        (Some("False"), _, _) => Verdict::Unavailable,
-        (_, Some("True"), _) => Verdict::Degraded,
-        (_, _, Some("True")) | (None, _, _) => Verdict::Progressing,
-        (Some("True"), _, _) if useless => Verdict::Degraded,
-        _ => Verdict::Healthy,
+        (Some("False"), _, Some("True")) if is(DEGRADED) == Some("False") => Health::Progressing,
+        (Some("False"), _, _) => Health::Unavailable,
+        (_, Some("True"), _) => Health::Degraded,
+        (_, _, Some("True")) | (None, _, _) => Health::Progressing,
+        (Some("True"), _, _) if useless => Health::Degraded,
+        _ => Health::Healthy,
     }
 }
 
@@ -152,22 +152,22 @@ mod tests {
     use rstest::rstest;
     use serde_json::{from_value, json};
 
-    use super::{Verdict, of};
+    use super::{Health, of};
 
     #[rstest]
-    #[case::good(["True", "False", "False"], 1, [1, 1], Verdict::Healthy)]
-    #[case::rolling(["True", "True", "False"], 1, [0, 0], Verdict::Progressing)]
-    #[case::new(["False", "True", "False"], 1, [0, 0], Verdict::Progressing)]
-    #[case::wrong(["True", "False", "True"], 1, [0, 0], Verdict::Degraded)]
-    #[case::down(["False", "False", "True"], 1, [0, 0], Verdict::Unavailable)]
-    #[case::theirs(["Unknown", "Unknown", "Unknown"], 1, [0, 0], Verdict::Healthy)]
-    #[case::useless(["True", "False", "False"], 1, [0, 2], Verdict::Degraded)]
-    #[case::stale(["True", "False", "False"], 2, [0, 0], Verdict::Progressing)]
+    #[case::good(["True", "False", "False"], 1, [1, 1], Health::Healthy)]
+    #[case::rolling(["True", "True", "False"], 1, [0, 0], Health::Progressing)]
+    #[case::new(["False", "True", "False"], 1, [0, 0], Health::Progressing)]
+    #[case::wrong(["True", "False", "True"], 1, [0, 0], Health::Degraded)]
+    #[case::down(["False", "False", "True"], 1, [0, 0], Health::Unavailable)]
+    #[case::theirs(["Unknown", "Unknown", "Unknown"], 1, [0, 0], Health::Healthy)]
+    #[case::useless(["True", "False", "False"], 1, [0, 2], Health::Degraded)]
+    #[case::stale(["True", "False", "False"], 2, [0, 0], Health::Progressing)]
     fn verdicts(
         #[case] conditions: [&str; 3],
         #[case] generation: i64,
         #[case] nodes: [u32; 2],
-        #[case] expected: Verdict,
+        #[case] expected: Health,
     ) {
         let condition = |about: &str, status: &str| json!({"type": about, "status": status, "reason": "X", "message": "", "lastTransitionTime": "2026-11-16T00:00:00Z"});
         let ([available, progressing, degraded], [ready, skipped]) = (conditions, nodes);
@@ -181,6 +181,6 @@ mod tests {
         let operator = from_value(json!({"metadata": {}, "spec": {"selector": {}, "template": {}}})).unwrap();
         let status = of(Some(operator), Some(from_value(config).unwrap()), Vec::new());
         assert_eq!(status.verdict, expected);
-        assert_eq!(of(None, None, Vec::new()).verdict, Verdict::NotInstalled);
+        assert_eq!(of(None, None, Vec::new()).verdict, Health::NotInstalled);
     }
 }

@@ -7,7 +7,7 @@ use serde::Serialize;
 use slipway_assets::drivers::privileges;
 use slipway_assets::random::Random;
 use slipway_providers::vsphere::authorization::{Permission, Role};
-use slipway_providers::vsphere::properties::Wanted;
+use slipway_providers::vsphere::properties::PropertySpec;
 use slipway_providers::vsphere::{Client, Error, MoRef};
 use thiserror::Error as ThisError;
 
@@ -27,9 +27,11 @@ pub enum UserError {
     NoObject(String),
     #[error("there is no role `{0}` in the vCenter")]
     NoRole(String),
-    #[error("users can only be made in the vCenter's own domain `{own}`, and not in `{given}`")]
+    #[error("users can only be created in the vCenter's own domain `{own}`, and not in `{given}`")]
     OtherDomain { given: String, own: String },
-    #[error("`{0}` was made, but not in this domain; remove it, and give the vCenter's own with `--domain`")]
+    #[error(
+        "`{0}` was created, but not in this domain; remove it, and give the vCenter's own with `--domain`"
+    )]
     Elsewhere(String),
 }
 
@@ -292,7 +294,7 @@ pub async fn create(client: &Client, users: &[User], told: impl Fn(&str)) -> Res
     for user in users {
         let password = password();
         if user.change == Change::Create {
-            let purpose = "a vSphere driver of Kubernetes, made by Slipway";
+            let purpose = "a vSphere driver of Kubernetes, created by Slipway";
             directory.create(&user.name, purpose, &password).await?;
             if directory.find(&user.name, &user.domain).await?.is_none() {
                 return Err(UserError::Elsewhere(user.login()));
@@ -343,7 +345,7 @@ async fn places(client: &Client, request: &Request) -> Result<Places, UserError>
         Ok::<_, UserError>(found)
     };
     let below = async |top: &MoRef, kind: &str| {
-        let wanted = [Wanted { kind, properties: &["name"] }];
+        let wanted = [PropertySpec { kind, properties: &["name"] }];
         let morefs: Vec<MoRef> =
             client.retrieve_below(top, &wanted).await?.into_iter().map(|object| object.moref).collect();
         let paths = client.paths(&morefs).await?;

@@ -11,7 +11,7 @@ use slipway_assets::drivers::{cloud, operator, storage};
 use slipway_assets::kubernetes::{COMPLETION_NAME, RECORD_KEY, RECORD_NAME};
 
 use super::Bundle;
-use crate::wait::Subject;
+use crate::wait::WaitTarget;
 
 /// Kinds that are gathered whole. No Secrets, and of ConfigMaps only those that are named below.
 const KINDS: [(&str, &str, &str, &str); 11] = [
@@ -47,7 +47,11 @@ const LINES: i64 = 2000;
 const PODS: usize = 200;
 
 /// Adds what can be had. If the API never came up, the archive says why, and has what the bootstrap machine says.
-pub async fn of_cluster(subject: &Subject, addresses: &BTreeMap<String, Vec<IpAddr>>, bundle: &mut Bundle) {
+pub async fn of_cluster(
+    subject: &WaitTarget,
+    addresses: &BTreeMap<String, Vec<IpAddr>>,
+    bundle: &mut Bundle,
+) {
     let client = match subject.client().await {
         Ok(client) => match subject.call("asking for its version", client.apiserver_version()).await {
             Ok(version) => {
@@ -78,7 +82,7 @@ pub async fn of_cluster(subject: &Subject, addresses: &BTreeMap<String, Vec<IpAd
 }
 
 /// The agent's record and the completion; whether the first was there.
-async fn maps(subject: &Subject, client: &Client, bundle: &mut Bundle) -> bool {
+async fn maps(subject: &WaitTarget, client: &Client, bundle: &mut Bundle) -> bool {
     let api: Api<ConfigMap> = Api::namespaced(client.clone(), "kube-system");
     let mut found = false;
     for name in [RECORD_NAME, COMPLETION_NAME] {
@@ -102,7 +106,7 @@ async fn maps(subject: &Subject, client: &Client, bundle: &mut Bundle) -> bool {
     found
 }
 
-async fn agent(subject: &Subject, addresses: &BTreeMap<String, Vec<IpAddr>>, bundle: &mut Bundle) {
+async fn agent(subject: &WaitTarget, addresses: &BTreeMap<String, Vec<IpAddr>>, bundle: &mut Bundle) {
     let bootstrap = addresses.get(&format!("{}-bootstrap", subject.infra_id));
     let mut whys = Vec::new();
     for address in bootstrap.into_iter().flatten().copied().chain(subject.api_vips()) {
@@ -119,7 +123,7 @@ async fn agent(subject: &Subject, addresses: &BTreeMap<String, Vec<IpAddr>>, bun
 }
 
 async fn objects(
-    subject: &Subject,
+    subject: &WaitTarget,
     client: &Client,
     (group, version, kind, plural): (&str, &str, &str, &str),
     bundle: &mut Bundle,
@@ -157,7 +161,7 @@ fn without_copies(mut object: Value) -> Value {
 }
 
 /// The last lines of every container of the system.
-async fn logs(subject: &Subject, client: &Client, bundle: &mut Bundle) {
+async fn logs(subject: &WaitTarget, client: &Client, bundle: &mut Bundle) {
     for namespace in
         BTreeSet::from(["kube-system", cloud::NAMESPACE, storage::NAMESPACE, operator::NAMESPACE])
     {

@@ -9,14 +9,12 @@ use slipway_config::install_config::{InstallConfig, Platform};
 
 use super::Bundle;
 use crate::create::{self, Request};
+use crate::platform::{self, MachineFiles};
 use crate::store;
 use crate::workspace::Workspace;
 
 /// More of a journal than this is cut, from its beginning.
-const LONGEST: usize = 16 << 20;
-
-/// The machines as they are asked for. Beside them are credentials, which nobody needs for this.
-const MACHINES: &str = "cluster-api/machines";
+const MAX_BYTES: usize = 16 << 20;
 
 /// Whether there is anything of a cluster in a directory: what the user wrote, or what was made of it.
 pub fn has_cluster(directory: &Path) -> bool {
@@ -38,7 +36,7 @@ pub fn of_directory(request: &Request<'_>, bundle: &mut Bundle) {
             }
         }
         Ok(None) => {
-            bundle.missing(".slipway/state.json", "there is none: nothing was made in this directory");
+            bundle.missing(".slipway/state.json", "there is none: nothing was created in this directory");
         }
         Err(error) => bundle.missing(".slipway/state.json", &error.to_string()),
     }
@@ -48,7 +46,9 @@ pub fn of_directory(request: &Request<'_>, bundle: &mut Bundle) {
     {
         bundle.redactor().add_named(&value);
     }
+    let mut config = None;
     let opened = Workspace::open(request).and_then(|mut workspace| {
+        config = Some(workspace.config().clone());
         let credentials = workspace.credentials()?;
         Ok((workspace, credentials))
     });
@@ -70,7 +70,7 @@ pub fn of_directory(request: &Request<'_>, bundle: &mut Bundle) {
     let journal = directory.join(".slipway/journal.jsonl");
     match fs_err::read(&journal) {
         Ok(bytes) => {
-            let start = bytes.len().saturating_sub(LONGEST);
+            let start = bytes.len().saturating_sub(MAX_BYTES);
             bundle.text("directory/journal.jsonl", &String::from_utf8_lossy(&bytes[start..]));
         }
         Err(error) => bundle.missing("the journal", &error.to_string()),
@@ -85,7 +85,9 @@ pub fn of_directory(request: &Request<'_>, bundle: &mut Bundle) {
         Ok(text) => bundle.text("directory/metadata.json", &text),
         Err(error) => bundle.missing("metadata.json", &error.to_string()),
     }
-    add_machines(directory, bundle);
+    for files in platform::machine_files(config.as_ref()) {
+        add_machines(directory, files, bundle);
+    }
     let mut listing = String::new();
     list(directory, Path::new(""), &mut listing);
     bundle.text("directory/files.txt", &listing);
@@ -128,18 +130,21 @@ fn add_install_config(text: &str, bundle: &mut Bundle) {
 }
 
 /// The files of the machines, as JSON, where fields have names.
-fn add_machines(directory: &Path, bundle: &mut Bundle) {
-    let entries = match fs_err::read_dir(directory.join(MACHINES)) {
+fn add_machines(directory: &Path, MachineFiles { folder, prefix }: MachineFiles, bundle: &mut Bundle) {
+    let entries = match fs_err::read_dir(directory.join(folder)) {
         Ok(entries) => entries,
-        Err(error) => return bundle.missing(MACHINES, &error.to_string()),
+        Err(error) => return bundle.missing(folder, &error.to_string()),
     };
     for path in entries.flatten().map(|entry| entry.path()) {
         let Some(name) = path.file_stem().and_then(|name| name.to_str()) else { continue };
+        if !name.starts_with(prefix) {
+            continue;
+        }
         let text = crate::regular::open(&path).and_then(std::io::read_to_string);
         match text.map(|text| slipway_config::yaml::from_yaml(&text)) {
-            Ok(Ok(value)) => bundle.json(&format!("directory/{MACHINES}/{name}.json"), value),
-            Ok(Err(_)) => bundle.missing(&format!("{MACHINES}/{name}"), "it is not YAML"),
-            Err(error) => bundle.missing(&format!("{MACHINES}/{name}"), &error.to_string()),
+            Ok(Ok(value)) => bundle.json(&format!("directory/{folder}/{name}.json"), value),
+            Ok(Err(_)) => bundle.missing(&format!("{folder}/{name}"), "it is not YAML"),
+            Err(error) => bundle.missing(&format!("{folder}/{name}"), &error.to_string()),
         }
     }
 }

@@ -8,6 +8,8 @@ mod known;
 mod tests;
 mod view;
 
+use std::ops::Range;
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
@@ -145,15 +147,7 @@ impl Redactor {
         if let Some(document) = self.document(line) {
             return document;
         }
-        let mut kept = String::new();
-        let mut from = 0;
-        for known in self.known.find(line) {
-            kept.push_str(&line[from..known.start]);
-            kept.push_str(REMOVED);
-            from = known.end;
-        }
-        kept.push_str(&line[from..]);
-        without_words(&mask_urls(&kept))
+        without_words(&mask_urls(&without(line, self.known.find(line).into_iter())))
     }
 
     /// A JSON document without secrets, as it was if it has none.
@@ -233,13 +227,48 @@ impl Redactor {
         }
     }
 
-    /// A secret may be a key as well.
+    /// A secret may be a key as well. Keys that are plain words stay whatever the secrets are: a password such as `cluster` would
+    /// take names of fields and machines apart. No member gets lost: keys that become the same are numbered.
     fn keys(&self, members: &mut serde_json::Map<String, Value>) {
-        if members.keys().any(|name| !self.known.find(name).is_empty()) {
-            let renamed = std::mem::take(members).into_iter();
-            members.extend(renamed.map(|(name, member)| (self.line(&name), member)));
+        if members.keys().all(|name| self.key(name) == *name) {
+            return;
+        }
+        for (name, member) in std::mem::take(members) {
+            let shown = self.key(&name);
+            let mut unique = shown.clone();
+            for number in 2.. {
+                if !members.contains_key(&unique) {
+                    break;
+                }
+                unique = format!("{shown} {number}");
+            }
+            members.insert(unique, member);
         }
     }
+
+    /// A key without the secrets that stand in it by themselves, and without logins in URLs.
+    fn key(&self, name: &str) -> String {
+        let is_word = |text: &str| text.bytes().all(|byte| byte.is_ascii_alphabetic());
+        let is_part = |letter: char| letter.is_alphanumeric();
+        let is_alone = |known: &Range<usize>| {
+            !name[..known.start].ends_with(is_part) && !name[known.end..].starts_with(is_part)
+        };
+        let found = self.known.find(name).into_iter();
+        mask_urls(&without(name, found.filter(|known| is_alone(known) && !is_word(&name[known.clone()]))))
+    }
+}
+
+/// A text with some of it taken out.
+fn without(text: &str, secrets: impl Iterator<Item = Range<usize>>) -> String {
+    let mut kept = String::new();
+    let mut from = 0;
+    for secret in secrets {
+        kept.push_str(&text[from..secret.start]);
+        kept.push_str(REMOVED);
+        from = secret.end;
+    }
+    kept.push_str(&text[from..]);
+    kept
 }
 
 fn is_secret_name(name: &str) -> bool {

@@ -10,7 +10,7 @@ use slipway_config::install_config::PayloadType;
 use super::{Bundle, has_cluster, of_cluster, of_directory};
 use crate::create::Request;
 use crate::environment::Environment;
-use crate::wait::Subject;
+use crate::wait::WaitTarget;
 use slipway_assets::random::OsRandom;
 
 const PASSWORD: &str = "hunter22-of-the-vcenter";
@@ -84,7 +84,7 @@ async fn secrets_stay_and_a_dead_cluster_is_said_to_be_dead() {
              contexts: [{{name: a, context: {{cluster: a, user: ''}}}}]\ncurrent-context: a\n"
         ),
     );
-    let subject = Subject::of_kubeconfig(&kubeconfig, PayloadType::Kubernetes, 3);
+    let subject = WaitTarget::of_kubeconfig(&kubeconfig, PayloadType::Kubernetes, 3);
     of_cluster(&subject, &std::collections::BTreeMap::new(), &mut bundle).await;
     assert!(bundle.gaps().iter().any(|gap| gap.starts_with("the API: ")), "{:?}", bundle.gaps());
 
@@ -104,7 +104,7 @@ async fn secrets_stay_and_a_dead_cluster_is_said_to_be_dead() {
     assert!(names.contains(&"a/directory/cluster-api/machines/10_machine_a.json".to_owned()), "{names:?}");
     assert!(!names.iter().any(|name| name.contains("creds")), "{names:?}");
     assert!(all.contains("a-master-0"), "{all}");
-    assert!(all.contains("vc.example.com"), "what is no secret is there: {all}");
+    assert!(all.contains("vc.example.com"), "what is not a secret is there: {all}");
     assert!(all.contains("What could not be had:\n"), "{all}");
     assert!(all.contains("<removed>"));
     for secret in [
@@ -131,4 +131,28 @@ fn a_directory_without_a_cluster_is_known() {
     assert!(!has_cluster(folder.path()));
     std::fs::write(folder.path().join("install-config.yaml"), "").unwrap();
     assert!(has_cluster(folder.path()));
+}
+
+/// Which files say what machines are like is the platform's to say; beside them are Secrets.
+#[test]
+fn machines_of_other_platforms_are_gathered_from_their_files() {
+    for platform in ["ovirt", "kubevirt"] {
+        let folder = tempfile::tempdir().unwrap();
+        let example = format!("{}/../../examples/{platform}.yaml", env!("CARGO_MANIFEST_DIR"));
+        std::fs::copy(example, folder.path().join("install-config.yaml")).unwrap();
+        std::fs::create_dir(folder.path().join("openshift")).unwrap();
+        for name in ["master-machines-0", "master-user-data-secret"] {
+            let path = folder.path().join(format!("openshift/99_openshift-cluster-api_{name}.yaml"));
+            std::fs::write(path, "kind: Machine\n").unwrap();
+        }
+        let bundle = gathered(folder.path());
+        let files: Vec<&str> =
+            bundle.files().map(|(path, _)| path).filter(|path| path.contains("openshift/")).collect();
+        assert_eq!(
+            files,
+            ["directory/openshift/99_openshift-cluster-api_master-machines-0.json"],
+            "{platform}"
+        );
+        assert!(!bundle.gaps().iter().any(|gap| gap.contains("cluster-api/machines")), "{:?}", bundle.gaps());
+    }
 }

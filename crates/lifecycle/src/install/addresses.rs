@@ -31,8 +31,8 @@ pub(super) fn misaddressed<P: Provider>(
     machines: &[PlannedMachine],
     world: &World<<P as Platform>::State>,
 ) -> Vec<Misaddressed> {
-    let compare = |(id, sight): (&slipway_engine::Id, &slipway_engine::Sight<P::State>)| {
-        let MachineView { on, addresses: reported } = P::view(sight.state()?).machine?;
+    let compare = |(id, observation): (&slipway_engine::Id, &slipway_engine::Observation<P::State>)| {
+        let MachineView { on, addresses: reported } = P::view(observation.state()?).machine?;
         let given = &machines.iter().find(|machine| *machine.name == *id.name)?.addresses;
         (on && lacks_one(given, &reported)).then(|| Misaddressed {
             endpoint: id.endpoint.clone(),

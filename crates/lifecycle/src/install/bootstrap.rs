@@ -1,17 +1,17 @@
 //! The bootstrap machine, to go.
 
 use slipway_engine::{Cause, Endpoint, FileJournal};
-use slipway_providers::provider::{Missing, Provider, Remembered, UNCLEAR, Unreachable, Unseen};
+use slipway_providers::provider::{Missing, NotVisible, Provider, Remembered, UNCLEAR, Unreachable};
 
 use super::remembered::{exchanged, memory};
 use super::{Error, refused};
-use crate::platform::{ClusterSpec, Desired, PlannedMachine, StateOf};
+use crate::platform::{ClusterSpec, DesiredOf, PlannedMachine, StateOf};
 
 /// Where it is, or what is known of it otherwise.
 #[derive(Debug)]
 pub(super) struct Found<S: ClusterSpec> {
-    pub(super) resources: Vec<Desired<S>>,
-    pub(super) unseen: Vec<Unseen>,
+    pub(super) resources: Vec<DesiredOf<S>>,
+    pub(super) unseen: Vec<NotVisible>,
 }
 
 /// Looks for the machine on every endpoint. That it is nowhere can only be said when all of them were asked.

@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::PathBuf;
 
+use slipway_config::ids::InfraId;
 use slipway_config::install_config::Missing;
 use slipway_engine::journal::JournalError;
 use slipway_engine::resource::GraphError;
 use slipway_engine::{Endpoint, Failure, Id};
-use slipway_providers::provider::{Blind, Unreachable, Unseen, Words};
+use slipway_providers::provider::{EndpointsUnreadable, NotVisible, Unreachable, Words};
 use thiserror::Error;
 
 use crate::platform::{BrokenFile, ImageError};
@@ -27,9 +28,9 @@ pub enum Error {
     Unknown { directory: PathBuf },
     #[error("{} cannot be used", if .0.len() == 1 { "a file".to_owned() } else { format!("{} files", .0.len()) })]
     Files(Vec<BrokenFile>),
-    #[error("machines on {0} cannot be made yet")]
+    #[error("creating machines on {0} is not supported yet")]
     Platform(&'static str),
-    #[error("the install-config does not say everything that machines are made from")]
+    #[error("the install-config lacks what machines are created from")]
     Missing(Vec<Missing>),
     #[error(transparent)]
     Journal(#[from] JournalError),
@@ -39,15 +40,22 @@ pub enum Error {
     Endpoint(EndpointError),
     #[error(transparent)]
     Image(#[from] ImageError),
-    #[error("{} could not be looked at, so nothing was removed", endpoints.join(", "))]
-    Blind { endpoints: Vec<String> },
-    #[error("parts of the cluster were made on {} that the install-config does not name any more", words.endpoints)]
-    Strays { strays: Vec<Unseen>, words: Words },
+    #[error("{} could not be read, so nothing was removed", endpoints.join(", "))]
+    Unreadable { endpoints: Vec<String> },
+    #[error("parts of the cluster were created on {} that the install-config does not name any more", words.endpoints)]
+    Strays { strays: Vec<NotVisible>, words: Words },
+    #[error("nothing of a cluster `{infra_id}` was found on the {}", words.endpoints)]
+    NothingFound {
+        infra_id: InfraId,
+        /// Ids of clusters that have something there, and look alike.
+        similar: Vec<InfraId>,
+        words: Words,
+    },
     #[error("something the steps need is missing, so nothing was removed")]
     Lacking(BTreeMap<Id, String>),
-    #[error("`{name}` is nothing of this cluster that could be made again")]
+    #[error("`{name}` is not a resource of this cluster that can be created again")]
     NoResource { name: String },
-    #[error("`{name}` is nothing that was made and is not seen now")]
+    #[error("`{name}` is not a resource that was created and is not visible now")]
     NotRemembered { name: String },
     #[error("`{one}` and `{other}` are the same {}", words.endpoint)]
     Twins { one: Endpoint, other: Endpoint, words: Words },
@@ -80,15 +88,15 @@ pub fn refused(error: impl Failure) -> Error {
     Error::Endpoint(EndpointError { error: Box::new(error), hint })
 }
 
-impl From<Blind> for Error {
-    fn from(Blind { endpoints }: Blind) -> Self {
-        Error::Blind { endpoints }
+impl From<EndpointsUnreadable> for Error {
+    fn from(EndpointsUnreadable { endpoints }: EndpointsUnreadable) -> Self {
+        Error::Unreadable { endpoints }
     }
 }
 
 impl Error {
     pub(super) fn blind(silent: &Unreachable) -> Self {
-        Error::Blind {
+        Error::Unreadable {
             endpoints: silent.iter().map(|(endpoint, why)| format!("{endpoint} ({why})")).collect(),
         }
     }
@@ -100,7 +108,7 @@ impl Error {
             Error::Store(error) => return error.hint(),
             Error::NoFiles { directory } => {
                 return Some(format!(
-                    "make them first: slipway create ignition-configs{}",
+                    "create them first: slipway create ignition-configs{}",
                     create::directory_flag(directory)
                 ));
             }
@@ -115,9 +123,9 @@ impl Error {
             Error::Endpoint(error) => return error.hint.clone(),
             Error::Journal(JournalError::InUse { .. }) => "wait for the other slipway to end",
             Error::Journal(_) => {
-                "nothing was done; restore the journal from a backup, or move it away to start without"
+                "nothing was changed; restore the journal from a backup, or move it away to start without"
             }
-            Error::Blind { .. } => {
+            Error::Unreadable { .. } => {
                 "check login, certificate and network of what is named, then run the same command again"
             }
             Error::Strays { strays, words } => {
@@ -128,26 +136,33 @@ impl Error {
                     words.endpoints
                 ));
             }
+            Error::NothingFound { similar, .. } if !similar.is_empty() => {
+                let similar: Vec<String> = similar.iter().map(|infra_id| format!("`{infra_id}`")).collect();
+                return Some(format!("nothing was changed. Did you mean {}?", similar.join(" or ")));
+            }
+            Error::NothingFound { .. } => {
+                "nothing was changed. Check the id: it is in metadata.json, and the name of the cluster's folder and of its tag"
+            }
             Error::Lacking(_) => {
                 "give the user what is named, or use another one, and run the same command again"
             }
-            Error::NoResource { .. } => "`slipway plan` shows the names of what would be made",
+            Error::NoResource { .. } => "`slipway plan` shows the names of what would be created",
             Error::NotRemembered { .. } => {
-                "give the name of a resource that is not seen, or a server that the install-config does not name any more"
+                "give the name of a resource that is not visible, or a server that the install-config does not name any more"
             }
             Error::Twins { words, .. } => {
                 return Some(format!(
-                    "nothing was done. Name it once in `{}`, and use that name in all failure domains",
+                    "nothing was changed. Name it once in `{}`, and use that name in all failure domains",
                     words.field
                 ));
             }
             Error::Image(_) => "check `clusterOSImage`, or use a template that is there: `topology.template`",
             Error::Platform(_) => {
-                "`slipway create ignition-configs` writes what the machines boot from; make the machines yourself"
+                "`slipway create ignition-configs` writes what the machines boot from; create the machines yourself"
             }
             Error::Missing(missing) => {
                 let hints: Vec<&str> = missing.iter().map(Missing::hint).collect();
-                return Some(format!("nothing was done; {}", hints.join("; ")));
+                return Some(format!("nothing was changed; {}", hints.join("; ")));
             }
             Error::Graph(_) | Error::NotPlanned => return None,
         };

@@ -1,7 +1,7 @@
 //! What was made, is not seen now, and is gone for good: the user says so.
 
 use slipway_engine::Id;
-use slipway_providers::provider::Unseen;
+use slipway_providers::provider::NotVisible;
 
 use super::Error;
 
@@ -15,8 +15,8 @@ impl Forgotten {
     }
 
     /// Only what is not seen can be forgotten.
-    pub(super) fn check<'a>(&self, unseen: impl IntoIterator<Item = &'a Unseen>) -> Result<(), Error> {
-        let unseen: Vec<&Unseen> = unseen.into_iter().collect();
+    pub(super) fn check<'a>(&self, unseen: impl IntoIterator<Item = &'a NotVisible>) -> Result<(), Error> {
+        let unseen: Vec<&NotVisible> = unseen.into_iter().collect();
         let is_unseen = |name: &&String| unseen.iter().any(|one| is_meant(name, &one.resource));
         match self.0.iter().find(|name| !is_unseen(name)) {
             Some(name) => Err(Error::NotRemembered { name: name.clone() }),

@@ -9,8 +9,8 @@ use slipway_config::ids::InfraId;
 use slipway_engine::apply::Performed;
 use slipway_engine::plan::Planned;
 use slipway_engine::progress::Listener;
-use slipway_engine::{End, Endpoint, Id, Outcome, Plan, Platform, Sight, Step, World};
-use slipway_providers::provider::{Kept, Provider, Surplus, Unseen, View, Words};
+use slipway_engine::{End, Endpoint, Id, Observation, Outcome, Plan, Platform, Step, World};
+use slipway_providers::provider::{Kept, NotVisible, Provider, Surplus, View, Words};
 
 use super::addresses::Misaddressed;
 use super::{Error, PlannedRun, Purpose, Run, Timeouts};
@@ -24,11 +24,11 @@ pub type Later<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 pub struct Preview {
     /// Actions are as the platform writes them.
     pub plan: Plan<Value>,
-    pub resources: Vec<Observed>,
+    pub resources: Vec<ResourceView>,
     /// What should be known about it.
     pub notes: Vec<String>,
     /// What was made and is not seen now: it cannot be said to be gone.
-    pub unseen: Vec<Unseen>,
+    pub unseen: Vec<NotVisible>,
     /// What stays when the cluster goes.
     pub kept: Vec<Kept>,
     /// Machines that run with other addresses than they were given.
@@ -39,18 +39,18 @@ pub struct Preview {
 
 /// A resource, as it was last observed.
 #[derive(Debug, Clone)]
-pub struct Observed {
+pub struct ResourceView {
     pub id: Id,
     /// It says whether a machine runs: part of that machine, for people.
     pub is_power: bool,
-    pub observation: Observation,
+    pub view: StateView,
     /// As the platform writes it.
     pub state: Value,
 }
 
 /// What an observation found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Observation {
+pub enum StateView {
     Absent,
     Present(View),
     /// It could not be looked at, and why.
@@ -210,7 +210,7 @@ impl<S: ClusterSpec + 'static> Installation for AnyRun<S> {
 fn without_types<A: serde::Serialize>(plan: &Plan<A>) -> Plan<Value> {
     let untyped = |planned: &Planned<A>| {
         let Planned { step, after } = planned;
-        let Step { resource, action, verb, sentence, undo, costs, needs, mark, limit } = step;
+        let Step { resource, action, verb, sentence, undo, costs, privileges, mark, limit } = step;
         let step = Step {
             resource: resource.clone(),
             action: serde_json::to_value(action).unwrap_or_default(),
@@ -218,7 +218,7 @@ fn without_types<A: serde::Serialize>(plan: &Plan<A>) -> Plan<Value> {
             sentence: sentence.clone(),
             undo: undo.clone(),
             costs: costs.clone(),
-            needs: needs.clone(),
+            privileges: privileges.clone(),
             mark: *mark,
             limit: *limit,
         };
@@ -230,31 +230,31 @@ fn without_types<A: serde::Serialize>(plan: &Plan<A>) -> Plan<Value> {
         stops: plan.stops.clone(),
         waits: plan.waits.clone(),
         unknown: plan.unknown.clone(),
-        seen: plan.seen.clone(),
+        observed: plan.observed.clone(),
     }
 }
 
-fn observed<P: Provider>(world: &World<<P as Platform>::State>) -> Vec<Observed> {
-    let observed = |(id, sight): (&Id, &Sight<P::State>)| {
-        let observation = match sight {
-            Sight::Known(None) => Observation::Absent,
-            Sight::Known(Some(state)) => Observation::Present(P::view(state)),
-            Sight::Unknown(cause) => Observation::Unknown(cause.message.clone()),
+fn observed<P: Provider>(world: &World<<P as Platform>::State>) -> Vec<ResourceView> {
+    let observed = |(id, observation): (&Id, &Observation<P::State>)| {
+        let view = match observation {
+            Observation::Known(None) => StateView::Absent,
+            Observation::Known(Some(state)) => StateView::Present(P::view(state)),
+            Observation::Unknown(cause) => StateView::Unknown(cause.message.clone()),
         };
-        let state = match sight {
-            Sight::Known(state) => serde_json::to_value(state).unwrap_or_default(),
-            Sight::Unknown(cause) => serde_json::json!({"unknown": cause}),
+        let state = match observation {
+            Observation::Known(state) => serde_json::to_value(state).unwrap_or_default(),
+            Observation::Unknown(cause) => serde_json::json!({"unknown": cause}),
         };
         let is_power = P::is_machine(id) && *id != P::machine_id(&id.endpoint, &id.name);
-        Observed { id: id.clone(), is_power, observation, state }
+        ResourceView { id: id.clone(), is_power, view, state }
     };
     world.iter().map(observed).collect()
 }
 
 /// Sorted by name.
 fn machines<P: Provider>(world: &World<<P as Platform>::State>) -> Vec<Machine> {
-    let machine = |(id, sight): (&Id, &Sight<P::State>)| {
-        let view = P::view(sight.state()?).machine?;
+    let machine = |(id, observation): (&Id, &Observation<P::State>)| {
+        let view = P::view(observation.state()?).machine?;
         Some(Machine {
             name: id.name.to_string(),
             endpoint: id.endpoint.clone(),

@@ -33,7 +33,7 @@ where
 pub(super) fn advise(id: &Id, cause: &mut Cause) {
     if cause.reason == Reason::VANISHED {
         cause.message.push_str(&format!(
-            ". If it was removed on purpose and should be made again, say so with `--recreate {}`",
+            ". If it was removed on purpose and should be created again, pass `--recreate {}`",
             id.name
         ));
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use slipway_engine::journal::{Record, Written};
 use slipway_engine::{Endpoint, FileJournal, Id};
-use slipway_providers::provider::{Memory, Provider, Remembered, Unreachable, Unseen};
+use slipway_providers::provider::{Memory, NotVisible, Provider, Remembered, Unreachable};
 
 use super::Error;
 
@@ -23,7 +23,7 @@ pub(super) fn memory<P: Provider>(journal: &FileJournal<P::State>) -> Memory<P::
 }
 
 /// What was made on endpoints that the install-config does not name any more.
-pub(super) fn strays<P: Provider>(platform: &P, journal: &FileJournal<P::State>) -> Vec<Unseen> {
+pub(super) fn strays<P: Provider>(platform: &P, journal: &FileJournal<P::State>) -> Vec<NotVisible> {
     let known = platform.endpoints();
     let elsewhere = memory::<P>(journal).into_iter().filter(|(endpoint, _)| !known.contains(endpoint));
     elsewhere.flat_map(|(_, all)| all).map(|one| one.unseen()).collect()
@@ -62,7 +62,7 @@ pub(super) async fn exchanged<P: Provider>(platform: &P, journal: &FileJournal<P
         let Some(is) = platform.instance(&id.endpoint).await else { continue };
         if was != is {
             let reason = format!(
-                "another {} answers here than when the cluster was made: it was {was}, it is {is}",
+                "another {} answers here than when the cluster was created: it was {was}, it is {is}",
                 P::WORDS.endpoint
             );
             exchanged.insert(id.endpoint.clone(), reason);

@@ -3,22 +3,24 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Instant;
 
 use jiff::Timestamp;
 use slipway_config::ids::InfraId;
 use slipway_engine::budget::Budgets;
 use slipway_engine::progress::Listener;
 use slipway_engine::{
-    End, FileJournal, Graph, Id, Lanes, Options, Outcome, Plan, Sight, World, apply, observe, plan,
+    End, FileJournal, Graph, Id, Lanes, Observation, Options, Outcome, Plan, World, apply, observe, plan,
 };
-use slipway_providers::provider::{Kept, Memory, Provider, Search, Surplus, Unreachable, Unseen};
+use slipway_providers::provider::{Kept, Memory, NotVisible, Provider, Search, Surplus, Unreachable};
 use uuid::Uuid;
 
 use super::addresses::{Misaddressed, misaddressed};
 use super::forgotten::Forgotten;
 use super::journal::{Directly, NOT_ALLOWED, NOT_SEEN, Through, advise};
-use super::{Error, Purpose, Timeouts, bootstrap, remembered, residence};
-use crate::platform::{ClusterSpec, Desired, NeededImage, PlannedMachine, StateOf};
+use super::sweep::{self, BUSY_INTERVAL, BUSY_TIMEOUT, CLEAN_SEARCHES, MAX_SWEEPS, SEARCH_INTERVAL};
+use super::{Error, Purpose, Timeouts, bootstrap, locations, remembered};
+use crate::platform::{ClusterSpec, DesiredOf, NeededImage, PlannedMachine, StateOf};
 use crate::store::{self, Store};
 
 /// Everything a run is made from.
@@ -69,11 +71,11 @@ pub struct PlannedRun<P: Provider> {
     /// What should be known about it.
     pub notes: Vec<String>,
     /// What was made and is not seen now: it cannot be said to be gone.
-    pub unseen: Vec<Unseen>,
+    pub unseen: Vec<NotVisible>,
     /// What stays when the cluster goes.
     pub kept: Vec<Kept>,
     purpose: Purpose,
-    graph: Graph<P::Wanted>,
+    graph: Graph<P::Desired>,
     budgets: Budgets,
 }
 
@@ -148,7 +150,7 @@ impl<S: ClusterSpec> Run<S> {
         purpose: Purpose,
         recreate: &[String],
     ) -> Result<PlannedRun<S::Provider>, Error> {
-        let accounts = self.platform.sign_in().await;
+        let accounts = self.platform.log_in().await;
         let mut silent: Unreachable = accounts
             .iter()
             .filter_map(|(endpoint, user)| Some((endpoint.clone(), user.clone().err()?)))
@@ -170,6 +172,9 @@ impl<S: ClusterSpec> Run<S> {
         let graph = Graph::new(resources)?;
         check_names(&graph, recreate)?;
         let world = observe(&self.platform, &graph, &self.journal, &silent).await;
+        if purpose == Purpose::Destroy && unseen.is_empty() && !is_anything_seen(&world) {
+            self.check_found().await?;
+        }
         let missed = self.platform.hold_for_unseen(&graph, &world, &unseen);
         let graph = graph.with_holds(&NOT_SEEN, &missed);
         if purpose != Purpose::Create {
@@ -230,20 +235,20 @@ impl<S: ClusterSpec> Run<S> {
         silent: &mut Unreachable,
         recreate: &[String],
         notes: &mut Vec<String>,
-    ) -> Vec<Desired<S>> {
+    ) -> Vec<DesiredOf<S>> {
         if self.bootstrapped && !self.bootstrap_machine().is_some_and(|one| recreate.contains(&one.name)) {
             self.spec.leave_out_bootstrap();
         }
         let (spec, platform, journal) = (&self.spec, &*self.platform, &self.journal);
-        let homes = residence::homes(spec, platform, journal, silent, recreate, self.untouched).await;
-        notes.extend(residence::notes(&homes, &self.spec.machines()));
-        self.spec.desired(&homes)
+        let locations = locations::locations(spec, platform, journal, silent, recreate, self.untouched).await;
+        notes.extend(locations::notes(&locations, &self.spec.machines()));
+        self.spec.desired(&locations)
     }
 
     async fn departing_bootstrap(
         &mut self,
         silent: &Unreachable,
-    ) -> Result<(Vec<Desired<S>>, Vec<Unseen>), Error> {
+    ) -> Result<(Vec<DesiredOf<S>>, Vec<NotVisible>), Error> {
         if let Some(error) = self.unread.take() {
             return Err(error);
         }
@@ -255,14 +260,18 @@ impl<S: ClusterSpec> Run<S> {
         Ok((found.resources, unseen))
     }
 
-    async fn discovered(&self, notes: &mut Vec<String>) -> Result<(Vec<Desired<S>>, Vec<Unseen>), Error> {
+    async fn discovered(
+        &self,
+        notes: &mut Vec<String>,
+    ) -> Result<(Vec<DesiredOf<S>>, Vec<NotVisible>), Error> {
         let strays = remembered::strays(&*self.platform, &self.journal);
-        let (forgotten, left): (Vec<Unseen>, Vec<Unseen>) =
+        let (forgotten, left): (Vec<NotVisible>, Vec<NotVisible>) =
             strays.into_iter().partition(|stray| self.forgotten.has(&stray.resource));
         if !left.is_empty() {
             return Err(Error::Strays { strays: left, words: S::Provider::WORDS });
         }
-        let machines: BTreeSet<Uuid> = self.spec.machines().into_iter().map(|machine| machine.uuid).collect();
+        let planned = self.spec.machines();
+        let machines: BTreeSet<Uuid> = planned.iter().map(|machine| machine.uuid).collect();
         let search = Search {
             infra_id: &self.infra_id,
             machines: &machines,
@@ -274,7 +283,23 @@ impl<S: ClusterSpec> Run<S> {
         self.forgotten.check(found.unseen.iter().chain(&forgotten))?;
         notes.extend(found.notes);
         let unseen = found.unseen.into_iter().filter(|one| !self.forgotten.has(&one.resource)).collect();
-        Ok((found.resources, unseen))
+        let mut resources = found.resources;
+        let control_plane: BTreeSet<String> =
+            planned.into_iter().filter(|machine| !machine.is_bootstrap).map(|machine| machine.name).collect();
+        sweep::stop_control_plane_first::<S::Provider>(&mut resources, &control_plane, &self.infra_id);
+        Ok((resources, unseen))
+    }
+
+    /// An id that was typed, with no journal to confirm it, may be mistyped: that nothing of it is there says nothing then.
+    async fn check_found(&self) -> Result<(), Error> {
+        let Some(journal) = self.temporary_journal.as_ref().filter(|_| self.journal.entries().is_empty())
+        else {
+            return Ok(());
+        };
+        fs_err::remove_file(journal).map_err(store::Error::from)?;
+        let similar = self.platform.clusters().await;
+        let similar = similar.into_iter().filter(|other| is_similar(&self.infra_id, other)).collect();
+        Err(Error::NothingFound { infra_id: self.infra_id.clone(), similar, words: S::Provider::WORDS })
     }
 
     fn memory(&self) -> Memory<StateOf<S>> {
@@ -315,7 +340,69 @@ impl<S: ClusterSpec> Run<S> {
         cancelled: impl Future<Output = ()> + Send,
     ) -> Result<Outcome<StateOf<S>>, Error> {
         let options = planned.options(recreate, timeouts);
-        self.apply_with(planned, &options, listener, cancelled).await
+        let purpose = planned.purpose;
+        let mut cancelled = std::pin::pin!(cancelled);
+        let mut outcome = self.apply_with(planned, &options, listener, cancelled.as_mut()).await?;
+        if purpose == Purpose::Destroy {
+            if !outcome.performed.is_empty() {
+                self.sweep(&mut outcome, timeouts, listener, cancelled).await?;
+            }
+            if outcome.is_done()
+                && let Some(journal) = self.temporary_journal.take()
+            {
+                fs_err::remove_file(journal).map_err(store::Error::from)?;
+            }
+        }
+        Ok(outcome)
+    }
+
+    /// Searches again until nothing is found several times in a row, and removes what appeared meanwhile.
+    async fn sweep(
+        &mut self,
+        outcome: &mut Outcome<StateOf<S>>,
+        timeouts: Timeouts,
+        listener: &impl Listener,
+        mut cancelled: std::pin::Pin<&mut (impl Future<Output = ()> + Send)>,
+    ) -> Result<(), Error> {
+        if outcome.is_done() {
+            // The journal knows it no longer, so there is nothing to take for gone.
+            self.forgotten = Forgotten::default();
+        }
+        let began = Instant::now();
+        let (mut clean, mut sweeps) = (0, 0);
+        while clean < CLEAN_SEARCHES && !outcome.cancelled {
+            let planned = tokio::select! {
+                planned = self.plan(Purpose::Destroy, &[]) => planned?,
+                () = cancelled.as_mut() => {
+                    outcome.cancelled = true;
+                    return Ok(());
+                }
+            };
+            let pause = if !planned.plan.steps.is_empty() {
+                sweeps += 1;
+                if !sweep::is_new(&planned.plan, outcome) || sweeps > MAX_SWEEPS {
+                    return Ok(());
+                }
+                let options = planned.options(&[], timeouts);
+                let later = self.apply_with(planned, &options, listener, cancelled.as_mut()).await?;
+                sweep::join(outcome, later);
+                clean = 0;
+                continue;
+            } else if began.elapsed() < BUSY_TIMEOUT && !sweep::busy(&*self.platform).await.is_empty() {
+                clean = 0;
+                BUSY_INTERVAL
+            } else {
+                clean += 1;
+                SEARCH_INTERVAL
+            };
+            if clean < CLEAN_SEARCHES {
+                tokio::select! {
+                    () = tokio::time::sleep(pause) => {}
+                    () = cancelled.as_mut() => outcome.cancelled = true,
+                }
+            }
+        }
+        Ok(())
     }
 
     /// [`Self::apply`] with other options than it would have taken.
@@ -369,7 +456,7 @@ impl<S: ClusterSpec> Run<S> {
     }
 
     /// Remembers what later runs have to know.
-    async fn settle(&mut self, purpose: Purpose, unseen: &[Unseen], acted: bool) -> Result<(), Error> {
+    async fn settle(&mut self, purpose: Purpose, unseen: &[NotVisible], acted: bool) -> Result<(), Error> {
         match purpose {
             Purpose::Create => return Ok(()),
             Purpose::Destroy => {
@@ -377,9 +464,6 @@ impl<S: ClusterSpec> Run<S> {
                 self.journal
                     .forget(Timestamp::now(), |id| !unseen.iter().any(|one| one.resource == *id))
                     .await?;
-                if let Some(journal) = self.temporary_journal.take() {
-                    fs_err::remove_file(journal).map_err(store::Error::from)?;
-                }
             }
             Purpose::DestroyBootstrap => {
                 // It may still run somewhere.
@@ -412,19 +496,37 @@ impl<S: ClusterSpec> Run<S> {
 
     /// Ends all sessions.
     pub async fn close(self) {
-        self.platform.sign_out().await;
+        self.platform.log_out().await;
         drop(self.store);
     }
 }
 
+/// Whether an endpoint shows anything of the cluster, or may do so where it could not be looked at.
+fn is_anything_seen<S: Clone>(world: &World<S>) -> bool {
+    world.iter().any(|(_, observation)| match observation {
+        Observation::Known(state) => state.is_some(),
+        Observation::Unknown(_) => true,
+    })
+}
+
+/// Whether one id may have been typed instead of the other: of the same name or the same letters at the end, or with two
+/// letters at most that differ.
+fn is_similar(typed: &InfraId, other: &InfraId) -> bool {
+    let (typed, other) = (typed.as_str(), other.as_str());
+    let parts = typed.rsplit_once('-').zip(other.rsplit_once('-'));
+    let same_part = parts.is_some_and(|(one, two)| one.0 == two.0 || one.1 == two.1);
+    let differing = typed.chars().zip(other.chars()).filter(|(one, two)| one != two).count();
+    same_part || (typed.len() == other.len() && differing <= 2)
+}
+
 /// What was found and cannot be looked at keeps everything from being removed.
 fn check_seen<S: Clone>(world: &World<S>) -> Result<(), Error> {
-    let reason = |(id, sight): (&Id, &Sight<S>)| match sight {
-        Sight::Unknown(cause) => Some(format!("{} ({cause})", id.endpoint)),
-        Sight::Known(_) => None,
+    let reason = |(id, observation): (&Id, &Observation<S>)| match observation {
+        Observation::Unknown(cause) => Some(format!("{} ({cause})", id.endpoint)),
+        Observation::Known(_) => None,
     };
     let blind: BTreeSet<String> = world.iter().filter_map(reason).collect();
-    if blind.is_empty() { Ok(()) } else { Err(Error::Blind { endpoints: blind.into_iter().collect() }) }
+    if blind.is_empty() { Ok(()) } else { Err(Error::Unreadable { endpoints: blind.into_iter().collect() }) }
 }
 
 /// A name that is given to be made again has to be one of the cluster's.

@@ -15,7 +15,7 @@ use tokio::io::AsyncWriteExt;
 use crate::environment::Environment;
 
 /// A download that stands still for so long is given up.
-const STALL: Duration = Duration::from_mins(1);
+const STALL_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Why there is no image.
 #[derive(Debug, Error)]
@@ -26,7 +26,7 @@ pub enum ImageError {
     Download { url: PrivateUrl, source: reqwest::Error },
     #[error("downloading {url}: the server answers with status {status}")]
     Status { url: PrivateUrl, status: u16 },
-    #[error("downloading {url}: nothing has come for {STALL:?}")]
+    #[error("downloading {url}: nothing has come for {STALL_TIMEOUT:?}")]
     Stalled { url: PrivateUrl },
     #[error("the image at {url} has the checksum {found}, not {expected}")]
     Checksum { url: PrivateUrl, expected: String, found: String },
@@ -96,8 +96,11 @@ async fn download(
     let failed =
         |source: reqwest::Error| ImageError::Download { url: url.clone(), source: source.without_url() };
     let secure = sha256.is_none() && url.expose().starts_with("https://");
-    let client =
-        reqwest::Client::builder().connect_timeout(STALL).https_only(secure).build().map_err(failed)?;
+    let client = reqwest::Client::builder()
+        .connect_timeout(STALL_TIMEOUT)
+        .https_only(secure)
+        .build()
+        .map_err(failed)?;
     let mut request = client.get(address(url.expose()));
     let validators =
         known.map(|known| [("if-none-match", &known.etag), ("if-modified-since", &known.last_modified)]);
@@ -118,7 +121,7 @@ async fn download(
     let mut file = fs::File::create(part).await?;
     let mut hash = Sha256::new();
     loop {
-        let chunk = tokio::time::timeout(STALL, response.chunk()).await;
+        let chunk = tokio::time::timeout(STALL_TIMEOUT, response.chunk()).await;
         let chunk = chunk.map_err(|_| ImageError::Stalled { url: url.clone() })?.map_err(failed)?;
         let Some(chunk) = chunk else { break };
         hash.update(&chunk);

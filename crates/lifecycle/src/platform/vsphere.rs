@@ -4,16 +4,22 @@
 //! |---|---|
 //! | `blueprint` | the machines, as the files say |
 //! | `desired` | from there to resources of the engine |
+//! | [`preflight`] | what the preflight judges vCenters by |
 //! | `privileges` | which privileges the steps need |
+//! | [`survey`] | what the survey asks vCenters |
 
 mod blueprint;
 mod desired;
+pub mod preflight;
 pub(crate) mod privileges;
+pub mod survey;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use slipway_assess::check::target::CheckTarget;
+use slipway_assess::preflight::inspect::Inspection;
 use slipway_assets::ignition::{NETWORK_KARGS, static_addresses};
 use slipway_assets::{Credentials, Login, Named};
 use slipway_config::ids::InfraId;
@@ -22,20 +28,25 @@ use slipway_config::install_config::vsphere::{
 };
 use slipway_config::install_config::{InstallConfig, Platform as AnyPlatform};
 use slipway_config::inventory::{Branch, InventoryPath};
-use slipway_engine::{Cause, Endpoint, FileJournal, Plan, Resource};
+use slipway_engine::{Cause, Endpoint, Plan, Resource};
 use slipway_providers::provider::Unreachable;
-use slipway_providers::vsphere::kinds::{Action, Image, KindError, State, VSphere, Wanted, Zone};
+use slipway_providers::vsphere::kinds::{Action, Desired, Image, KindError, VSphere, VmGroup};
 use slipway_providers::vsphere::machines::Provisioning;
 use slipway_providers::vsphere::{self, Client, Places};
 use uuid::Uuid;
 
-pub(crate) use self::blueprint::{Blueprint, Boot, Planned};
+pub(crate) use self::blueprint::{Blueprint, BlueprintMachine};
 pub(crate) use self::desired::compute_cluster;
-use super::{ClusterSpec, Lodging, Lodgings, NeededImage, PlannedMachine, image};
-use crate::create::Request;
-use crate::install::{Error, Homes, JOURNAL, Run, Target, Timeouts, refused};
-use crate::store;
+use self::preflight::Expectations;
+use super::backend::{self, Files, MachineFiles};
+use super::{Boot, ClusterSpec, MachinePlacement, MachinePlacements, NeededImage, PlannedMachine, image};
+use crate::create;
+use crate::install::{Error, MachineLocations, Run, Timeouts, refused};
 use crate::workspace::Workspace;
+
+/// Where the files of a cluster's machines are, and of what they stand on.
+const FOLDER: &str = "cluster-api";
+const MACHINES: &str = MachineFiles::CLUSTER_API.folder;
 
 /// A cluster on vSphere as its files say.
 #[derive(Debug)]
@@ -47,29 +58,72 @@ pub struct VSphereSpec {
     image: Option<Arc<Image>>,
 }
 
+/// vSphere, as it is registered.
+pub(super) struct Backend;
+
+impl backend::Backend for Backend {
+    type Spec = VSphereSpec;
+
+    fn connect(
+        &self,
+        config: InstallConfig,
+        credentials: Credentials,
+        infra_id: &InfraId,
+        timeouts: Timeouts,
+    ) -> Result<(VSphereSpec, VSphere), Error> {
+        let name = config.platform.name();
+        let (AnyPlatform::VSphere(platform), Credentials::VSphere(logins)) = (config.platform, credentials)
+        else {
+            return Err(Error::Platform(name));
+        };
+        let mut clients = Vec::new();
+        for (vcenter, login) in platform.vcenters.iter().zip(logins) {
+            clients.push((endpoint_of(vcenter), client(vcenter, login, timeouts.call)?));
+        }
+        let mut vsphere = VSphere::new(clients);
+        vsphere.address_limit = timeouts.address;
+        let infra_id = infra_id.clone();
+        Ok((VSphereSpec { platform, infra_id, blueprint: Blueprint::default(), image: None }, vsphere))
+    }
+
+    fn read(&self, spec: &mut VSphereSpec, files: &Files<'_>) -> Result<(), Error> {
+        let Files { directory, named, environment, boot } = *files;
+        spec.blueprint = Blueprint::read(directory, named, boot)?;
+        if let (Some(os_image), Boot::Needed) = (&spec.platform.os_image, boot) {
+            let path = image::path(os_image, environment)?;
+            let provisioning = provisioning(spec.platform.disk_type);
+            spec.image = Some(Arc::new(Image { path, provisioning }));
+        }
+        Ok(())
+    }
+
+    fn inspection(
+        &self,
+        workspace: &mut Workspace<'_>,
+        named: &Named,
+    ) -> Result<Option<Arc<dyn Inspection>>, create::Error> {
+        let expectations = Expectations::new(workspace.text().into(), named.clone());
+        let expectations = expectations.with_files(workspace.request().directory);
+        Ok(Some(expectations.inspection(preflight::logins(&workspace.credentials()?))))
+    }
+
+    fn check_subject(
+        &self,
+        workspace: &mut Workspace<'_>,
+        named: &Named,
+    ) -> Result<Option<CheckTarget>, create::Error> {
+        Ok(preflight::check_subject(named, &workspace.credentials()?))
+    }
+
+    fn machine_files(&self) -> MachineFiles {
+        MachineFiles::CLUSTER_API
+    }
+}
+
 /// A cluster whose machines are to be made, or looked at: reads `cluster-api/` and the Ignition configurations as they
 /// are on disk.
 pub fn open(workspace: &mut Workspace<'_>, timeouts: Timeouts) -> Result<Run<VSphereSpec>, Error> {
-    let Request { directory, environment, .. } = *workspace.request();
-    let (credentials, warnings) = (workspace.credentials()?, workspace.warnings()?);
-    let store = workspace.take_store()?;
-    let journal = FileJournal::open(&store.own_file(JOURNAL))?;
-    let state = store.state()?.ok_or_else(|| Error::NoFiles { directory: directory.to_owned() })?;
-    workspace.check_cluster(&state)?;
-    let named = Named { config: workspace.config().clone(), identity: state.identity };
-    let blueprint = Blueprint::read(directory, &named, Boot::Needed)?;
-    let Named { config, identity } = named;
-    let target = target(config, credentials, identity.infra_id, journal, timeouts)?;
-    let image = match &target.spec.platform.os_image {
-        Some(os_image) => {
-            let path = image::path(os_image, environment)?;
-            Some(Arc::new(Image { path, provisioning: provisioning(target.spec.platform.disk_type) }))
-        }
-        None => None,
-    };
-    let spec = VSphereSpec { blueprint, image, ..target.spec };
-    let bootstrapped = state.bootstrapped;
-    Ok(Run::new(Target { spec, store: Some(store), warnings, bootstrapped, ..target }))
+    backend::open(&Backend, workspace, timeouts)
 }
 
 /// A cluster that is to go. Its directory may be lost: the install-config and its id are enough.
@@ -78,73 +132,7 @@ pub fn open_to_destroy(
     infra_id: Option<InfraId>,
     timeouts: Timeouts,
 ) -> Result<Run<VSphereSpec>, Error> {
-    let Request { directory, .. } = *workspace.request();
-    let (credentials, warnings) = (workspace.credentials()?, workspace.warnings()?);
-    let config = workspace.config().clone();
-    if let Some(infra_id) = infra_id {
-        // The state may be damaged, and the journal whole: what it knows is missed if it is not seen.
-        if store::own_path(directory, JOURNAL).exists() {
-            let store = workspace.take_store()?;
-            let journal = FileJournal::open(&store.own_file(JOURNAL))?;
-            if journal.records().any(|(id, _)| id.name.contains(infra_id.as_str())) {
-                let target = target(config, credentials, infra_id, journal, timeouts)?;
-                return Ok(Run::new(Target { store: Some(store), warnings, ..target }));
-            }
-        }
-        let path = directory.join(format!(".slipway-{infra_id}-{JOURNAL}"));
-        let journal = FileJournal::open_alone(&path)?;
-        let target = target(config, credentials, infra_id, journal, timeouts)?;
-        return Ok(Run::new(Target { temporary_journal: Some(path), warnings, ..target }));
-    }
-    let store = workspace.take_store()?;
-    let journal = FileJournal::open(&store.own_file(JOURNAL))?;
-    let state = store.state()?.ok_or_else(|| Error::Unknown { directory: directory.to_owned() })?;
-    workspace.check_cluster(&state)?;
-    // What is on disk may be broken or gone: what is on the vCenters counts.
-    let named = Named { config, identity: state.identity };
-    let (blueprint, unread) = match Blueprint::read(directory, &named, Boot::NotNeeded) {
-        Ok(blueprint) => (blueprint, None),
-        Err(error) => (Blueprint::default(), Some(error)),
-    };
-    let Named { config, identity } = named;
-    let target = target(config, credentials, identity.infra_id, journal, timeouts)?;
-    let spec = VSphereSpec { blueprint, ..target.spec };
-    Ok(Run::new(Target { spec, unread, store: Some(store), warnings, ..target }))
-}
-
-/// A cluster of which nothing is known but its id.
-fn target(
-    config: InstallConfig,
-    credentials: Credentials,
-    infra_id: InfraId,
-    journal: FileJournal<State>,
-    timeouts: Timeouts,
-) -> Result<Target<VSphereSpec>, Error> {
-    let platform_name = config.platform.name();
-    let (AnyPlatform::VSphere(platform), Credentials::VSphere(logins)) = (config.platform, credentials)
-    else {
-        return Err(Error::Platform(platform_name));
-    };
-    let mut clients = Vec::new();
-    for (vcenter, login) in platform.vcenters.iter().zip(logins) {
-        clients.push((endpoint_of(vcenter), client(vcenter, login, timeouts.call)?));
-    }
-    let mut vsphere = VSphere::new(clients);
-    vsphere.address_limit = timeouts.address;
-    let spec =
-        VSphereSpec { platform, infra_id: infra_id.clone(), blueprint: Blueprint::default(), image: None };
-    Ok(Target {
-        cluster: config.name.to_string(),
-        infra_id,
-        spec,
-        unread: None,
-        platform: vsphere,
-        journal,
-        temporary_journal: None,
-        store: None,
-        bootstrapped: false,
-        warnings: Vec::new(),
-    })
+    backend::open_to_destroy(&Backend, workspace, infra_id, timeouts)
 }
 
 /// How the engine and the files name a vCenter: its server, with the port where that is not the usual one.
@@ -174,7 +162,7 @@ impl ClusterSpec for VSphereSpec {
     type Provider = VSphere;
 
     fn machines(&self) -> Vec<PlannedMachine> {
-        let machine = |planned: &Planned| PlannedMachine {
+        let machine = |planned: &BlueprintMachine| PlannedMachine {
             name: planned.name.clone(),
             endpoint: planned.endpoint.clone(),
             uuid: planned.uuid,
@@ -193,11 +181,11 @@ impl ClusterSpec for VSphereSpec {
         self.blueprint.machines.retain(|machine| !machine.is_bootstrap);
     }
 
-    fn desired(&self, homes: &Homes) -> Vec<Resource<Wanted>> {
-        desired::resources(&self.blueprint, homes, &self.infra_id, self.image.as_ref())
+    fn desired(&self, locations: &MachineLocations) -> Vec<Resource<Desired>> {
+        desired::resources(&self.blueprint, locations, &self.infra_id, self.image.as_ref())
     }
 
-    fn departing(&self, machine: &str, endpoint: &Endpoint, hold: Option<Cause>) -> Vec<Resource<Wanted>> {
+    fn departing(&self, machine: &str, endpoint: &Endpoint, hold: Option<Cause>) -> Vec<Resource<Desired>> {
         match self.blueprint.machines.iter().find(|planned| planned.name == machine) {
             Some(planned) => desired::going(planned, endpoint, hold).into(),
             None => Vec::new(),
@@ -217,7 +205,7 @@ impl ClusterSpec for VSphereSpec {
             let Some(cluster) = &topology.compute_cluster else { continue };
             place.compute_clusters.insert(cluster.to_string());
             if let ZoneKind::HostGroup(hosts) = zone_kind {
-                place.zones.insert(Zone {
+                place.zones.insert(VmGroup {
                     name: format!("{}-{name}", self.infra_id),
                     compute_cluster: cluster.to_string(),
                     host_group: hosts.clone(),
@@ -234,12 +222,12 @@ impl ClusterSpec for VSphereSpec {
     }
 
     /// The compute clusters that machines are in.
-    async fn lodgings(
+    async fn placements(
         &self,
         platform: &VSphere,
         found: &BTreeMap<Uuid, Vec<Endpoint>>,
         silent: &mut Unreachable,
-    ) -> Lodgings {
+    ) -> MachinePlacements {
         let mut there: BTreeMap<&Endpoint, Vec<(Uuid, &str)>> = BTreeMap::new();
         for machine in &self.blueprint.machines {
             for endpoint in found.get(&machine.uuid).into_iter().flatten() {
@@ -247,19 +235,19 @@ impl ClusterSpec for VSphereSpec {
                 there.entry(endpoint).or_default().push((machine.uuid, cluster));
             }
         }
-        let mut lodgings = Lodgings::new();
+        let mut placements = MachinePlacements::new();
         for (endpoint, machines) in there {
-            match platform.lodgings(endpoint, &machines).await {
-                Ok(found) => lodgings.extend(found.into_iter().map(|(uuid, lodging)| {
-                    let vsphere::kinds::Lodging { path: place, as_planned } = lodging;
-                    ((endpoint.clone(), uuid), Lodging { place, as_planned })
+            match platform.placements(endpoint, &machines).await {
+                Ok(found) => placements.extend(found.into_iter().map(|(uuid, lodging)| {
+                    let vsphere::kinds::MachinePlacement { path: place, as_planned } = lodging;
+                    ((endpoint.clone(), uuid), MachinePlacement { place, as_planned })
                 })),
                 Err(reason) => {
                     silent.insert(endpoint.clone(), reason);
                 }
             }
         }
-        lodgings
+        placements
     }
 
     fn needed_image(&self, plan: &Plan<Action>) -> Option<NeededImage<'_>> {

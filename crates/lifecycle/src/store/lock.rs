@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::Error;
 
 /// Nobody writes more than this into a lock file.
-const LONGEST: u64 = 4096;
+const MAX_BYTES: u64 = 4096;
 
 /// Who holds a lock.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,7 +54,7 @@ impl Lock {
             Err(TryLockError::WouldBlock) => {
                 let mut text = String::new();
                 // Empty when the other process has not come to writing it yet.
-                let holder = match file.take(LONGEST).read_to_string(&mut text) {
+                let holder = match file.take(MAX_BYTES).read_to_string(&mut text) {
                     Ok(_) => serde_json::from_str(&text).ok(),
                     Err(_) => None,
                 };

@@ -4,7 +4,7 @@ use serde::Serialize;
 use slipway_assets::{File, Tree};
 
 use super::Error;
-use super::reconcile::{Digest, Reason, Verdict};
+use super::reconcile::{Digest, FileAction, Reason};
 use super::state::{Inputs, Step};
 
 /// A file that can be neither kept nor written.
@@ -17,7 +17,7 @@ pub struct Conflict {
 /// What became of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Fate {
+pub enum FileResult {
     Written,
     /// A conflict, overwritten by force.
     Overwritten,
@@ -32,16 +32,16 @@ pub enum Fate {
     Unchanged,
 }
 
-impl Fate {
-    pub(super) fn of(verdict: Verdict) -> Option<Self> {
+impl FileResult {
+    pub(super) fn of(verdict: FileAction) -> Option<Self> {
         match verdict {
-            Verdict::Keep => Some(Fate::Unchanged),
-            Verdict::Write => Some(Fate::Written),
-            Verdict::Remove | Verdict::Conflict(Reason::NoLongerGenerated) => Some(Fate::Removed),
-            Verdict::KeepEdit => Some(Fate::EditKept),
-            Verdict::KeepDeleted => Some(Fate::DeletionKept),
-            Verdict::Conflict(_) => Some(Fate::Overwritten),
-            Verdict::Forget => None,
+            FileAction::Keep => Some(FileResult::Unchanged),
+            FileAction::Write => Some(FileResult::Written),
+            FileAction::Remove | FileAction::Conflict(Reason::NoLongerGenerated) => Some(FileResult::Removed),
+            FileAction::KeepEdit => Some(FileResult::EditKept),
+            FileAction::KeepDeleted => Some(FileResult::DeletionKept),
+            FileAction::Conflict(_) => Some(FileResult::Overwritten),
+            FileAction::Forget => None,
         }
     }
 }
@@ -50,7 +50,7 @@ impl Fate {
 #[derive(Debug)]
 pub struct Plan {
     pub(super) step: Step,
-    pub(super) files: Vec<Planned>,
+    pub(super) files: Vec<PlannedFile>,
     pub(super) tree: Tree,
     pub(super) inputs: Inputs,
     /// Inputs that are not what they were.
@@ -59,11 +59,11 @@ pub struct Plan {
 
 /// What is going to happen to a file.
 #[derive(Debug)]
-pub(super) struct Planned {
+pub(super) struct PlannedFile {
     pub(super) path: String,
     pub(super) ours: Option<Digest>,
     pub(super) wanted: Option<Digest>,
-    pub(super) verdict: Verdict,
+    pub(super) verdict: FileAction,
     /// The user deleted it, and it is written again.
     pub(super) restored: bool,
 }
@@ -82,7 +82,7 @@ impl Plan {
     /// Refuses to overwrite what is not ours, unless by force.
     pub fn check(&self, force: bool) -> Result<(), Error> {
         let conflicts = self.files.iter().filter_map(|planned| match planned.verdict {
-            Verdict::Conflict(reason) => Some(Conflict { path: planned.path.clone(), reason }),
+            FileAction::Conflict(reason) => Some(Conflict { path: planned.path.clone(), reason }),
             _ => None,
         });
         let conflicts: Vec<Conflict> = conflicts.collect();
@@ -102,8 +102,8 @@ impl Plan {
         let position = self.files.binary_search_by(|planned| planned.path.as_str().cmp(path));
         let verdict = position.map(|position| self.files[position].verdict);
         match (verdict, self.tree.get(path)) {
-            (Ok(Verdict::Write | Verdict::Conflict(_)), Some(file)) => Future::Written(file),
-            (Ok(Verdict::Remove | Verdict::Conflict(Reason::NoLongerGenerated)), _) => Future::Gone,
+            (Ok(FileAction::Write | FileAction::Conflict(_)), Some(file)) => Future::Written(file),
+            (Ok(FileAction::Remove | FileAction::Conflict(Reason::NoLongerGenerated)), _) => Future::Gone,
             _ => Future::AsItIs,
         }
     }
@@ -120,9 +120,9 @@ impl Plan {
     }
 }
 
-impl Planned {
+impl PlannedFile {
     fn writes(&self) -> bool {
-        matches!(self.verdict, Verdict::Write | Verdict::Conflict(_)) && self.wanted.is_some()
+        matches!(self.verdict, FileAction::Write | FileAction::Conflict(_)) && self.wanted.is_some()
     }
 
     /// Something is written or removed.
@@ -131,14 +131,14 @@ impl Planned {
     }
 
     pub(super) fn removes(&self) -> bool {
-        matches!(self.verdict, Verdict::Remove | Verdict::Conflict(Reason::NoLongerGenerated))
+        matches!(self.verdict, FileAction::Remove | FileAction::Conflict(Reason::NoLongerGenerated))
     }
 
     /// Something of the user's is lost.
     pub(super) fn overwrites(&self) -> bool {
         matches!(
             self.verdict,
-            Verdict::Conflict(Reason::Edited | Reason::NotOurs | Reason::NoLongerGenerated)
+            FileAction::Conflict(Reason::Edited | Reason::NotOurs | Reason::NoLongerGenerated)
         )
     }
 }

@@ -51,8 +51,8 @@ impl Trace {
 
 /// What happens to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verdict {
-    /// It is as wanted.
+pub enum FileAction {
+    /// It is in sync.
     Keep,
     Write,
     /// No longer generated, and as we left it.
@@ -85,7 +85,7 @@ impl Reason {
         match self {
             Reason::Edited => "was edited, and what slipway generates for it has changed",
             Reason::Deleted => "was deleted, and what slipway generates for it has changed",
-            Reason::NotOurs => "was not made by slipway, and slipway generates a file of that name",
+            Reason::NotOurs => "was not created by slipway, and slipway generates a file of that name",
             Reason::NoLongerGenerated => "was edited, and is no longer generated",
         }
     }
@@ -106,21 +106,21 @@ pub fn judge(
     wanted: Option<&Digest>,
     found: Option<&Digest>,
     absence: Absence,
-) -> Verdict {
+) -> FileAction {
     let untouched = ours == found;
     match (ours, wanted, found) {
-        (_, Some(_), Some(_)) if wanted == found => Verdict::Keep,
-        (None, Some(_), None) => Verdict::Write,
-        (None, Some(_), Some(_)) => Verdict::Conflict(Reason::NotOurs),
-        (Some(_), Some(_), None) if absence == Absence::Lost => Verdict::Write,
-        (Some(_), Some(_), None) if wanted == ours => Verdict::KeepDeleted,
-        (Some(_), Some(_), None) => Verdict::Conflict(Reason::Deleted),
-        (Some(_), Some(_), Some(_)) if untouched => Verdict::Write,
-        (Some(_), Some(_), Some(_)) if wanted == ours => Verdict::KeepEdit,
-        (Some(_), Some(_), Some(_)) => Verdict::Conflict(Reason::Edited),
-        (None, None, _) | (_, None, None) => Verdict::Forget,
-        (Some(_), None, Some(_)) if untouched => Verdict::Remove,
-        (Some(_), None, Some(_)) => Verdict::Conflict(Reason::NoLongerGenerated),
+        (_, Some(_), Some(_)) if wanted == found => FileAction::Keep,
+        (None, Some(_), None) => FileAction::Write,
+        (None, Some(_), Some(_)) => FileAction::Conflict(Reason::NotOurs),
+        (Some(_), Some(_), None) if absence == Absence::Lost => FileAction::Write,
+        (Some(_), Some(_), None) if wanted == ours => FileAction::KeepDeleted,
+        (Some(_), Some(_), None) => FileAction::Conflict(Reason::Deleted),
+        (Some(_), Some(_), Some(_)) if untouched => FileAction::Write,
+        (Some(_), Some(_), Some(_)) if wanted == ours => FileAction::KeepEdit,
+        (Some(_), Some(_), Some(_)) => FileAction::Conflict(Reason::Edited),
+        (None, None, _) | (_, None, None) => FileAction::Forget,
+        (Some(_), None, Some(_)) if untouched => FileAction::Remove,
+        (Some(_), None, Some(_)) => FileAction::Conflict(Reason::NoLongerGenerated),
     }
 }
 
@@ -128,7 +128,7 @@ pub fn judge(
 mod tests {
     use rstest::rstest;
 
-    use super::{Absence, Digest, Reason, Trace, Verdict, judge};
+    use super::{Absence, Digest, FileAction, Reason, Trace, judge};
 
     fn digest(text: &str) -> Option<Digest> {
         (text != "-").then(|| Digest::of(text.as_bytes()))
@@ -136,31 +136,31 @@ mod tests {
 
     /// Every combination of absent, same and different. `-` is absent.
     #[rstest]
-    #[case::new("-", "w", "-", Verdict::Write)]
-    #[case::adopted("-", "w", "w", Verdict::Keep)]
-    #[case::foreign("-", "w", "x", Verdict::Conflict(Reason::NotOurs))]
-    #[case::not_our_business("-", "-", "x", Verdict::Forget)]
-    #[case::nothing("-", "-", "-", Verdict::Forget)]
-    #[case::unchanged("r", "r", "r", Verdict::Keep)]
-    #[case::deleted("r", "r", "-", Verdict::KeepDeleted)]
-    #[case::edited("r", "r", "x", Verdict::KeepEdit)]
-    #[case::input_changed("r", "w", "r", Verdict::Write)]
-    #[case::edited_to_what_we_want("r", "w", "w", Verdict::Keep)]
-    #[case::deleted_and_changed("r", "w", "-", Verdict::Conflict(Reason::Deleted))]
-    #[case::edited_and_changed("r", "w", "x", Verdict::Conflict(Reason::Edited))]
-    #[case::no_longer_generated("r", "-", "r", Verdict::Remove)]
-    #[case::no_longer_generated_and_gone("r", "-", "-", Verdict::Forget)]
-    #[case::no_longer_generated_but_edited("r", "-", "x", Verdict::Conflict(Reason::NoLongerGenerated))]
+    #[case::new("-", "w", "-", FileAction::Write)]
+    #[case::adopted("-", "w", "w", FileAction::Keep)]
+    #[case::foreign("-", "w", "x", FileAction::Conflict(Reason::NotOurs))]
+    #[case::not_our_business("-", "-", "x", FileAction::Forget)]
+    #[case::nothing("-", "-", "-", FileAction::Forget)]
+    #[case::unchanged("r", "r", "r", FileAction::Keep)]
+    #[case::deleted("r", "r", "-", FileAction::KeepDeleted)]
+    #[case::edited("r", "r", "x", FileAction::KeepEdit)]
+    #[case::input_changed("r", "w", "r", FileAction::Write)]
+    #[case::edited_to_what_we_want("r", "w", "w", FileAction::Keep)]
+    #[case::deleted_and_changed("r", "w", "-", FileAction::Conflict(Reason::Deleted))]
+    #[case::edited_and_changed("r", "w", "x", FileAction::Conflict(Reason::Edited))]
+    #[case::no_longer_generated("r", "-", "r", FileAction::Remove)]
+    #[case::no_longer_generated_and_gone("r", "-", "-", FileAction::Forget)]
+    #[case::no_longer_generated_but_edited("r", "-", "x", FileAction::Conflict(Reason::NoLongerGenerated))]
     fn three_versions(
         #[case] ours: &str,
         #[case] wanted: &str,
         #[case] found: &str,
-        #[case] verdict: Verdict,
+        #[case] verdict: FileAction,
     ) {
         let (ours, wanted, found) = (digest(ours), digest(wanted), digest(found));
         assert_eq!(judge(ours.as_ref(), wanted.as_ref(), found.as_ref(), Absence::Meant), verdict);
         // It makes a difference only to what is gone and still generated.
-        let lost = if wanted.is_some() && found.is_none() { Verdict::Write } else { verdict };
+        let lost = if wanted.is_some() && found.is_none() { FileAction::Write } else { verdict };
         assert_eq!(judge(ours.as_ref(), wanted.as_ref(), found.as_ref(), Absence::Lost), lost);
     }
 

@@ -9,7 +9,7 @@ use slipway_assets::random::Random;
 use slipway_assets::{Access, Identity, Pki, Tree};
 use tempfile::TempDir;
 
-use super::{Conflict, Digest, Error, Fate, Inputs, Reason, State, Step, Store};
+use super::{Conflict, Digest, Error, FileResult, Inputs, Reason, State, Step, Store};
 
 struct Fixed;
 
@@ -89,7 +89,7 @@ impl Directory {
         files
     }
 
-    fn run(&self, files: &[(&str, &str)], force: bool) -> Result<Vec<(String, Fate)>, Error> {
+    fn run(&self, files: &[(&str, &str)], force: bool) -> Result<Vec<(String, FileResult)>, Error> {
         self.run_with_fuse(files, force, None)
     }
 
@@ -98,7 +98,7 @@ impl Directory {
         files: &[(&str, &str)],
         force: bool,
         fuse: Option<u32>,
-    ) -> Result<Vec<(String, Fate)>, Error> {
+    ) -> Result<Vec<(String, FileResult)>, Error> {
         let mut store = Store::open(self.path(), "slipway test", now())?;
         *store.disk.fuse.lock().unwrap() = fuse;
         let mut state = store.state()?.unwrap_or_else(new_state);
@@ -109,7 +109,7 @@ impl Directory {
     }
 }
 
-fn conflicts(result: Result<Vec<(String, Fate)>, Error>) -> (Vec<(String, Reason)>, Vec<String>) {
+fn conflicts(result: Result<Vec<(String, FileResult)>, Error>) -> (Vec<(String, Reason)>, Vec<String>) {
     match result {
         Err(Error::Conflicts { conflicts, changed }) => {
             (conflicts.into_iter().map(|Conflict { path, reason }| (path, reason)).collect(), changed)
@@ -118,7 +118,7 @@ fn conflicts(result: Result<Vec<(String, Fate)>, Error>) -> (Vec<(String, Reason
     }
 }
 
-fn fates(result: Result<Vec<(String, Fate)>, Error>) -> Vec<(String, Fate)> {
+fn fates(result: Result<Vec<(String, FileResult)>, Error>) -> Vec<(String, FileResult)> {
     result.unwrap()
 }
 
@@ -127,10 +127,13 @@ fn writes_once_and_then_rests() {
     let directory = Directory::new();
     let files = [("a.json", "1"), ("manifests/secret.yaml", "s")];
     let first = fates(directory.run(&files, false));
-    assert_eq!(first, [("a.json".into(), Fate::Written), ("manifests/secret.yaml".into(), Fate::Written)]);
+    assert_eq!(
+        first,
+        [("a.json".into(), FileResult::Written), ("manifests/secret.yaml".into(), FileResult::Written)]
+    );
     let state = directory.get(".slipway/state.json");
     let second = fates(directory.run(&files, false));
-    assert!(second.iter().all(|(_, fate)| *fate == Fate::Unchanged), "{second:?}");
+    assert!(second.iter().all(|(_, fate)| *fate == FileResult::Unchanged), "{second:?}");
     assert_eq!(directory.get(".slipway/state.json"), state);
 }
 
@@ -175,7 +178,7 @@ fn edits_and_deletions_stay_while_nothing_else_changes() {
         let fates = fates(directory.run(&files, false));
         assert_eq!(
             fates.iter().map(|(_, fate)| *fate).collect::<Vec<_>>(),
-            [Fate::EditKept, Fate::DeletionKept, Fate::Unchanged]
+            [FileResult::EditKept, FileResult::DeletionKept, FileResult::Unchanged]
         );
     }
     assert_eq!(directory.get("m/a.yaml"), "edited");
@@ -205,12 +208,12 @@ fn a_conflict_stops_everything_and_names_all_files() {
     assert_eq!(
         forced,
         [
-            ("m/a".into(), Fate::Overwritten),
-            ("m/b".into(), Fate::Written),
-            ("m/c".into(), Fate::Written),
-            ("m/d".into(), Fate::Removed),
-            ("m/new".into(), Fate::Overwritten),
-            ("m/same".into(), Fate::Unchanged),
+            ("m/a".into(), FileResult::Overwritten),
+            ("m/b".into(), FileResult::Written),
+            ("m/c".into(), FileResult::Written),
+            ("m/d".into(), FileResult::Removed),
+            ("m/new".into(), FileResult::Overwritten),
+            ("m/same".into(), FileResult::Unchanged),
         ]
     );
     assert_eq!(directory.get("m/a"), "a2");
@@ -234,9 +237,9 @@ fn what_is_no_longer_generated_goes() {
     assert_eq!(
         fates,
         [
-            ("k".into(), Fate::Unchanged),
-            ("mine/x".into(), Fate::Removed),
-            ("ours/deep/y".into(), Fate::Removed),
+            ("k".into(), FileResult::Unchanged),
+            ("mine/x".into(), FileResult::Removed),
+            ("ours/deep/y".into(), FileResult::Removed),
         ]
     );
     let files: Vec<String> = directory.files().into_keys().collect();
@@ -257,11 +260,11 @@ fn what_is_no_longer_generated_but_edited_goes_by_force() {
     assert_eq!(directory.files(), before);
 
     let forced = fates(directory.run(&[("k", "k")], true));
-    assert_eq!(forced[1..], [("m/x".into(), Fate::Removed), ("m/y".into(), Fate::Removed)]);
+    assert_eq!(forced[1..], [("m/x".into(), FileResult::Removed), ("m/y".into(), FileResult::Removed)]);
     assert_eq!(directory.files().into_keys().collect::<Vec<_>>(), ["k"]);
     assert_eq!(directory.get(".slipway/backup/20261115T120000Z/m/x"), "edited");
     // Nothing is left of it in the state either.
-    assert_eq!(fates(directory.run(&[("k", "k")], false)), [("k".into(), Fate::Unchanged)]);
+    assert_eq!(fates(directory.run(&[("k", "k")], false)), [("k".into(), FileResult::Unchanged)]);
 }
 
 /// Cuts the power before every change of a run that removes an edited file by force.
@@ -329,7 +332,7 @@ fn an_edit_after_a_crash_is_an_edit() {
     assert_eq!(directory.get("a"), "a");
     directory.put("a", "edited");
     let fates = fates(directory.run(&files, false));
-    assert_eq!(fates, [("a".into(), Fate::EditKept), ("b".into(), Fate::Written)]);
+    assert_eq!(fates, [("a".into(), FileResult::EditKept), ("b".into(), FileResult::Written)]);
 }
 
 #[test]

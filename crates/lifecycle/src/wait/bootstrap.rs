@@ -1,4 +1,4 @@
-//! Until the cluster does without its bootstrap machine.
+//! Until bootstrap is complete.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -14,11 +14,11 @@ use slipway_assets::kubernetes::{COMPLETION_NAME, RECORD_KEY, RECORD_NAME};
 use slipway_config::install_config::PayloadType;
 use slipway_providers::cluster::AccessError;
 
-use super::{Goal, Subject, View};
+use super::{Goal, View, WaitTarget};
 
 /// What one look shows.
 #[derive(Debug, Clone)]
-pub struct Seen {
+pub struct Observed {
     /// Whether the API answers; if not, why.
     pub api: Result<(), String>,
     /// What the agent says, by whichever way it can be heard.
@@ -32,10 +32,10 @@ pub struct Seen {
 }
 
 /// Looks at everything that can be asked.
-pub async fn look(subject: &Subject, addresses: &BTreeMap<String, Vec<IpAddr>>) -> Seen {
-    let mut seen = Seen {
+pub async fn look(subject: &WaitTarget, addresses: &BTreeMap<String, Vec<IpAddr>>) -> Observed {
+    let mut seen = Observed {
         api: Ok(()),
-        record: Err("the bootstrap machine has not been heard".to_owned()),
+        record: Err("the bootstrap machine has not answered".to_owned()),
         complete: false,
         member_left: None,
         pending: Vec::new(),
@@ -56,7 +56,7 @@ pub async fn look(subject: &Subject, addresses: &BTreeMap<String, Vec<IpAddr>>) 
 }
 
 /// What the API says.
-async fn look_in(subject: &Subject, seen: &mut Seen) -> Result<(), AccessError> {
+async fn look_in(subject: &WaitTarget, seen: &mut Observed) -> Result<(), AccessError> {
     let client = subject.client().await?;
     subject.call("asking for its version", client.apiserver_version()).await?;
     let maps: Api<ConfigMap> = Api::namespaced(client.clone(), SYSTEM);
@@ -89,7 +89,7 @@ fn asker(request: &CertificateSigningRequest) -> (String, String) {
     (request.name_any(), request.spec.username.clone().unwrap_or_default())
 }
 
-async fn member_left(subject: &Subject, client: &Client) -> Result<Option<bool>, AccessError> {
+async fn member_left(subject: &WaitTarget, client: &Client) -> Result<Option<bool>, AccessError> {
     let kind = GroupVersionKind::gvk("operator.openshift.io", "v1", "Etcd");
     let resource = ApiResource::from_gvk_with_plural(&kind, "etcds");
     let api: Api<DynamicObject> = Api::all_with(client.clone(), &resource);
@@ -101,7 +101,7 @@ async fn member_left(subject: &Subject, client: &Client) -> Result<Option<bool>,
 }
 
 /// What is waited for.
-pub fn judge(seen: &Seen, subject: &Subject) -> View {
+pub fn judge(seen: &Observed, subject: &WaitTarget) -> View {
     let mut view = View::of(Goal::Bootstrap);
     let record = seen.record.as_ref().ok();
     if subject.payload == PayloadType::Kubernetes {
@@ -137,7 +137,7 @@ fn stage(record: &Record) -> String {
 }
 
 /// The first real cause: what the agent says, then certificates nobody approves, then the way to the API.
-fn cause(seen: &Seen, subject: &Subject) -> (Option<String>, Option<String>) {
+fn cause(seen: &Observed, subject: &WaitTarget) -> (Option<String>, Option<String>) {
     let failed = seen.record.as_ref().ok().and_then(|record| {
         record.stages.iter().find(|entry| entry.state == State::Failed).map(|entry| {
             format!(
@@ -170,7 +170,7 @@ fn cause(seen: &Seen, subject: &Subject) -> (Option<String>, Option<String>) {
     }
     let unheard = match (&seen.api, &seen.record) {
         (Err(api), Err(agent)) if subject.payload == PayloadType::Kubernetes => {
-            Some(format!("{api}; and the agent of the bootstrap machine is not heard either: {agent}"))
+            Some(format!("{api}; and the agent of the bootstrap machine does not answer either: {agent}"))
         }
         (Err(api), _) => Some(api.clone()),
         _ => None,
@@ -186,11 +186,11 @@ mod tests {
     use slipway_assets::kubernetes::record::{Record, Stage};
     use slipway_config::install_config::PayloadType;
 
-    use super::{Seen, judge};
-    use crate::wait::Subject;
+    use super::{Observed, judge};
+    use crate::wait::WaitTarget;
 
-    fn subject(payload: PayloadType) -> Subject {
-        Subject::of_kubeconfig(Path::new("/nowhere"), payload, 3)
+    fn subject(payload: PayloadType) -> WaitTarget {
+        WaitTarget::of_kubeconfig(Path::new("/nowhere"), payload, 3)
     }
 
     fn now() -> Timestamp {
@@ -210,8 +210,8 @@ mod tests {
         record
     }
 
-    fn seen(record: Result<Record, String>) -> Seen {
-        Seen { api: Ok(()), record, complete: true, member_left: None, pending: Vec::new() }
+    fn seen(record: Result<Record, String>) -> Observed {
+        Observed { api: Ok(()), record, complete: true, member_left: None, pending: Vec::new() }
     }
 
     #[test]
@@ -227,7 +227,7 @@ mod tests {
         assert!(!judge(&seen(Err(String::new())), &kubernetes).is_done());
         let openshift = subject(PayloadType::OpenShift);
         assert!(judge(&seen(Err(String::new())), &openshift).is_done());
-        let votes = Seen { member_left: Some(false), ..seen(Err(String::new())) };
+        let votes = Observed { member_left: Some(false), ..seen(Err(String::new())) };
         assert_eq!(judge(&votes, &openshift).waiting, ["the bootstrap machine to leave etcd"]);
     }
 
@@ -235,13 +235,13 @@ mod tests {
     fn the_first_real_cause_is_told() {
         let kubernetes = subject(PayloadType::Kubernetes);
         let dead = Err("nothing listens at api:6443 yet".to_owned());
-        let base = Seen { api: dead.clone(), complete: false, ..seen(Err("nobody".to_owned())) };
-        let cause = |seen: &Seen| judge(seen, &kubernetes).cause.unwrap();
+        let base = Observed { api: dead.clone(), complete: false, ..seen(Err("nobody".to_owned())) };
+        let cause = |seen: &Observed| judge(seen, &kubernetes).cause.unwrap();
         assert!(cause(&base).starts_with("nothing listens at api:6443 yet; and the agent"));
 
         let mut failed = record(Some(Stage::ControlPlane));
         failed.end(Stage::ControlPlane, Err("`kubeadm` failed: no image"), now());
-        let view = judge(&Seen { record: Ok(failed), ..base.clone() }, &kubernetes);
+        let view = judge(&Observed { record: Ok(failed), ..base.clone() }, &kubernetes);
         assert_eq!(
             view.cause.unwrap(),
             "the bootstrap machine fails at `control-plane`, 1 times so far: `kubeadm` failed: no image"
@@ -254,10 +254,10 @@ mod tests {
         let mut behind = record(Some(Stage::Machines));
         behind.say(Stage::Machines, "2 of 3 control-plane machines are in; a-master-2 has not asked");
         let pending = vec![("csr-1".to_owned(), "system:bootstrap:abc".to_owned())];
-        let seen = Seen { api: Ok(()), record: Ok(behind), pending: pending.clone(), ..base.clone() };
+        let seen = Observed { api: Ok(()), record: Ok(behind), pending: pending.clone(), ..base.clone() };
         assert!(cause(&seen).contains("a-master-2 has not asked"), "which machine is behind");
 
-        let seen = Seen { api: Ok(()), pending, ..base };
+        let seen = Observed { api: Ok(()), pending, ..base };
         assert!(cause(&seen).contains("csr-1 of system:bootstrap:abc"));
     }
 }

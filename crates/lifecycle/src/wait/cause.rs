@@ -3,7 +3,7 @@
 use std::error::Error;
 
 use slipway_providers::cluster::Cause;
-use slipway_providers::distrust::Distrust;
+use slipway_providers::trust_error::TrustError;
 
 use crate::text::chain;
 
@@ -11,19 +11,19 @@ use crate::text::chain;
 pub fn of_connection(server: &str, cause: &Cause, error: &(dyn Error + 'static)) -> String {
     match cause {
         Cause::Unresolved => format!("`{server}` cannot be resolved from here: check DNS"),
-        Cause::Untrusted(Distrust::NotYet) => format!(
+        Cause::Untrusted(TrustError::NotYet) => format!(
             "the certificate of {server} is not valid yet by this machine's clock: compare the clocks of this machine and the \
              cluster's"
         ),
-        Cause::Untrusted(Distrust::Expired) => format!(
+        Cause::Untrusted(TrustError::Expired) => format!(
             "the certificate of {server} has expired by this machine's clock: compare the clocks; if they agree, the files of \
-             the cluster are too old, and must be made anew"
+             the cluster are too old, and must be created again"
         ),
-        Cause::Untrusted(Distrust::Issuer | Distrust::Signature) => format!(
+        Cause::Untrusted(TrustError::Issuer | TrustError::Signature) => format!(
             "the certificate of {server} was not signed by this cluster: another server answers there, or the files are those \
              of another cluster"
         ),
-        Cause::Untrusted(Distrust::Name) => {
+        Cause::Untrusted(TrustError::Name) => {
             format!("the certificate of {server} is for another name: another server answers there")
         }
         Cause::Untrusted(other) => format!("the certificate of {server} is not trusted: {other}"),
@@ -52,18 +52,18 @@ pub fn of_connection(server: &str, cause: &Cause, error: &(dyn Error + 'static))
 mod tests {
     use rstest::rstest;
     use slipway_providers::cluster::Cause;
-    use slipway_providers::distrust::Distrust;
+    use slipway_providers::trust_error::TrustError;
 
     use super::of_connection;
 
     #[rstest]
     #[case(Cause::Unresolved, "check DNS")]
-    #[case(Cause::Untrusted(Distrust::NotYet), "compare the clocks")]
-    #[case(Cause::Untrusted(Distrust::Expired), "has expired")]
-    #[case(Cause::Untrusted(Distrust::Issuer), "was not signed by this cluster")]
-    #[case(Cause::Untrusted(Distrust::Signature), "was not signed by this cluster")]
-    #[case(Cause::Untrusted(Distrust::Name), "is for another name")]
-    #[case(Cause::Untrusted(Distrust::Authority), "which no server may show")]
+    #[case(Cause::Untrusted(TrustError::NotYet), "compare the clocks")]
+    #[case(Cause::Untrusted(TrustError::Expired), "has expired")]
+    #[case(Cause::Untrusted(TrustError::Issuer), "was not signed by this cluster")]
+    #[case(Cause::Untrusted(TrustError::Signature), "was not signed by this cluster")]
+    #[case(Cause::Untrusted(TrustError::Name), "is for another name")]
+    #[case(Cause::Untrusted(TrustError::Authority), "which no server may show")]
     #[case(Cause::Refused, "nothing listens")]
     #[case(Cause::NoRoute, "no way to")]
     #[case(Cause::Timeout, "does not answer")]

@@ -3,10 +3,12 @@
 use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::api::ListParams;
 use kube::{Api, ResourceExt};
+use slipway_api::openshift::{Machine, MachineSet};
 use slipway_assess::check::cluster::UNINITIALIZED;
-use slipway_providers::cluster::AccessError;
+use slipway_assets::names::MACHINES_NAMESPACE;
+use slipway_providers::cluster::{AccessError, or_absent};
 
-use super::{Goal, Subject, View};
+use super::{Goal, View, WaitTarget, compute};
 
 const CONTROL_PLANE: &str = "node-role.kubernetes.io/control-plane";
 /// The kubelet's words for it.
@@ -15,23 +17,37 @@ const NO_NETWORK: [&str; 3] =
 /// How many of a kind are named.
 const NAMED: usize = 4;
 
-pub(super) async fn look(subject: &Subject) -> View {
+pub(super) async fn look(subject: &WaitTarget) -> View {
     let read = async {
         let client = subject.client().await?;
         let all = ListParams::default();
         let nodes: Api<Node> = Api::all(client.clone());
-        let pods: Api<Pod> = Api::namespaced(client, "kube-system");
+        let pods: Api<Pod> = Api::namespaced(client.clone(), "kube-system");
+        let machines: Api<Machine> = Api::namespaced(client.clone(), MACHINES_NAMESPACE);
+        let sets: Api<MachineSet> = Api::namespaced(client, MACHINES_NAMESPACE);
         let nodes = subject.call("listing nodes", nodes.list(&all)).await?.items;
         let pods = subject.call("listing system pods", pods.list(&all)).await?.items;
-        Ok::<_, AccessError>((nodes, pods))
+        let machines = async { Ok(subject.call("listing Machines", machines.list(&all)).await?.items) };
+        let sets = async { Ok(subject.call("listing MachineSets", sets.list(&all)).await?.items) };
+        let (machines, sets) = (or_absent(machines.await)?, or_absent(sets.await)?);
+        Ok::<_, AccessError>(Seen { nodes, pods, machines, sets })
     };
     match read.await {
-        Ok((nodes, pods)) => judge(&nodes, &pods, subject.control_plane, subject.compute),
+        Ok(seen) => judge(&seen, subject.control_plane, subject.compute),
         Err(error) => {
             let why = subject.explain(&error);
             View { waiting: vec![format!("the API ({why})")], cause: Some(why), ..View::of(Goal::Install) }
         }
     }
+}
+
+/// What the cluster has.
+#[derive(Debug, Default)]
+pub struct Seen {
+    pub nodes: Vec<Node>,
+    pub pods: Vec<Pod>,
+    pub machines: Vec<Machine>,
+    pub sets: Vec<MachineSet>,
 }
 
 /// What a node lacks.
@@ -42,16 +58,14 @@ enum Lack {
 }
 
 /// What is waited for.
-pub fn judge(nodes: &[Node], pods: &[Pod], control_plane: usize, compute: usize) -> View {
+pub fn judge(seen: &Seen, control_plane: usize, expected_compute: usize) -> View {
+    let Seen { nodes, pods, machines, sets } = seen;
     let mut view = View::of(Goal::Install);
     let is_master = |node: &&Node| node.labels().contains_key(CONTROL_PLANE);
-    let masters = nodes.iter().filter(is_master).count();
+    let (masters, workers): (Vec<&Node>, Vec<&Node>) = nodes.iter().partition(is_master);
+    let masters = masters.len();
     if masters < control_plane {
         view.waiting.push(format!("{masters} of {control_plane} control-plane machines have a node"));
-    }
-    let workers = nodes.len() - masters;
-    if workers < compute {
-        view.notes.push(format!("{workers} of {compute} compute machines have joined so far"));
     }
     let lacking: Vec<(String, Lack)> =
         nodes.iter().filter_map(|node| Some((node.name_any(), lack(node)?))).collect();
@@ -86,8 +100,15 @@ pub fn judge(nodes: &[Node], pods: &[Pod], control_plane: usize, compute: usize)
         let more = if more > 0 { format!(", and {more} more") } else { String::new() };
         view.waiting.push(format!("system pods: {}{more}", late.join(", ")));
     }
+    let behind = compute::judge(&workers, machines, sets, expected_compute);
+    view.waiting.extend(behind.waiting);
+    view.hint = behind.hint;
     view.cause = view.waiting.first().cloned();
     view
+}
+
+pub(super) fn is_ready(node: &Node) -> bool {
+    lack(node).is_none()
 }
 
 fn lack(node: &Node) -> Option<Lack> {
@@ -133,7 +154,7 @@ mod tests {
     use k8s_openapi::api::core::v1::{Node, Pod};
     use serde_json::{Value, json};
 
-    use super::judge;
+    use super::{Seen, judge};
 
     fn node(name: &str, master: bool, ready: &str, message: &str, taints: &Value) -> Node {
         let labels = if master { json!({"node-role.kubernetes.io/control-plane": ""}) } else { json!({}) };
@@ -150,6 +171,10 @@ mod tests {
         serde_json::from_value(json!({"metadata": {"name": name}, "status": status})).unwrap()
     }
 
+    fn seen<const N: usize, const P: usize>(nodes: [Node; N], pods: [Pod; P]) -> Seen {
+        Seen { nodes: nodes.into(), pods: pods.into(), ..Seen::default() }
+    }
+
     const CNI: &str = "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady \
         message:Network plugin returns error: cni plugin not initialized";
 
@@ -157,7 +182,7 @@ mod tests {
     fn only_the_network_plugin() {
         let nodes = [node("a", true, "False", CNI, &json!([])), node("b", false, "False", CNI, &json!([]))];
         let pods = [pod("coredns", "False", json!({"phase": "Pending"}))];
-        let view = judge(&nodes, &pods, 1, 1);
+        let view = judge(&seen(nodes, pods), 1, 1);
         assert_eq!(view.waiting, ["only the network plugin: without it 2 nodes are not Ready"]);
         assert!(view.cause.unwrap().contains("CNI"));
     }
@@ -178,7 +203,7 @@ mod tests {
             pod("ccm", "False", waiting),
             pod("job", "False", json!({"phase": "Succeeded"})),
         ];
-        let view = judge(&nodes, &pods, 2, 3);
+        let view = judge(&seen(nodes, pods), 2, 3);
         assert_eq!(
             view.waiting,
             [
@@ -186,15 +211,15 @@ mod tests {
                 "node b to be Ready: Kubelet stopped posting",
                 "the cloud controller manager to initialise 1 nodes; until then most pods are kept away from them",
                 "system pods: ccm (ImagePullBackOff)",
+                "0 of 3 compute machines are Ready nodes",
             ]
         );
-        assert_eq!(view.notes, ["1 of 3 compute machines have joined so far"]);
     }
 
     #[test]
     fn all_is_well() {
         let nodes = [node("a", true, "True", "", &json!([]))];
-        let view = judge(&nodes, &[pod("proxy", "True", json!({}))], 1, 0);
+        let view = judge(&seen(nodes, [pod("proxy", "True", json!({}))]), 1, 0);
         assert!(view.is_done() && view.notes.is_empty());
     }
 }

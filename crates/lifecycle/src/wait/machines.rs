@@ -10,28 +10,28 @@ use slipway_assets::names::MACHINES_NAMESPACE;
 use slipway_config::install_config::PayloadType;
 use slipway_providers::cluster::merge_part;
 
-use super::Subject;
+use super::WaitTarget;
 use crate::text::chain;
 
 /// Those that are still to be told.
 #[derive(Debug)]
-pub(super) struct Told {
+pub(super) struct PendingAddresses {
     left: BTreeMap<String, Vec<IpAddr>>,
 }
 
-impl Told {
+impl PendingAddresses {
     /// On OpenShift its own controllers do it. Virtual addresses belong to no machine.
-    pub(super) fn new(addresses: &BTreeMap<String, Vec<IpAddr>>, subject: &Subject) -> Self {
+    pub(super) fn new(addresses: &BTreeMap<String, Vec<IpAddr>>, subject: &WaitTarget) -> Self {
         let mut left = addresses.clone();
         for addresses in left.values_mut() {
             addresses.retain(|own| !subject.vips.contains(own) && !subject.ingress_vips.contains(own));
         }
         left.retain(|_, addresses| !addresses.is_empty() && subject.payload == PayloadType::Kubernetes);
-        Told { left }
+        PendingAddresses { left }
     }
 
     /// Writes what can be written now; the rest another time.
-    pub(super) async fn tell(&mut self, subject: &Subject) {
+    pub(super) async fn tell(&mut self, subject: &WaitTarget) {
         if self.left.is_empty() {
             return;
         }

@@ -6,14 +6,14 @@ use kube::api::{ApiResource, DynamicObject, GroupVersionKind, ListParams};
 use serde_json::Value;
 use slipway_providers::cluster::AccessError;
 
-use super::{Goal, Subject, View};
+use super::{Goal, View, WaitTarget};
 
 /// An operator that has rested for so long is stable.
-const REST: SignedDuration = SignedDuration::from_secs(30);
+const STABLE_TIME: SignedDuration = SignedDuration::from_secs(30);
 /// How many operators are named.
 const NAMED: usize = 4;
 
-pub(super) async fn look(subject: &Subject) -> View {
+pub(super) async fn look(subject: &WaitTarget) -> View {
     let kind = |kind: &str, plural: &str| {
         ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk("config.openshift.io", "v1", kind), plural)
     };
@@ -103,8 +103,8 @@ fn unrest(name: &str, operator: &Value, now: Timestamp) -> Option<String> {
     }
     let since =
         condition(operator, "Progressing")?["lastTransitionTime"].as_str()?.parse::<Timestamp>().ok()?;
-    let rested = now.duration_since(since) >= REST;
-    (!rested).then(|| format!("the cluster operator {name} has just come to rest"))
+    let rested = now.duration_since(since) >= STABLE_TIME;
+    (!rested).then(|| format!("the cluster operator {name} became stable only a moment ago"))
 }
 
 #[cfg(test)]
@@ -138,7 +138,7 @@ mod tests {
     #[case::unavailable("False", "False", "False", LONG_AGO, Some("is not available"))]
     #[case::degraded("True", "True", "False", LONG_AGO, Some("is degraded"))]
     #[case::at_work("True", "False", "True", LONG_AGO, Some("is at work"))]
-    #[case::restless("True", "False", "False", JUST_NOW, Some("has just come to rest"))]
+    #[case::restless("True", "False", "False", JUST_NOW, Some("became stable only a moment ago"))]
     fn operators(
         #[case] available: &str,
         #[case] degraded: &str,

@@ -16,7 +16,7 @@ use slipway_testkit::network::free_port;
 use slipway_testkit::pki::Authority;
 use slipway_testkit::process::eventually;
 
-use super::{Subject, bootstrap};
+use super::{WaitTarget, bootstrap};
 
 /// A process that ends with its test.
 struct Server(Child);
@@ -70,7 +70,7 @@ async fn a_certificate_that_is_wrong_is_said_to_be(
         ),
     );
     let kubeconfig = folder.path().join("kubeconfig");
-    let subject = Subject::of_kubeconfig(&kubeconfig, PayloadType::OpenShift, 3);
+    let subject = WaitTarget::of_kubeconfig(&kubeconfig, PayloadType::OpenShift, 3);
     let nobody = BTreeMap::new();
     let before = bootstrap::look(&subject, &nobody).await;
     assert!(before.api.as_ref().is_err_and(|why| why.contains("nothing listens at")), "{:?}", before.api);

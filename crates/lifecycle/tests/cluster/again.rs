@@ -43,24 +43,24 @@ fn a_cluster_that_is_still_to_be_made_gets_its_bootstrap_machine() {
     assert!(bench.machines(0).contains(&bench.name("bootstrap")));
 }
 
-/// The bootstrap machine was removed by another hand, or is out of sight: it is not called gone.
+/// The bootstrap machine was removed by another hand, or is out of observation: it is not called gone.
 #[test]
 fn a_bootstrap_machine_that_is_not_seen_is_not_called_gone() {
     let bench = Bench::new(1);
     bench.create();
     administrator(&bench.vcenters[0], &["destroy", &bench.machine_path("bootstrap")]);
-    let prospect = bench.plan(Purpose::DestroyBootstrap).unwrap();
-    let unseen: Vec<&str> = prospect.unseen.iter().map(|one| &*one.resource.name).collect();
+    let planned = bench.plan(Purpose::DestroyBootstrap).unwrap();
+    let unseen: Vec<&str> = planned.unseen.iter().map(|one| &*one.resource.name).collect();
     assert_eq!(unseen, [bench.name("bootstrap")]);
     assert_done(&bench.run(Purpose::DestroyBootstrap).unwrap());
-    assert_eq!(bench.plan(Purpose::DestroyBootstrap).unwrap().unseen, prospect.unseen, "until that is said");
+    assert_eq!(bench.plan(Purpose::DestroyBootstrap).unwrap().unseen, planned.unseen, "until that is said");
     process(async {
         let forgotten = vec![bench.name("bootstrap")];
         let mut project = bench.open(Purpose::DestroyBootstrap).unwrap().with_forgotten(forgotten);
-        let prospect = project.plan(Purpose::DestroyBootstrap, &[]).await.unwrap();
-        assert_eq!(prospect.unseen, []);
+        let planned = project.plan(Purpose::DestroyBootstrap, &[]).await.unwrap();
+        assert_eq!(planned.unseen, []);
         let end = std::future::pending();
-        assert_done(&project.apply(prospect, &[], bench.patience, &Nobody, end).await.unwrap());
+        assert_done(&project.apply(planned, &[], bench.patience, &Nobody, end).await.unwrap());
         project.close().await;
     });
     assert_eq!(bench.plan(Purpose::DestroyBootstrap).unwrap().unseen, []);
@@ -93,13 +93,13 @@ fn a_cluster_that_is_destroyed_by_its_id_has_its_journal() {
     bench.create();
     fs_err::write(bench.path(".slipway/state.json"), "{").unwrap();
     administrator(&bench.vcenters[0], &["destroy", &bench.machine_path("master-1")]);
-    let prospect = process(async {
+    let planned = process(async {
         let mut project = bench.open_by_id(&bench.infra_id).unwrap();
-        let prospect = project.plan(Purpose::Destroy, &[]).await.unwrap();
+        let planned = project.plan(Purpose::Destroy, &[]).await.unwrap();
         project.close().await;
-        prospect
+        planned
     });
-    let unseen: Vec<&str> = prospect.unseen.iter().map(|one| &*one.resource.name).collect();
+    let unseen: Vec<&str> = planned.unseen.iter().map(|one| &*one.resource.name).collect();
     assert_eq!(unseen, [bench.name("master-1")]);
 }
 
@@ -111,15 +111,42 @@ fn a_cluster_whose_directory_is_lost_leaves_no_file_behind() {
     fs_err::remove_dir_all(other.path(".slipway")).unwrap();
     let outcome = process(async {
         let mut project = other.open_by_id(&bench.infra_id).unwrap();
-        let prospect = project.plan(Purpose::Destroy, &[]).await.unwrap();
+        let planned = project.plan(Purpose::Destroy, &[]).await.unwrap();
         let listener = Nobody;
-        project.apply(prospect, &[], other.patience, &listener, std::future::pending()).await.unwrap()
+        project.apply(planned, &[], other.patience, &listener, std::future::pending()).await.unwrap()
     });
     assert_done(&outcome);
     assert_eq!(bench.machines(0), [] as [&str; 0]);
     let left = fs_err::read_dir(other.directory.path()).unwrap().map(|entry| entry.unwrap().file_name());
     let journals: Vec<_> = left.filter(|name| name.to_string_lossy().contains("journal")).collect();
     assert!(journals.is_empty(), "{journals:?}");
+}
+
+/// That nothing is found of an id that was mistyped does not mean that the cluster is gone.
+#[test]
+fn a_mistyped_id_is_not_called_gone() {
+    let bench = Bench::new(1);
+    bench.create();
+    let other = Bench::on(bench.vcenters.clone(), "harbour");
+    fs_err::remove_dir_all(other.path(".slipway")).unwrap();
+    let (name, end) = bench.infra_id.rsplit_once('-').unwrap();
+    for (typed, similar) in
+        [(format!("{name}-zzzzz"), true), (format!("harbor-{end}"), true), ("quay-zzzzz".into(), false)]
+    {
+        let error = process(async {
+            let mut project = other.open_by_id(&typed).unwrap();
+            let error = project.plan(Purpose::Destroy, &[]).await.unwrap_err();
+            project.close().await;
+            error
+        });
+        assert!(matches!(error, Error::NothingFound { .. }), "{typed}: {error}");
+        let hint = error.hint().unwrap();
+        assert_eq!(hint.contains(&bench.infra_id), similar, "{typed}: {hint}");
+    }
+    let left = fs_err::read_dir(other.directory.path()).unwrap().map(|entry| entry.unwrap().file_name());
+    let journals: Vec<_> = left.filter(|name| name.to_string_lossy().contains("journal")).collect();
+    assert!(journals.is_empty(), "{journals:?}");
+    bench.destroy();
 }
 
 /// Two copies of a directory, two administrators: the vCenter lets one name and one id be taken once, so nothing is made
@@ -135,10 +162,10 @@ fn two_at_the_same_time_make_one_cluster() {
         move || copy.run(Purpose::Create).unwrap()
     });
     let outcomes = [bench.run(Purpose::Create).unwrap(), other.join().unwrap()];
-    let wanted = ["bootstrap", "master-0", "master-1", "master-2"].map(|role| bench.name(role));
+    let desired = ["bootstrap", "master-0", "master-1", "master-2"].map(|role| bench.name(role));
     let mut made = [bench.machines(0), bench.machines(1)].concat();
     made.sort();
-    assert_eq!(made, wanted, "each once: {:?}", outcomes.each_ref().map(reasons));
+    assert_eq!(made, desired, "each once: {:?}", outcomes.each_ref().map(reasons));
     for outcome in &outcomes {
         let lost = outcome.ends.values().filter(|end| matches!(end, End::Unfinished | End::Unknown(_)));
         assert_eq!(lost.count(), 0, "{:?}", reasons(outcome));

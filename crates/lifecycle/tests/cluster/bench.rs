@@ -23,10 +23,11 @@ use slipway_lifecycle::install::{Directly, Error, PlannedRun, Purpose, Run, Thro
 use slipway_lifecycle::platform::vsphere::{self, VSphereSpec};
 use slipway_lifecycle::preflight;
 use slipway_lifecycle::preflight::network::Probe;
-use slipway_lifecycle::preflight::report::Report;
+use slipway_lifecycle::preflight::report::{Finding, Outcome as Judged, Report};
 use slipway_lifecycle::workspace::Workspace;
 use slipway_providers::vsphere::Proxy;
 use slipway_providers::vsphere::kinds::{State, VSphere};
+use slipway_testkit::estate::Site;
 use slipway_testkit::process::eventually;
 use slipway_testkit::python;
 use slipway_testkit::vcenter::{ADMINISTRATOR, VCenter};
@@ -34,14 +35,14 @@ use tempfile::TempDir;
 
 /// A cluster on vSphere.
 pub(crate) type Project = Run<VSphereSpec>;
-pub(crate) type Prospect = PlannedRun<VSphere>;
+pub(crate) type VSpherePlannedRun = PlannedRun<VSphere>;
 
 /// The addresses of vCenters; all of 127.0.0.0/8 is this machine.
 const SERVERS: [&str; 3] = ["127.0.0.1", "127.0.0.2", "127.0.0.3"];
 pub(crate) const ZONES: [&str; 3] = ["north", "south", "west"];
 
 /// Longer than any machine that runs tests is busy with something else.
-pub(crate) const PATIENCE: Timeouts = Timeouts {
+pub(crate) const TIMEOUTS: Timeouts = Timeouts {
     call: Duration::from_mins(1),
     address: Duration::from_mins(1),
     silence: Duration::from_mins(1),
@@ -53,28 +54,15 @@ pub(crate) const PAUSES: Pauses = Pauses {
     longest: Duration::from_millis(400),
 };
 
-/// What a vCenter has before there is a cluster.
+/// What a vCenter has before there is a cluster: room for many machines, and addresses for them.
 pub(crate) fn inventory(position: usize) -> Value {
-    let zone = ZONES[position];
-    json!({
-        "vcenter": {"name": zone},
-        "dhcp": format!("10.{}.0.0/16", 20 + position),
-        "datacenters": [{
-            "name": zone,
-            "clusters": [{"name": "compute", "drs": {"enabled": true}, "hosts": [{"name": "esx", "count": 3}]}],
-            "datastores": [{"name": "vsan", "capacity_gb": 90000, "free_gb": 80000}],
-            "networks": [{"name": "cluster-net"}, {"name": "other-net"}],
-            "vms": [{
-                "name": "rhcos", "template": true, "cluster": "compute", "datastore": "vsan",
-                "networks": ["cluster-net"], "disks_gb": [16], "hardware_version": "vmx-19",
-            }],
-        }],
-        "categories": [
-            {"name": "openshift-region", "cardinality": "SINGLE", "tags": [{"name": "europe", "attach": [format!("/{zone}")]}]},
-            {"name": "openshift-zone", "cardinality": "SINGLE",
-             "tags": [{"name": zone, "attach": [format!("/{zone}/host/compute")]}]},
-        ],
-    })
+    let mut inventory = Site::new(ZONES[position]).inventory();
+    inventory["dhcp"] = json!(format!("10.{}.0.0/16", 20 + position));
+    let datacenter = &mut inventory["datacenters"][0];
+    datacenter["clusters"][0]["drs"] = json!({"enabled": true});
+    datacenter["datastores"] = json!([{"name": "vsan", "capacity_gb": 90000, "free_gb": 80000}]);
+    datacenter["networks"] = json!([{"name": "cluster-net"}, {"name": "other-net"}]);
+    inventory
 }
 
 pub(crate) fn start(position: usize, inventory: &Value, arguments: &[&str]) -> VCenter {
@@ -212,7 +200,7 @@ impl Bench {
         edit: impl FnOnce(String) -> String,
     ) -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let bench = Bench { vcenters, directory, infra_id: String::new(), patience: PATIENCE };
+        let bench = Bench { vcenters, directory, infra_id: String::new(), patience: TIMEOUTS };
         bench.write_config(name, "administrator@vsphere.local", "PW");
         let path = bench.path("install-config.yaml");
         fs_err::write(&path, edit(fs_err::read_to_string(&path).unwrap())).unwrap();
@@ -337,21 +325,34 @@ platform:
             let opened = preflight::open(self.directory.path(), &environment(self.directory.path())).unwrap();
             let options = preflight::Options { proxy: Proxy::None, ..preflight::Options::default() };
             let cancelled = std::future::pending();
-            preflight::examine(opened.subject, options, Deaf, cancelled).await.unwrap()
+            preflight::examine(opened.request, options, Deaf, cancelled).await.unwrap()
         })
     }
 
+    /// What would keep `slipway create cluster` from going on, after its preflight.
+    pub(crate) fn obstacles(&self) -> Vec<String> {
+        let report = self.preflight();
+        let stands_in_the_way =
+            |finding: &&Finding| matches!(finding.outcome, Judged::Failure | Judged::Unknown);
+        let findings = report.findings.iter().filter(stands_in_the_way);
+        findings.map(|finding| format!("{}: {}", finding.check.code(), finding.message)).collect()
+    }
+
     /// What would be done.
-    pub(crate) fn plan(&self, purpose: Purpose) -> Result<Prospect, Error> {
+    pub(crate) fn plan(&self, purpose: Purpose) -> Result<VSpherePlannedRun, Error> {
         self.plan_with(purpose, &[])
     }
 
-    pub(crate) fn plan_with(&self, purpose: Purpose, recreate: &[String]) -> Result<Prospect, Error> {
+    pub(crate) fn plan_with(
+        &self,
+        purpose: Purpose,
+        recreate: &[String],
+    ) -> Result<VSpherePlannedRun, Error> {
         process(async {
             let mut project = self.open(purpose)?;
-            let prospect = project.plan(purpose, recreate).await;
+            let planned = project.plan(purpose, recreate).await;
             project.close().await;
-            prospect
+            planned
         })
     }
 
@@ -359,13 +360,13 @@ platform:
     pub(crate) fn destroy_as(
         &self,
         said: impl FnOnce(Project) -> Project,
-    ) -> Result<(Prospect, Outcome<State>), Error> {
+    ) -> Result<(VSpherePlannedRun, Outcome<State>), Error> {
         process(async {
             let mut project = said(self.open(Purpose::Destroy)?);
             let shown = project.plan(Purpose::Destroy, &[]).await?;
-            let prospect = project.plan(Purpose::Destroy, &[]).await?;
+            let planned = project.plan(Purpose::Destroy, &[]).await?;
             let end = std::future::pending();
-            let outcome = project.apply(prospect, &[], self.patience, &Nobody, end).await?;
+            let outcome = project.apply(planned, &[], self.patience, &Nobody, end).await?;
             project.close().await;
             Ok((shown, outcome))
         })
@@ -390,11 +391,11 @@ platform:
     ) -> Result<Outcome<State>, Error> {
         process(async {
             let mut project = self.open(purpose)?;
-            let prospect = project.plan(purpose, recreate).await?;
-            let options = Options { pauses: PAUSES, ..prospect.options(recreate, self.patience) };
+            let planned = project.plan(purpose, recreate).await?;
+            let options = Options { pauses: PAUSES, ..planned.options(recreate, self.patience) };
             let end = std::future::pending();
             // A process that dies does not log out.
-            let outcome = project.apply_through(through, prospect, &options, &Nobody, end).await?;
+            let outcome = project.apply_through(through, planned, &options, &Nobody, end).await?;
             project.close().await;
             Ok(outcome)
         })

@@ -5,10 +5,12 @@ use std::sync::Arc;
 use rstest::rstest;
 use serde_json::{Value, json};
 use slipway_engine::progress::Nobody;
-use slipway_lifecycle::install::{Directly, Error, Purpose, Surplus};
+use slipway_engine::{Id, Observation};
+use slipway_lifecycle::install::{Directly, Error, Origin, Purpose, Surplus};
+use slipway_providers::vsphere::kinds::State;
 
 use crate::bench::{
-    Bench, Moment, Prospect, assert_done, assert_same, inventory, process, read_back, reasons, start,
+    Bench, Moment, VSpherePlannedRun, assert_done, assert_same, inventory, process, read_back, reasons, start,
 };
 
 const ROLES: [&str; 4] = ["bootstrap", "master-0", "master-1", "master-2"];
@@ -25,16 +27,16 @@ fn on(vcenters: &[usize]) -> Bench {
 }
 
 /// Every machine is there once, and nothing is about to be cloned.
-fn assert_once(bench: &Bench, prospect: &Prospect, context: &str) {
+fn assert_once(bench: &Bench, planned: &VSpherePlannedRun, context: &str) {
     let mut machines = [bench.machines(0), bench.machines(1)].concat();
     machines.sort();
     assert_eq!(machines, ROLES.map(|role| bench.name(role)), "{context}");
-    let verbs: Vec<&str> = prospect.plan.steps.iter().map(|planned| &*planned.step.verb).collect();
+    let verbs: Vec<&str> = planned.plan.steps.iter().map(|planned| &*planned.step.verb).collect();
     assert!(!verbs.contains(&"clone") && !verbs.contains(&"power on"), "{context}: {verbs:?}");
 }
 
-fn notes(prospect: &Prospect) -> String {
-    prospect.notes.join("\n")
+fn notes(planned: &VSpherePlannedRun) -> String {
+    planned.notes.join("\n")
 }
 
 /// Failure domains are added, or only change places: what was made stays where it is.
@@ -48,14 +50,14 @@ fn machines_do_not_move(#[case] before: &[usize], #[case] after: &[usize], #[cas
     bench.create();
     let made = [bench.machines(0), bench.machines(1)];
     bench.change(after, unchanged);
-    let prospect = bench.plan(Purpose::Create).unwrap();
-    assert_once(&bench, &prospect, "planned");
-    assert!(prospect.plan.stops.is_empty(), "{:?}", prospect.plan.stops);
+    let planned = bench.plan(Purpose::Create).unwrap();
+    assert_once(&bench, &planned, "planned");
+    assert!(planned.plan.stops.is_empty(), "{:?}", planned.plan.stops);
     for role in stay {
         let note = format!("`{}` is on ", bench.name(role));
-        assert!(notes(&prospect).contains(&note), "{role}: {}", notes(&prospect));
+        assert!(notes(&planned).contains(&note), "{role}: {}", notes(&planned));
     }
-    assert_eq!(prospect.notes.len(), stay.len(), "{}", notes(&prospect));
+    assert_eq!(planned.notes.len(), stay.len(), "{}", notes(&planned));
     assert_done(&bench.run(Purpose::Create).unwrap());
     assert_eq!([bench.machines(0), bench.machines(1)], made);
     assert!(bench.plan(Purpose::Create).unwrap().plan.is_empty(), "and then there is nothing to do");
@@ -107,22 +109,22 @@ fn a_dropped_vcenter_keeps_its_machines() {
     bench.create();
     let before = bench.snapshot();
     bench.change(&[0], unchanged);
-    let prospect = bench.plan(Purpose::Create).unwrap();
-    assert_once(&bench, &prospect, "planned");
+    let planned = bench.plan(Purpose::Create).unwrap();
+    assert_once(&bench, &planned, "planned");
     let server = bench.vcenters[1].address();
-    let reason = format!("it was made on {server}");
+    let reason = format!("it was created on {server}");
     assert!(
-        prospect.plan.stops.iter().any(|stop| stop.cause.message.contains(&reason)),
+        planned.plan.stops.iter().any(|stop| stop.cause.message.contains(&reason)),
         "{:?}",
-        prospect.plan.stops
+        planned.plan.stops
     );
     let outcome = bench.run(Purpose::Create).unwrap();
     assert!(!outcome.is_done() && outcome.performed.is_empty(), "{:?}", outcome.performed);
 
     let Err(error @ Error::Strays { .. }) = bench.run(Purpose::Destroy) else {
-        panic!("it said that all is gone")
+        panic!("it said that everything is removed")
     };
-    let machine = format!("machine `{}` on {server}, made at ", bench.name("master-1"));
+    let machine = format!("machine `{}` on {server}, created at ", bench.name("master-1"));
     assert!(error.details().iter().any(|line| line.starts_with(&machine)), "{:?}", error.details());
     assert!(error.hint().unwrap().contains(&format!("--forget {server}")), "{:?}", error.hint());
     assert_same(&before, &bench.snapshot(), "after the refusal");
@@ -165,9 +167,9 @@ fn a_renamed_vcenter_is_recognised() {
     let empty = bench.snapshot();
     bench.create();
     bench.change(&[0], |text| text.replace("server: 127.0.0.1", "server: localhost"));
-    let prospect = bench.plan(Purpose::Create).unwrap();
-    assert!(prospect.plan.is_empty(), "{:?}", prospect.plan);
-    assert!(notes(&prospect).contains(&format!("is called localhost:{} now", bench.vcenters[0].port())));
+    let planned = bench.plan(Purpose::Create).unwrap();
+    assert!(planned.plan.is_empty(), "{:?}", planned.plan);
+    assert!(notes(&planned).contains(&format!("is called localhost:{} now", bench.vcenters[0].port())));
     bench.destroy();
     assert_same(&empty, &bench.snapshot(), "after destroy");
 }
@@ -181,16 +183,16 @@ fn a_vcenter_that_shows_nothing_is_not_believed() {
     let listen = vcenters.remove(1).address();
     vcenters.insert(1, start(1, &inventory(1), &["--listen", &listen]));
     bench.change(&[0, 1], unchanged);
-    let prospect = bench.plan(Purpose::Destroy).unwrap();
-    let unseen: Vec<String> = prospect.unseen.iter().map(ToString::to_string).collect();
-    let machine = format!("machine `{}` on {listen}, made at ", bench.name("master-1"));
+    let planned = bench.plan(Purpose::Destroy).unwrap();
+    let unseen: Vec<String> = planned.unseen.iter().map(ToString::to_string).collect();
+    let machine = format!("machine `{}` on {listen}, created at ", bench.name("master-1"));
     assert!(unseen.iter().any(|line| line.starts_with(&machine)), "{unseen:?}");
     assert_eq!(unseen.len(), 3, "tag, folder and machine: {unseen:?}");
     // The rest goes; what is not seen is remembered until the user takes it for gone.
     bench.destroy();
     assert_eq!(bench.machines(0), Vec::<String>::new());
-    assert_eq!(bench.plan(Purpose::Destroy).unwrap().unseen, prospect.unseen);
-    let names: Vec<String> = prospect.unseen.iter().map(|one| one.resource.name.to_string()).collect();
+    assert_eq!(bench.plan(Purpose::Destroy).unwrap().unseen, planned.unseen);
+    let names: Vec<String> = planned.unseen.iter().map(|one| one.resource.name.to_string()).collect();
     bench.destroy_forgetting(&names);
     assert_eq!(bench.plan(Purpose::Destroy).unwrap().unseen, []);
 }
@@ -201,26 +203,26 @@ fn what_may_be_on_a_silent_vcenter_is_not_made_elsewhere() {
     let bench = on(&[0, 1]);
     let silent = json!({"on": {}, "fault": {"drop": "before"}});
     bench.vcenters[1].control("POST", "/faults", &silent).unwrap();
-    let held = |prospect: &Prospect| -> Vec<String> {
+    let held = |planned: &VSpherePlannedRun| -> Vec<String> {
         let stops =
-            prospect.plan.stops.iter().filter(|stop| stop.cause.message.contains("nothing is made twice"));
+            planned.plan.stops.iter().filter(|stop| stop.cause.message.contains("nothing is created twice"));
         stops.map(|stop| stop.resource.name.to_string()).collect()
     };
-    let prospect = bench.plan(Purpose::Create).unwrap();
+    let planned = bench.plan(Purpose::Create).unwrap();
     let planned_here = ["bootstrap", "master-0", "master-2"].map(|role| bench.name(role));
-    assert_eq!(held(&prospect), planned_here, "{:?}", prospect.plan.stops);
-    assert!(prospect.is_futile());
+    assert_eq!(held(&planned), planned_here, "{:?}", planned.plan.stops);
+    assert!(planned.is_futile());
     // Names that were drawn just now are nowhere.
-    let prospect = process(async {
+    let planned = process(async {
         let mut project = bench.open(Purpose::Create).unwrap().with_new_names(true);
         project.plan(Purpose::Create, &[]).await.unwrap()
     });
-    assert_eq!(held(&prospect), Vec::<String>::new());
-    assert!(!prospect.is_futile());
+    assert_eq!(held(&planned), Vec::<String>::new());
+    assert!(!planned.is_futile());
     process(async {
         let mut project = bench.open(Purpose::Create).unwrap().with_new_names(true);
-        let prospect = project.plan(Purpose::Create, &[]).await.unwrap();
-        project.apply(prospect, &[], bench.patience, &Nobody, std::future::pending()).await.unwrap();
+        let planned = project.plan(Purpose::Create, &[]).await.unwrap();
+        project.apply(planned, &[], bench.patience, &Nobody, std::future::pending()).await.unwrap();
     });
     assert_eq!(bench.machines(0), planned_here);
     // What the journal places goes on, whoever is silent.
@@ -288,10 +290,10 @@ fn machines_stay_in_their_failure_domain(
     bench.create();
     let made = bench.snapshot();
     bench.change(&[0], |text| domains(&text, &[two, one]));
-    let prospect = bench.plan(Purpose::Create).unwrap();
-    assert!(prospect.plan.is_empty(), "{:#?}", prospect.plan);
+    let planned = bench.plan(Purpose::Create).unwrap();
+    assert!(planned.plan.is_empty(), "{:#?}", planned.plan);
     let note = format!("`{}` is in /north/host/compute and stays there", bench.name("master-0"));
-    assert_eq!(notes(&prospect).contains(&note), is_told, "{}", notes(&prospect));
+    assert_eq!(notes(&planned).contains(&note), is_told, "{}", notes(&planned));
     assert_done(&bench.run(Purpose::Create).unwrap());
     assert_same(&made, &bench.snapshot(), "nothing was changed");
     bench.destroy();
@@ -328,6 +330,21 @@ fn a_machine_with_the_same_id_elsewhere_stays() {
         {"name": "replica", "cluster": "compute", "datastore": "vsan", "instance_uuid": machine["props"]["instanceUuid"]},
     ]}]});
     bench.vcenters[1].control("POST", "/inventory/apply", &replica).unwrap();
+    let (observed, surplus) = process(async {
+        let mut project = bench.open(Purpose::Create).unwrap();
+        let planned = project.plan(Purpose::Create, &[]).await.unwrap();
+        let surplus = project.surplus(&planned).await;
+        project.close().await;
+        (planned.world, surplus)
+    });
+    let (north, south) = (bench.vcenters[0].address(), bench.vcenters[1].address());
+    let is_seen = |(id, observation): (&Id, &Observation<State>)| {
+        id.endpoint.as_str() == north && *id.name == *bench.name("master-0") && observation.state().is_some()
+    };
+    assert!(observed.iter().any(is_seen), "it is listed on the first");
+    let listed: Vec<(&str, &str, Origin)> =
+        surplus.iter().map(|one| (one.endpoint.as_str(), &*one.name, one.origin)).collect();
+    assert_eq!(listed, [(&*south, "replica", Origin::SameId)], "and on the second");
     let outcome = bench.run(Purpose::Destroy).unwrap();
     let told = reasons(&outcome);
     assert!(told.iter().any(|line| line.contains("at the same time")), "{told:#?}");
@@ -356,14 +373,14 @@ fn machines_that_are_no_longer_wanted_are_named() {
     bench.change(&[0, 1], |text| text.replace("replicas: 3", "replicas: 1"));
     let surplus = process(async {
         let mut project = bench.open(Purpose::Create).unwrap();
-        let prospect = project.plan(Purpose::Create, &[]).await.unwrap();
-        assert!(prospect.plan.is_empty(), "{:?}", prospect.plan);
-        project.surplus(&prospect).await
+        let planned = project.plan(Purpose::Create, &[]).await.unwrap();
+        assert!(planned.plan.is_empty(), "{:?}", planned.plan);
+        project.surplus(&planned).await
     });
-    let named: Vec<(&str, Option<bool>, bool)> =
-        surplus.iter().map(|Surplus { name, on, made_here, .. }| (&**name, *on, *made_here)).collect();
+    let named: Vec<(&str, Option<bool>, Origin)> =
+        surplus.iter().map(|Surplus { name, on, origin, .. }| (&**name, *on, *origin)).collect();
     let (one, two) = (bench.name("master-1"), bench.name("master-2"));
-    assert_eq!(named, [(&*two, Some(true), true), (&*one, Some(true), true)]);
+    assert_eq!(named, [(&*two, Some(true), Origin::Made), (&*one, Some(true), Origin::Made)]);
     bench.destroy();
     assert_eq!([bench.machines(0), bench.machines(1)].concat(), Vec::<String>::new());
 }
@@ -382,13 +399,13 @@ fn a_tagged_copy_stays_and_is_named() {
     let tag = json!({"categories": [{"name": format!("openshift-{}", bench.infra_id), "cardinality": "MULTIPLE",
         "tags": [{"name": bench.infra_id, "attach": [copy, "/north/vm/guest"]}]}]});
     bench.vcenters[0].control("POST", "/inventory/apply", &tag).unwrap();
-    let prospect = bench.plan(Purpose::Destroy).unwrap();
-    assert!(notes(&prospect).contains("/north/vm/guest on "), "{:?}", prospect.notes);
+    let planned = bench.plan(Purpose::Destroy).unwrap();
+    assert!(notes(&planned).contains("/north/vm/guest on "), "{:?}", planned.notes);
     let reason = format!("{copy} is a copy of a machine of this cluster");
     assert!(
-        prospect.plan.stops.iter().any(|stop| stop.cause.message.contains(&reason)),
+        planned.plan.stops.iter().any(|stop| stop.cause.message.contains(&reason)),
         "{:?}",
-        prospect.plan.stops
+        planned.plan.stops
     );
     bench.run(Purpose::Destroy).unwrap();
     assert_eq!(bench.machines(0), ["backup"]);
@@ -418,13 +435,13 @@ fn every_failure_domain_is_made_ready() {
 fn a_plan_says_what_cannot_be_done() {
     let bench = on(&[0]);
     bench.change(&[0], |text| text.replace("networks: [cluster-net]", "networks: [no-net]"));
-    let prospect = bench.plan(Purpose::Create).unwrap();
+    let planned = bench.plan(Purpose::Create).unwrap();
     assert!(
-        prospect.plan.stops.iter().any(|stop| stop.cause.message.contains("no-net")),
+        planned.plan.stops.iter().any(|stop| stop.cause.message.contains("no-net")),
         "{:?}",
-        prospect.plan.stops
+        planned.plan.stops
     );
-    assert!(prospect.is_futile());
+    assert!(planned.is_futile());
     let names = ["mistyped".to_owned()];
     let Err(error) = bench.plan_with(Purpose::Create, &names) else { panic!("it was ignored") };
     assert!(matches!(error, Error::NoResource { .. }), "{error}");

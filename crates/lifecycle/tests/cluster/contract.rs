@@ -7,16 +7,16 @@ use slipway_engine::Outcome;
 use slipway_lifecycle::install::{Directly, Purpose};
 use slipway_providers::vsphere::kinds::State;
 
-use crate::bench::{Bench, Moment, Prospect, administrator, assert_done, assert_same};
+use crate::bench::{Bench, Moment, VSpherePlannedRun, administrator, assert_done, assert_same};
 use crate::dice::Dice;
 
 const SEEDS: u64 = 16;
 const ROLES: [&str; 4] = ["bootstrap", "master-0", "master-1", "master-2"];
 
 /// Calls that change something, as a plan promises them.
-fn promised(prospect: &Prospect) -> BTreeMap<String, usize> {
+fn promised(planned: &VSpherePlannedRun) -> BTreeMap<String, usize> {
     let mut calls: BTreeMap<String, usize> = BTreeMap::new();
-    for planned in &prospect.plan.steps {
+    for planned in &planned.plan.steps {
         let call = match &*planned.step.verb {
             "create category" => "create category",
             "create tag" => "create tag",
@@ -39,8 +39,8 @@ fn promised(prospect: &Prospect) -> BTreeMap<String, usize> {
 }
 
 /// Resources and verbs, in order.
-fn planned_steps(prospect: &Prospect) -> Vec<(String, String)> {
-    let steps = prospect.plan.steps.iter().map(|planned| &planned.step);
+fn planned_steps(planned: &VSpherePlannedRun) -> Vec<(String, String)> {
+    let steps = planned.plan.steps.iter().map(|planned| &planned.step);
     let mut steps: Vec<_> = steps.map(|step| (step.resource.to_string(), step.verb.to_string())).collect();
     steps.sort();
     steps
@@ -110,22 +110,22 @@ fn the_steps_are_those_of_the_plan() {
         let recreate = disorder(&bench, &mut dice);
         for purpose in [Purpose::Create, Purpose::Destroy] {
             let recreate: &[String] = if purpose == Purpose::Create { &recreate } else { &[] };
-            let prospect = bench.plan_with(purpose, recreate).unwrap();
+            let planned = bench.plan_with(purpose, recreate).unwrap();
             bench.forget_requests();
             let outcome = bench.run_with(purpose, recreate, &Directly).unwrap();
             let context = format!("seed {seed}, {purpose:?}");
-            assert_eq!(performed_steps(&outcome), planned_steps(&prospect), "{context}");
-            assert_eq!(outcome.is_done(), prospect.plan.stops.is_empty(), "{context}: {:?}", outcome.ends);
+            assert_eq!(performed_steps(&outcome), planned_steps(&planned), "{context}");
+            assert_eq!(outcome.is_done(), planned.plan.stops.is_empty(), "{context}: {:?}", outcome.ends);
             let mut changes = bench.changes();
             let tagged = changes.remove("attach").unwrap_or_default();
-            assert_eq!(changes, promised(&prospect), "{context}");
-            let tags = prospect.plan.steps.iter().filter(|planned| {
+            assert_eq!(changes, promised(&planned), "{context}");
+            let tags = planned.plan.steps.iter().filter(|planned| {
                 let verb = &*planned.step.verb;
                 verb == "tag" || verb == "create folder"
             });
             assert!(tagged <= tags.count(), "{context}");
             let missed: Vec<String> =
-                prospect.unseen.iter().map(|one| one.resource.name.to_string()).collect();
+                planned.unseen.iter().map(|one| one.resource.name.to_string()).collect();
             if !missed.is_empty() {
                 bench.destroy_forgetting(&missed);
             } else if purpose == Purpose::Destroy {

@@ -44,7 +44,7 @@ fn another_vcenter_at_the_same_address() {
     let outcome = bench.run(Purpose::Create).unwrap();
     assert!(!outcome.is_done() && outcome.performed.is_empty());
 
-    let Err(error @ Error::Blind { .. }) = bench.run(Purpose::Destroy) else { panic!("it was removed") };
+    let Err(error @ Error::Unreadable { .. }) = bench.run(Purpose::Destroy) else { panic!("it was removed") };
     assert!(error.to_string().contains("another vCenter answers here"), "{error}");
     assert_same(&before, &bench.snapshot(), "afterwards");
 }
@@ -156,12 +156,16 @@ fn a_cluster_can_be_made_again() {
     administrator(&bench.vcenters[0], &["destroy", &bench.machine_path("master-1")]);
     let off = format!("/vms{}/power", bench.machine_path("master-0"));
     bench.vcenters[0].control("POST", &off, &json!({"state": "off"})).unwrap();
-    // Removed by another hand, or unregistered, or out of sight: who asks for the tag and the volumes must be sure.
+    // Removed by another hand, or unregistered, or out of observation: who asks for the tag and the volumes must be sure.
     let shown = bench.plan(Purpose::Destroy).unwrap();
     let unseen: Vec<&str> = shown.unseen.iter().map(|one| &*one.resource.name).collect();
     assert_eq!(unseen, [bench.name("master-1")]);
     let outcome = bench.run(Purpose::Destroy).unwrap();
-    assert!(reasons(&outcome).iter().any(|line| line.contains("is not seen now")), "{:?}", reasons(&outcome));
+    assert!(
+        reasons(&outcome).iter().any(|line| line.contains("is not visible now")),
+        "{:?}",
+        reasons(&outcome)
+    );
     assert_eq!(bench.machines(0), [] as [&str; 0], "what is seen goes");
     bench.destroy_forgetting(&[bench.name("master-1")]);
     assert_same(&before, &bench.snapshot(), "after destroy");

@@ -24,7 +24,7 @@ const SEEDS: u64 = 50;
 const WORKERS: usize = 4;
 
 /// In a storm; when it is over there is time.
-const PATIENCE: Timeouts = Timeouts {
+const TIMEOUTS: Timeouts = Timeouts {
     call: Duration::from_secs(2),
     address: Duration::from_secs(3),
     silence: Duration::from_secs(3),
@@ -133,13 +133,13 @@ fn run(
     }
     let blows = blows(dice, bench.vcenters.len());
     let result = process(async {
-        let mut project = bench.open_with(purpose, PATIENCE)?;
-        let prospect = project.plan(purpose, &[]).await?;
-        let options = Options { pauses: PAUSES, ..prospect.options(&[], PATIENCE) };
+        let mut project = bench.open_with(purpose, TIMEOUTS)?;
+        let planned = project.plan(purpose, &[]).await?;
+        let options = Options { pauses: PAUSES, ..planned.options(&[], TIMEOUTS) };
         let (sender, receiver) = unbounded_channel();
         let clock = Clock(sender);
         tokio::select! {
-            outcome = project.apply_with(prospect, &options, &clock, std::future::pending()) => outcome,
+            outcome = project.apply_with(planned, &options, &clock, std::future::pending()) => outcome,
             () = storm(&bench.vcenters, receiver, &blows) => panic!("a storm does not end a run"),
         }
     });
@@ -237,7 +237,7 @@ fn weather(bench: &Bench, before: &[BTreeMap<String, Value>], seed: u64, hits: &
     let made = result.is_ok_and(|outcome| outcome.is_done());
     if made {
         let plan = bench.plan(Purpose::Create).unwrap().plan;
-        assert!(plan.is_empty(), "it is not as wanted: {plan:#?}");
+        assert!(plan.is_empty(), "it is not as desired: {plan:#?}");
         assert_eq!((bench.machines(0).len(), bench.machines(1).len()), (3, 1));
     } else if dice.once_in(2) {
         // The weather clears up: the same command goes on from there.

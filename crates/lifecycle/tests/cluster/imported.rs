@@ -12,7 +12,7 @@ use slipway_testkit::ova;
 use slipway_testkit::vcenter::VCenter;
 
 use crate::bench::{
-    Bench, administrator, assert_done, assert_same, inventory, process, reasons, requests, start,
+    Bench, Moment, administrator, assert_done, assert_same, inventory, process, reasons, requests, start,
 };
 
 fn image() -> Vec<u8> {
@@ -84,8 +84,8 @@ fn an_image_is_uploaded_once_and_copied() {
     let before = bench.snapshot();
     process(async {
         let mut project = bench.open(Purpose::Create).unwrap();
-        let prospect = project.plan(Purpose::Create, &[]).await.unwrap();
-        let needed = || project.needed_image(&prospect).unwrap();
+        let planned = project.plan(Purpose::Create, &[]).await.unwrap();
+        let needed = || project.needed_image(&planned).unwrap();
         assert!(needed().url.expose().contains("/rhcos.ova"));
         assert!(!needed().cached);
         project.fetch_image().await.unwrap();
@@ -101,8 +101,8 @@ fn an_image_is_uploaded_once_and_copied() {
     let percents = Percents::default();
     let outcome = process(async {
         let mut project = bench.open(Purpose::Create).unwrap();
-        let prospect = project.plan(Purpose::Create, &[]).await.unwrap();
-        project.apply(prospect, &[], bench.patience, &percents, std::future::pending()).await.unwrap()
+        let planned = project.plan(Purpose::Create, &[]).await.unwrap();
+        project.apply(planned, &[], bench.patience, &percents, std::future::pending()).await.unwrap()
     });
     assert_done(&outcome);
     assert_eq!(uploads(&bench.vcenters[0]), 1, "one disk, once");
@@ -114,9 +114,10 @@ fn an_image_is_uploaded_once_and_copied() {
         object
     };
     for zone in ["north", "far-north"] {
-        let seen = crate::bench::read_back(&bench.vcenters[0]);
+        let observed = crate::bench::read_back(&bench.vcenters[0]);
         let path = template(zone)["path"].clone();
-        let machine = seen["vms"].as_array().unwrap().iter().find(|machine| machine["path"] == path).unwrap();
+        let machine =
+            observed["vms"].as_array().unwrap().iter().find(|machine| machine["path"] == path).unwrap();
         assert_eq!(machine["template"], true);
         assert_eq!(machine["extra_config"]["slipway.dev/cluster"], bench.infra_id.as_str());
     }
@@ -132,6 +133,32 @@ fn an_image_is_uploaded_once_and_copied() {
     assert!(bench.vcenters[0].object(&path).unwrap().is_some(), "it is left alone");
     convert("template");
     assert_done(&bench.run(Purpose::Create).unwrap());
+    bench.destroy();
+    assert_same(&without_pools(before), &without_pools(bench.snapshot()), "after destroy");
+}
+
+/// The process ends after every call, the import included, and the next one begins as `create cluster` does: with a preflight.
+#[test]
+fn an_import_that_was_cut_off_does_not_stand_in_its_own_way() {
+    let image = image();
+    let sum = ova::sha256(&image);
+    let (port, _) = serve(image);
+    let bench = bench(port, &sum);
+    let before = bench.snapshot();
+    process(async {
+        let project = bench.open(Purpose::Create).unwrap();
+        project.fetch_image().await.unwrap();
+        project.close().await;
+    });
+    let mut runs = 0;
+    while bench.die_at(Purpose::Create, (0, Moment::Performed)) {
+        runs += 1;
+        assert!(runs < 100, "it continues for ever");
+        assert_eq!(bench.obstacles(), Vec::<String>::new(), "after {runs} runs");
+    }
+    assert!(runs > 5, "{runs}");
+    assert_eq!(bench.obstacles(), Vec::<String>::new(), "at the end");
+    assert_eq!(bench.machines(0).len(), 6, "bootstrap, three control-plane machines, two templates");
     bench.destroy();
     assert_same(&without_pools(before), &without_pools(bench.snapshot()), "after destroy");
 }

@@ -71,13 +71,13 @@ fn machines_are_where_and_how_the_files_say(#[case] count: usize) {
     for (position, vcenter) in bench.vcenters.iter().enumerate() {
         let zone = ZONES[position];
         let folder = format!("/{zone}/vm/{}", bench.infra_id);
-        let seen = read_back(vcenter);
+        let observed = read_back(vcenter);
         let machines: Vec<&Value> =
-            seen["vms"].as_array().unwrap().iter().filter(|vm| vm["template"] == false).collect();
+            observed["vms"].as_array().unwrap().iter().filter(|vm| vm["template"] == false).collect();
         let names: Vec<&str> = machines.iter().map(|vm| vm["path"].as_str().unwrap()).collect();
-        let wanted: Vec<String> =
+        let desired: Vec<String> =
             expected(count, position).iter().map(|role| format!("{folder}/{}", bench.name(role))).collect();
-        assert_eq!(names, wanted);
+        assert_eq!(names, desired);
         for machine in machines {
             let name = machine["name"].as_str().unwrap();
             let (cpus, disk) = if name.ends_with("master-1") { (8, 250) } else { (4, 120) };
@@ -103,7 +103,7 @@ fn machines_are_where_and_how_the_files_say(#[case] count: usize) {
             );
             assert!(uuids.insert(told("instance_uuid").to_string(), name.to_owned()).is_none(), "{uuids:?}");
         }
-        let cluster = &seen["clusters"][0];
+        let cluster = &observed["clusters"][0];
         let apart: Vec<String> = expected(count, position)
             .iter()
             .filter(|role| role.starts_with("master"))
@@ -136,8 +136,8 @@ fn large_configurations_arrive_whole() {
     config["storage"]["files"].as_array_mut().unwrap().push(file);
     fs_err::write(&path, config.to_string()).unwrap();
     bench.create();
-    let seen = read_back(&bench.vcenters[0]);
-    let machines = seen["vms"].as_array().unwrap();
+    let observed = read_back(&bench.vcenters[0]);
+    let machines = observed["vms"].as_array().unwrap();
     let machine = machines.iter().find(|vm| vm["name"] == bench.name("bootstrap")).unwrap();
     assert_eq!(decoded(&machine["extra_config"]), fs_err::read(&path).unwrap());
     bench.destroy();

@@ -10,6 +10,7 @@ mod contract;
 mod crash;
 mod dice;
 mod doubt;
+mod earlier;
 mod faults;
 mod imported;
 mod made;

@@ -11,7 +11,8 @@ use slipway_lifecycle::install::Purpose;
 use slipway_testkit::process::eventually;
 
 use crate::bench::{
-    Bench, Moment, Prospect, administrator, assert_done, assert_same, inventory, process, reasons, start,
+    Bench, Moment, VSpherePlannedRun, administrator, assert_done, assert_same, inventory, process, reasons,
+    start,
 };
 
 /// One id begins with the other.
@@ -70,8 +71,8 @@ fn volumes_that_stay_are_named() {
     let volume = |name: &str, clusters: &[&str]| {
         administrator(vcenter, &[&["volume", "/north/datastore/vsan", name], clusters].concat());
     };
-    let kept = |prospect: &Prospect| -> Vec<String> {
-        prospect.kept.iter().map(|kept| format!("{} {}", kept.kind, kept.name)).collect()
+    let kept = |planned: &VSpherePlannedRun| -> Vec<String> {
+        planned.kept.iter().map(|kept| format!("{} {}", kept.kind, kept.name)).collect()
     };
     let all =
         [format!("storage policy {policy}"), "volume pvc-1".to_owned(), "volume pvc-2 (theirs)".to_owned()];
@@ -127,7 +128,7 @@ fn a_foreign_machine_of_the_same_name_is_left_alone() {
     let theirs = bench.vcenters[0].object(&bench.machine_path("master-1")).unwrap();
     let told = reasons(&bench.run(Purpose::Create).unwrap());
     assert!(told.iter().any(|line| line.contains("not of this cluster")), "{told:?}");
-    assert_eq!(bench.machines(0).len(), 4, "the others were made");
+    assert_eq!(bench.machines(0).len(), 4, "the others were created");
     let told = reasons(&bench.run(Purpose::Destroy).unwrap());
     assert!(told.iter().any(|line| line.contains(&bench.machine_path("master-1"))), "{told:?}");
     assert_eq!(bench.vcenters[0].object(&bench.machine_path("master-1")).unwrap(), theirs);
@@ -194,16 +195,16 @@ fn disks_of_others_are_named_and_stay() {
             let opened =
                 if lost { directory.open_by_id(&bench.infra_id) } else { bench.open(Purpose::Destroy) };
             let mut project = opened.unwrap();
-            let prospect = project.plan(Purpose::Destroy, &[]).await.unwrap();
+            let planned = project.plan(Purpose::Destroy, &[]).await.unwrap();
             let sentences: Vec<&str> =
-                prospect.plan.steps.iter().map(|planned| &*planned.step.sentence).collect();
+                planned.plan.steps.iter().map(|planned| &*planned.step.sentence).collect();
             for file in &foreign {
                 let named = |sentence: &&str| sentence.starts_with("detach") && sentence.contains(&**file);
                 assert!(sentences.iter().any(named), "{file} is not in {sentences:#?}");
             }
-            let options = prospect.options(&[], bench.patience);
+            let options = planned.options(&[], bench.patience);
             let outcome =
-                project.apply_with(prospect, &options, &Nobody, std::future::pending()).await.unwrap();
+                project.apply_with(planned, &options, &Nobody, std::future::pending()).await.unwrap();
             project.close().await;
             outcome
         });

@@ -4,11 +4,12 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use slipway_assets::{Identity, Login};
+use slipway_assets::{Identity, Login, Named};
 use slipway_config::install_config::load;
+use slipway_lifecycle::platform::vsphere::preflight::Expectations;
 use slipway_lifecycle::preflight::network::Probe;
 use slipway_lifecycle::preflight::report::{Outcome, Report};
-use slipway_lifecycle::preflight::{Options, Subject, examine};
+use slipway_lifecycle::preflight::{Options, examine};
 use slipway_providers::vsphere::Proxy;
 use slipway_testkit::vcenter::{ADMINISTRATOR, VCenter};
 
@@ -141,7 +142,11 @@ pub(crate) async fn run_until(
     let config = loaded.config.unwrap_or_else(|| panic!("{:?}", loaded.report));
     let login = Login { user: user.to_owned(), password: password.into() };
     let logins = vec![login; SERVERS.len()];
-    examine(Subject::new(text.into(), config, identity, logins), options, Silence, cancelled).await
+    let named = match identity {
+        Some(identity) => Named { config, identity },
+        None => Named::undrawn(config),
+    };
+    examine(Expectations::new(text.into(), named).request(&logins), options, Silence, cancelled).await
 }
 
 pub(crate) async fn run(text: &str) -> Report {

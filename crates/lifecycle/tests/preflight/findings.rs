@@ -5,11 +5,12 @@ use serde_json::{Value, json};
 use slipway_assets::Identity;
 use slipway_config::ids::InfraId;
 use slipway_config::install_config::load;
-use slipway_lifecycle::preflight::Options;
-use slipway_lifecycle::preflight::report::Verdict;
+use slipway_lifecycle::environment::Environment;
+use slipway_lifecycle::preflight::report::Readiness;
+use slipway_lifecycle::preflight::{self, Options};
 use slipway_testkit::vcenter::ADMINISTRATOR;
 
-use crate::bench::{config, inventory, options, problems, run, run_as, start, start_all};
+use crate::bench::{Silence, config, inventory, options, problems, run, run_as, start, start_all};
 
 type Break = fn(&mut Value);
 
@@ -194,12 +195,17 @@ async fn names_that_are_taken_are_told() {
 /// What is not asked must not look like passed.
 #[tokio::test]
 async fn other_platforms_are_not_asked_yet() {
-    for (example, platform) in [("ovirt", "ovirt"), ("kubevirt", "kubevirt")] {
-        let path = format!("{}/../../examples/{example}.yaml", env!("CARGO_MANIFEST_DIR"));
-        let report = run(&std::fs::read_to_string(path).unwrap()).await;
+    for platform in ["ovirt", "kubevirt"] {
+        let directory = tempfile::tempdir().unwrap();
+        let example = format!("{}/../../examples/{platform}.yaml", env!("CARGO_MANIFEST_DIR"));
+        fs_err::copy(example, directory.path().join("install-config.yaml")).unwrap();
+        // No login is looked for either.
+        let opened = preflight::open(directory.path(), &Environment::default()).unwrap();
+        let looking = preflight::examine(opened.request, options(), Silence, std::future::pending());
+        let report = looking.await.unwrap();
         let found = problems(&report);
         assert!(found.contains(&format!("the platform: Warning platform {platform}")), "{found:?}");
-        assert_ne!(report.verdict(), Verdict::Ready);
+        assert_ne!(report.verdict(), Readiness::Ready);
     }
 }
 
@@ -223,7 +229,7 @@ async fn what_machines_need_is_missed() {
     ] {
         let report = run(&text).await;
         assert_eq!(problems(&report), expected);
-        assert_eq!(report.verdict(), Verdict::Incomplete);
+        assert_eq!(report.verdict(), Readiness::Incomplete);
     }
 }
 

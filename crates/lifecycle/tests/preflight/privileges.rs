@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
+use slipway_assets::Named;
 use slipway_config::install_config::load;
-use slipway_lifecycle::preflight::Need;
-use slipway_lifecycle::preflight::Subject;
+use slipway_lifecycle::platform::vsphere::preflight::{Expectations, NeededPrivilege};
 use slipway_lifecycle::preflight::report::{Check, Outcome};
 
 use crate::bench::{config, inventory, options, problems, run_as, start};
@@ -13,7 +13,7 @@ use crate::bench::{config, inventory, options, problems, run_as, start};
 const PASSWORD: &str = "pw";
 
 /// Where a need is felt on this estate.
-fn place(need: &Need) -> &str {
+fn place(need: &NeededPrivilege) -> &str {
     match need.object.as_str() {
         "/dc1/host/compute/net" => "/dc1/network/net",
         object if object.starts_with("/dc1/vm/") && !object.contains("templates") => "/dc1/vm",
@@ -70,8 +70,8 @@ async fn each_missing_privilege_is_named_where_it_is_missing() {
 async fn each_in_turn(edit: fn(String) -> String) {
     let vcenters = [start("127.0.0.1", &inventory(0), &[])];
     let config_of = |vcenters: &[_]| load(&edit(config(vcenters))).config.unwrap();
-    let subject = Subject::new("".into(), config_of(&vcenters), None, Vec::new());
-    let needs = subject.needs(0).unwrap();
+    let planned = Expectations::new("".into(), Named::undrawn(config_of(&vcenters)));
+    let needs = planned.needs(0).unwrap();
     let lacks: BTreeSet<(String, String)> =
         needs.iter().map(|need| (place(need).to_owned(), need.privilege.clone())).collect();
     let lacks: Vec<(String, String)> = lacks.into_iter().collect();

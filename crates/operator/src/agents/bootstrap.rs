@@ -5,7 +5,7 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`ledger`] | the record on the disk, and who is told about it |
+//! | [`ledger`] | the record on the disk, and who is publish about it |
 //! | [`mod@drive`] | one stage after the other |
 //! | [`agent`] | what each stage does |
 //! | [`kubeadm`] | the first control plane |
@@ -15,7 +15,7 @@
 //! | [`observe`] | how far the control-plane machines are |
 //! | [`etcd`] | members of etcd |
 //! | [`pivot`] | how this machine leaves the cluster |
-//! | [`told`] | the record, for those outside |
+//! | [`publish`] | the record, for those outside |
 
 pub mod access;
 pub mod admission;
@@ -27,7 +27,7 @@ pub mod kubeadm;
 pub mod ledger;
 pub mod observe;
 pub mod pivot;
-pub mod told;
+pub mod publish;
 
 pub use agent::Agent;
 pub use drive::{Steps, drive};

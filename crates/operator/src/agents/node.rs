@@ -2,19 +2,19 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`here`] | this machine's interface, addresses and DNS servers |
+//! | [`local_network`] | this machine's interface, addresses and DNS servers |
 //! | [`nodes`] | machines from Node objects |
-//! | [`place`] | configurations and static pods on the disk, and who is told |
+//! | [`machine_files`] | configurations and static pods on the disk, and who is told |
 //! | [`mod@follow`] | the loop on a machine of the cluster |
 
 pub mod follow;
-pub mod here;
+pub mod local_network;
+pub mod machine_files;
 pub mod nodes;
-pub mod place;
 
 pub use follow::follow;
-pub use here::Here;
-pub use place::Place;
+pub use local_network::LocalNetwork;
+pub use machine_files::MachineFiles;
 
 /// Why a machine's files cannot be made.
 #[derive(Debug, thiserror::Error)]

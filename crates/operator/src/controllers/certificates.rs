@@ -9,13 +9,13 @@
 //! | [`pods`] | the control plane's static pods |
 //! | [`renewal`] | what is remembered of a renewal that has begun |
 //! | [`neighbours`] | whether the whole control plane is well |
-//! | [`keeper`] | the loop |
+//! | [`renewer`] | the loop |
 
-pub mod keeper;
 pub mod look;
 pub mod neighbours;
 pub mod pods;
 pub mod renewal;
+pub mod renewer;
 
-pub use keeper::{Keeper, Metrics};
 pub use neighbours::{ControlPlane, Neighbours};
+pub use renewer::{Metrics, Renewer};

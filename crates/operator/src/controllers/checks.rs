@@ -15,7 +15,7 @@ pub mod input;
 pub mod status;
 
 pub use board::Board;
-pub use controller::{Pace, Settings, run};
+pub use controller::{CheckIntervals, Settings, run};
 
 /// Who writes the status.
 pub const MANAGER: &str = "slipway-checks";

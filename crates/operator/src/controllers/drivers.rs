@@ -32,7 +32,7 @@ pub mod matrix;
 pub mod status;
 pub mod upgrade;
 
-pub use controller::{Pace, Settings, run};
+pub use controller::{DriverTimeouts, Settings, run};
 
 /// Who applies the objects and writes the status.
 pub use slipway_assets::drivers::object::MANAGER;

@@ -5,56 +5,56 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
 /// Whether a condition holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Holds {
+pub enum ConditionStatus {
     Yes,
     No,
     Unknown,
 }
 
-impl Holds {
+impl ConditionStatus {
     pub fn as_str(self) -> &'static str {
         match self {
-            Holds::Yes => "True",
-            Holds::No => "False",
-            Holds::Unknown => "Unknown",
+            ConditionStatus::Yes => "True",
+            ConditionStatus::No => "False",
+            ConditionStatus::Unknown => "Unknown",
         }
     }
 }
 
-impl From<bool> for Holds {
+impl From<bool> for ConditionStatus {
     fn from(holds: bool) -> Self {
-        if holds { Holds::Yes } else { Holds::No }
+        if holds { ConditionStatus::Yes } else { ConditionStatus::No }
     }
 }
 
 /// A condition without its history.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Verdict {
+pub struct ConditionUpdate {
     pub about: &'static str,
-    pub holds: Holds,
+    pub holds: ConditionStatus,
     pub reason: &'static str,
     pub message: String,
 }
 
-impl Verdict {
+impl ConditionUpdate {
     pub fn new(
         about: &'static str,
-        holds: impl Into<Holds>,
+        holds: impl Into<ConditionStatus>,
         reason: &'static str,
         message: impl Into<String>,
     ) -> Self {
-        Verdict { about, holds: holds.into(), reason, message: message.into() }
+        ConditionUpdate { about, holds: holds.into(), reason, message: message.into() }
     }
 }
 
 /// Conditions as they are to be written: a time changes only when the status does.
 pub fn merge(
     old: &[Condition],
-    new: Vec<Verdict>,
+    new: Vec<ConditionUpdate>,
     generation: Option<i64>,
     now: Timestamp,
 ) -> Vec<Condition> {
-    let with_time = |verdict: Verdict| {
+    let with_time = |verdict: ConditionUpdate| {
         let before = find(old, verdict.about).filter(|before| before.status == verdict.holds.as_str());
         Condition {
             type_: verdict.about.to_owned(),
@@ -90,12 +90,13 @@ pub fn news<'c>(old: &[Condition], new: &'c [Condition]) -> Vec<&'c Condition> {
 mod tests {
     use jiff::Timestamp;
 
-    use super::{Verdict, merge, news};
+    use super::{ConditionUpdate, merge, news};
 
     #[test]
     fn only_changes_are_news() {
         let at = |seconds| Timestamp::from_second(seconds).unwrap();
-        let ready = |holds, reason, message: &str| vec![Verdict::new("Ready", holds, reason, message)];
+        let ready =
+            |holds, reason, message: &str| vec![ConditionUpdate::new("Ready", holds, reason, message)];
         let first = merge(&[], ready(false, "Unreachable", "a"), Some(1), at(10));
         assert_eq!(news(&[], &first).len(), 1);
         let words = merge(&first, ready(false, "Unreachable", "b"), Some(2), at(20));

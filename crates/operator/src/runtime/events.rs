@@ -7,10 +7,10 @@ use kube::runtime::events::{Event, EventType, Recorder};
 use tokio::time::timeout;
 
 /// How long an event may take.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PUBLISH_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Tells what is new about an object. That it could not be told changes nothing.
-pub(crate) async fn tell<K>(
+pub(crate) async fn publish_event<K>(
     recorder: &Recorder,
     object: &K,
     good: bool,
@@ -28,9 +28,9 @@ pub(crate) async fn tell<K>(
         action: action.to_owned(),
         secondary: None,
     };
-    match timeout(PATIENCE, recorder.publish(&event, &object.object_ref(&()))).await {
+    match timeout(PUBLISH_TIMEOUT, recorder.publish(&event, &object.object_ref(&()))).await {
         Ok(Ok(())) => {}
-        Ok(Err(error)) => tracing::warn!(reason, %error, "an event could not be told"),
-        Err(_) => tracing::warn!(reason, "telling an event took too long"),
+        Ok(Err(error)) => tracing::warn!(reason, %error, "publishing an Event failed"),
+        Err(_) => tracing::warn!(reason, "publishing an Event timed out"),
     }
 }

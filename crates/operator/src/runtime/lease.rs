@@ -14,11 +14,11 @@ use slipway_providers::text::chain;
 use tokio::time::{Instant, timeout, timeout_at};
 
 /// The longest that giving up a lease may take.
-const FAREWELL: Duration = Duration::from_secs(5);
+const RELEASE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How fast a holder is replaced.
 #[derive(Debug, Clone, Copy)]
-pub struct Pace {
+pub struct LeaseTimeouts {
     /// After this time without renewal another one takes over.
     pub duration: Duration,
     /// After this time without renewal the holder gives up, before another one can take over.
@@ -27,9 +27,9 @@ pub struct Pace {
     pub retry: Duration,
 }
 
-impl Default for Pace {
+impl Default for LeaseTimeouts {
     fn default() -> Self {
-        Pace {
+        LeaseTimeouts {
             duration: Duration::from_secs(15),
             deadline: Duration::from_secs(10),
             retry: Duration::from_secs(2),
@@ -43,7 +43,7 @@ pub struct Lock {
     leases: Api<Lease>,
     name: String,
     identity: String,
-    pace: Pace,
+    pace: LeaseTimeouts,
     /// Who was last seen to have it.
     holder: String,
     /// The lease as it was last seen to change, and when.
@@ -75,7 +75,7 @@ fn claim(spec: Option<&LeaseSpec>, identity: &str, unchanged: Duration) -> Claim
 }
 
 impl Lock {
-    pub fn new(client: Client, namespace: &str, name: &str, identity: &str, pace: Pace) -> Self {
+    pub fn new(client: Client, namespace: &str, name: &str, identity: &str, pace: LeaseTimeouts) -> Self {
         Lock {
             leases: Api::namespaced(client, namespace),
             name: name.to_owned(),
@@ -128,7 +128,7 @@ impl Lock {
     /// Gives it up, so that nobody has to wait.
     pub async fn release(&mut self) {
         // Who cannot say so is replaced a little later.
-        let _ = self.release_within(FAREWELL).await;
+        let _ = self.release_within(RELEASE_TIMEOUT).await;
     }
 
     /// The same, as long as it may take; why it was not given up then. An attempt that hangs does not use up the time of all.
@@ -136,7 +136,7 @@ impl Lock {
         let mut trouble = String::new();
         let given_up = async {
             loop {
-                match timeout(FAREWELL, self.give_up()).await {
+                match timeout(RELEASE_TIMEOUT, self.give_up()).await {
                     Ok(Ok(())) => return,
                     Ok(Err(error)) => trouble = chain(&error),
                     Err(_) => "the API server does not answer".clone_into(&mut trouble),
@@ -238,7 +238,7 @@ mod tests {
     use serde_json::json;
     use tokio::time::Instant;
 
-    use super::{Claim, Lock, Pace, claim};
+    use super::{Claim, LeaseTimeouts, Lock, claim};
 
     #[rstest]
     #[case::released("", 0, Claim::Take)]
@@ -269,7 +269,8 @@ mod tests {
                 if request.method() == Method::PUT { json!({"metadata": {"name": "one"}}) } else { lease };
             Ok::<_, Infallible>(Response::new(Body::from(written.to_string().into_bytes())))
         });
-        let mut lock = Lock::new(Client::new(restarting, "default"), "default", "one", "me", Pace::default());
+        let mut lock =
+            Lock::new(Client::new(restarting, "default"), "default", "one", "me", LeaseTimeouts::default());
         let trouble = lock.release_within(Duration::from_secs(20)).await.unwrap_err();
         assert_eq!(trouble, "the API server does not answer");
         lock.release_within(Duration::from_mins(2)).await.unwrap();
@@ -293,7 +294,7 @@ mod tests {
             let body = Body::from(answer.to_string().into_bytes());
             Ok::<_, Infallible>(Response::builder().status(code).body(body).unwrap())
         });
-        let pace = Pace::default();
+        let pace = LeaseTimeouts::default();
         let mut lock = Lock::new(Client::new(slow, "default"), "default", "one", "me", pace);
         let since = Instant::now();
         lock.hold().await;

@@ -65,7 +65,7 @@ impl Metrics {
             metrics.passes.clone(),
         );
         registry.register("slipway_driver_condition", "Conditions of the drivers", metrics.drivers.clone());
-        registry.register("slipway_nodes", "Nodes by what the drivers make of them", metrics.nodes.clone());
+        registry.register("slipway_nodes", "Nodes by their state for the drivers", metrics.nodes.clone());
         registry.register_collector(Box::new(metrics.board.clone()));
         metrics
     }

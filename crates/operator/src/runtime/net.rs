@@ -50,7 +50,7 @@ pub struct Limits {
     /// Bytes of request line and headers.
     pub head: usize,
     /// How long answers may take that are under way when the server is told to end.
-    pub farewell: Duration,
+    pub shutdown_timeout: Duration,
 }
 
 impl Default for Limits {
@@ -63,7 +63,7 @@ impl Default for Limits {
             request: Duration::from_secs(10),
             connection: Duration::from_mins(1),
             head: 16 << 10,
-            farewell: Duration::from_secs(10),
+            shutdown_timeout: Duration::from_secs(10),
         }
     }
 }
@@ -115,10 +115,10 @@ pub async fn serve(
     watcher: impl Watch,
     mut stop: watch::Receiver<bool>,
 ) {
-    let farewell = limits.farewell;
+    let shutdown_timeout = limits.shutdown_timeout;
     let places = Arc::new(Semaphore::new(limits.connections));
     let gate = Arc::new(Gate::new(limits.per_address, limits.networks.clone()));
-    let hall = Arc::new(Hall { transport, router, limits, watcher, stop: stop.clone() });
+    let state = Arc::new(ServerState { transport, router, limits, watcher, stop: stop.clone() });
     let mut connections = JoinSet::new();
     loop {
         let next = next(&listener, &places);
@@ -130,15 +130,15 @@ pub async fn serve(
         let peer = peer.ip().to_canonical();
         match gate.pass(peer) {
             Ok(pass) => {
-                let hall = Arc::clone(&hall);
-                connections.spawn(async move { hall.receive(stream, peer, place, pass).await });
+                let state = Arc::clone(&state);
+                connections.spawn(async move { state.receive(stream, peer, place, pass).await });
             }
-            Err(end) => hall.watcher.ended(peer, end),
+            Err(end) => state.watcher.ended(peer, end),
         }
     }
     drop(listener);
     let finish = async { while connections.join_next().await.is_some() {} };
-    let _ = timeout(farewell, finish).await;
+    let _ = timeout(shutdown_timeout, finish).await;
 }
 
 /// The next connection, once there is a place for it.
@@ -161,7 +161,7 @@ async fn next(
 }
 
 /// Whether a handshake ended because our certificate was refused. Which alert says so depends on the client.
-fn is_distrust(error: &std::io::Error) -> bool {
+fn is_untrusted(error: &std::io::Error) -> bool {
     let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
     let Some(rustls::Error::AlertReceived(alert)) = inner else { return false };
     matches!(
@@ -174,7 +174,7 @@ fn is_distrust(error: &std::io::Error) -> bool {
 }
 
 /// What all connections share.
-struct Hall<W> {
+struct ServerState<W> {
     transport: Transport,
     router: Router,
     limits: Limits,
@@ -182,7 +182,7 @@ struct Hall<W> {
     stop: watch::Receiver<bool>,
 }
 
-impl<W: Watch> Hall<W> {
+impl<W: Watch> ServerState<W> {
     async fn receive(
         &self,
         stream: TcpStream,
@@ -204,7 +204,7 @@ impl<W: Watch> Hall<W> {
             Transport::Plain => self.answer(stream, peer).await,
             Transport::Tls(acceptor) => match timeout(self.limits.handshake, acceptor.accept(stream)).await {
                 Ok(Ok(stream)) => self.answer(stream, peer).await,
-                Ok(Err(error)) if is_distrust(&error) => Err(End::Distrusted),
+                Ok(Err(error)) if is_untrusted(&error) => Err(End::Distrusted),
                 Ok(Err(_)) => Err(End::NoHandshake),
                 Err(_) => Err(End::TooSlow),
             },

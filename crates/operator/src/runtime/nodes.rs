@@ -27,7 +27,7 @@ const PAGE: u32 = 50;
 /// A node as it is told. Whatever is not needed is not even read.
 #[derive(Debug, Clone, Default, Resource, Deserialize)]
 #[resource(inherit = "k8s_openapi::api::core::v1::Node")]
-struct Told {
+struct NodeSubset {
     metadata: ObjectMeta,
     #[serde(default)]
     spec: Spec,
@@ -129,8 +129,8 @@ impl Node {
     }
 }
 
-impl From<Told> for Node {
-    fn from(Told { metadata, spec, status }: Told) -> Self {
+impl From<NodeSubset> for Node {
+    fn from(NodeSubset { metadata, spec, status }: NodeSubset) -> Self {
         let labels = metadata.labels.unwrap_or_default();
         let mut seen = DefaultHasher::new();
         (&metadata.name, &labels, &spec.provider_id, &spec.taints, &status.node_info.system_uuid)
@@ -195,10 +195,10 @@ impl Nodes {
 }
 
 async fn follow(client: Client, known: Arc<RwLock<All>>, told: watch::Sender<bool>) {
-    let all: Api<Told> = Api::all(client);
+    let all: Api<NodeSubset> = Api::all(client);
     let mut events = pin!(watcher(all, Config::default().page_size(PAGE)).default_backoff());
     let mut listed = All::new();
-    let name = |node: &Told| node.metadata.name.clone().unwrap_or_default();
+    let name = |node: &NodeSubset| node.metadata.name.clone().unwrap_or_default();
     while let Some(event) = events.next().await {
         let mut known = known.write().unwrap_or_else(PoisonError::into_inner);
         let changed = match event {
@@ -237,11 +237,11 @@ async fn follow(client: Client, known: Arc<RwLock<All>>, told: watch::Sender<boo
 pub(crate) mod tests {
     use serde_json::{Value, json};
 
-    use super::{Node, Told};
+    use super::{Node, NodeSubset};
 
     /// A node as the API server has it.
     pub(crate) fn node(object: Value) -> Node {
-        serde_json::from_value::<Told>(object).unwrap().into()
+        serde_json::from_value::<NodeSubset>(object).unwrap().into()
     }
 
     #[test]

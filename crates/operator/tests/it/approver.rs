@@ -18,7 +18,7 @@ use rstest::rstest;
 use serde_json::{Value, json};
 use slipway_assess::csr::approve::survey;
 use slipway_assess::csr::host::Host;
-use slipway_assess::csr::{Bootstrapper, Refusal, Roster, Verdict, hosts as confirmed};
+use slipway_assess::csr::{Bootstrapper, Decision, Refusal, Roster, hosts as confirmed};
 use slipway_assets::kubernetes::{FIRST_KEYS, NAMESPACE, UNSEEN_APPROVAL};
 use slipway_operator::controllers::csr::controller::{Settings, run};
 use slipway_operator::controllers::csr::metrics::Metrics;
@@ -31,7 +31,7 @@ use tokio::sync::watch;
 
 use crate::shipped;
 
-const PATIENCE: Duration = Duration::from_mins(1);
+const TIMEOUT: Duration = Duration::from_mins(1);
 pub(crate) const CLIENT: &str = "kubernetes.io/kube-apiserver-client-kubelet";
 const SERVING: &str = "kubernetes.io/kubelet-serving";
 const MASTERS: &str = "system:bootstrap:aaaaaa";
@@ -235,13 +235,13 @@ async fn good_requests_become_certificates_and_bad_ones_stay(#[case] who: Who) {
         // As long as the bootstrap machine lets machines of the control plane in, nobody else does.
         if who == Who::Approver {
             let told = || Ok(Some(events(&plane, "first-master")).filter(|events| !events.is_empty()));
-            assert_eq!(eventually("an event", PATIENCE, told).unwrap(), ["NotItsTurn"]);
+            assert_eq!(eventually("an event", TIMEOUT, told).unwrap(), ["NotItsTurn"]);
             assert_eq!(request(&plane, "first-master")["status"], json!({}));
             let complete = ["--namespace", "kube-system", "--from-literal", "status=complete"];
             plane.kubectl().run(&[&["create", "configmap", "bootstrap"], &complete[..]].concat()).unwrap();
         }
         for name in ["first", "first-master", "renewal", "serving", "metal", "metal-client", "by-hand"] {
-            eventually("a certificate", PATIENCE, || {
+            eventually("a certificate", TIMEOUT, || {
                 Ok(request(&plane, name)["status"]["certificate"].as_str().map(|_| ()))
             })
             .unwrap_or_else(|error| {
@@ -282,11 +282,11 @@ async fn good_requests_become_certificates_and_bad_ones_stay(#[case] who: Who) {
         ];
         for (name, reason) in refused {
             let told = || Ok(Some(events(&plane, name)).filter(|events| !events.is_empty()));
-            assert_eq!(eventually("an event", PATIENCE, told).unwrap(), [reason], "{name}");
+            assert_eq!(eventually("an event", TIMEOUT, told).unwrap(), [reason], "{name}");
         }
         // Addresses that arrive late are judged when they do; everything else is judged again, and told once.
         machine(&plane, "harbour-master-0", "10.0.0.99", Some("harbour-master-0"));
-        eventually("a certificate", PATIENCE, || {
+        eventually("a certificate", TIMEOUT, || {
             Ok(request(&plane, "late")["status"]["certificate"].as_str().map(|_| ()))
         })
         .unwrap();
@@ -318,12 +318,12 @@ async fn another_key_is_for_an_administrator(plane: &ControlPlane, admin: &kube:
     let bootstrapper = Bootstrapper::of(&format!("worker={WORKERS}")).unwrap();
     let judged = survey(admin, vec![bootstrapper], &[], &Roster::default()).await.unwrap();
     let second = judged.iter().find(|one| one.csr.name == "second").unwrap();
-    assert!(matches!(second.verdict, Verdict::Refuse(Refusal::AnotherKey { .. })), "{:?}", second.verdict);
+    assert!(matches!(second.verdict, Decision::Refuse(Refusal::AnotherKey { .. })), "{:?}", second.verdict);
     second.remember(admin, NAMESPACE, None).await.unwrap();
     tokio::task::block_in_place(|| {
         // Whatever changes has everything judged again.
         machine(plane, "harbour-worker-0", "10.0.0.22", None);
-        eventually("a certificate", PATIENCE, || {
+        eventually("a certificate", TIMEOUT, || {
             Ok(request(plane, "second")["status"]["certificate"].as_str().map(|_| ()))
         })
         .unwrap();
@@ -333,7 +333,7 @@ async fn another_key_is_for_an_administrator(plane: &ControlPlane, admin: &kube:
 fn unseen_approval_is_gone(plane: &ControlPlane) {
     tokio::task::block_in_place(|| {
         for name in UNSEEN_APPROVAL {
-            eventually("the binding is gone", PATIENCE, || {
+            eventually("the binding is gone", TIMEOUT, || {
                 Ok(plane.kubectl().json(&["get", "clusterrolebinding", name]).is_err().then_some(()))
             })
             .unwrap();
@@ -376,16 +376,16 @@ async fn flood(plane: &ControlPlane, registry: &Registry, groups: &[&str]) {
     };
     tokio::task::block_in_place(|| {
         let all = format!(" {}", count + 1);
-        eventually("all are counted", PATIENCE, || counted("NoSuchMachine", &all)).unwrap();
+        eventually("all are counted", TIMEOUT, || counted("NoSuchMachine", &all)).unwrap();
         machine(plane, "harbour-worker-1", "10.0.0.21", None);
         let subject = ("system:nodes", "system:node:harbour-worker-1");
         ask(plane, "in-between", CLIENT, WORKERS, groups, subject, &[]);
-        eventually("the breaker is open", PATIENCE, || counted("Flood", " 1")).unwrap();
+        eventually("the breaker is open", TIMEOUT, || counted("Flood", " 1")).unwrap();
         assert_eq!(pirates().iter().filter(|one| one["status"] == json!({})).count(), count);
         assert_eq!(request(plane, "in-between")["status"], json!({}));
         let (master, node) = ("system:node:harbour-master-0", ["system:nodes", "system:authenticated"]);
         ask(plane, "renewal-in-flood", CLIENT, master, &node, ("system:nodes", master), &[]);
-        eventually("a certificate", PATIENCE, || {
+        eventually("a certificate", TIMEOUT, || {
             Ok(request(plane, "renewal-in-flood")["status"]["certificate"].as_str().map(|_| ()))
         })
         .unwrap();

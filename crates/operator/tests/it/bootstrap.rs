@@ -10,8 +10,8 @@ use secrecy::ExposeSecret;
 use serde_json::{Value, json};
 use slipway_assess::csr::{Bootstrapper, Machine, Roster};
 use slipway_assets::kubernetes::record::{Record, Stage};
-use slipway_assets::kubernetes::{Facts, JOIN_TOKEN_FILE, NAMESPACE, RECORD_FILE};
-use slipway_operator::agents::bootstrap::{Agent, Ledger, Steps, told};
+use slipway_assets::kubernetes::{ClusterFacts, JOIN_TOKEN_FILE, NAMESPACE, RECORD_FILE};
+use slipway_operator::agents::bootstrap::{Agent, Ledger, Steps, publish};
 use slipway_operator::controllers::csr::controller::{Settings, run};
 use slipway_operator::controllers::csr::metrics;
 use slipway_operator::runtime::host::{Files, ProgramError, Programs};
@@ -29,7 +29,7 @@ use tokio::sync::watch;
 use crate::approver::{CLIENT, ask, events, request};
 use crate::served::{MASTER_TOKEN, SECRET, ignition, tokens};
 
-const PATIENCE: Duration = Duration::from_mins(1);
+const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Notes what it is asked to run.
 #[derive(Clone, Default)]
@@ -42,7 +42,7 @@ impl Programs for Noted {
     }
 }
 
-fn facts() -> Facts {
+fn facts() -> ClusterFacts {
     serde_json::from_value(json!({
         "name": "harbour", "infraId": "harbour-x", "domain": "harbour.example.com", "platform": "vsphere",
         "version": "v1.34.4", "controlPlaneReplicas": 3, "computeReplicas": 0, "bootstrapTokens": {"master": "ghijkl", "worker": "abcdef"},
@@ -136,7 +136,7 @@ async fn stages_can_be_run_again_and_machines_come_in_one_by_one() {
     });
     assert!(programs.0.lock().unwrap().is_empty(), "nothing of this is a program's work");
 
-    told::publish(&client, &ledger.record()).await.unwrap();
+    publish::publish(&client, &ledger.record()).await.unwrap();
     let published = tokio::task::block_in_place(|| {
         let map =
             kubectl.json(&["get", "configmap", "slipway-bootstrap", "--namespace", "kube-system"]).unwrap();
@@ -191,7 +191,7 @@ async fn configurations_come_from_the_cluster(
     ];
     let text = one.config().text(JOIN_TOKEN_FILE).unwrap();
     assert!(text.starts_with("abcdef.") && text.trim() != "abcdef.0000000000000000", "{text}");
-    assert!(Arc::ptr_eq(&one, &other), "it is made once");
+    assert!(Arc::ptr_eq(&one, &other), "it is created once");
     let master = source.offer(&role("master")).await.unwrap().unwrap();
     assert!(Arc::ptr_eq(&master, &source.hand_out(&role("master"), Arc::clone(&master)).await.unwrap()));
     // A token is rotated in the running cluster, and new machines get the new one.
@@ -239,14 +239,14 @@ async fn configurations_come_from_the_cluster(
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
     };
-    tokio::time::timeout(PATIENCE, withdrawn).await.unwrap();
+    tokio::time::timeout(TIMEOUT, withdrawn).await.unwrap();
     patch(json!({"stringData": {"config.ign": "half a file"}}));
     let broken = async {
         while source.offer(&role("master")).await.is_ok() {
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
     };
-    tokio::time::timeout(PATIENCE, broken).await.unwrap();
+    tokio::time::timeout(TIMEOUT, broken).await.unwrap();
 }
 
 async fn one_by_one(plane: &ControlPlane, client: kube::Client) {
@@ -275,7 +275,7 @@ async fn one_by_one(plane: &ControlPlane, client: kube::Client) {
     };
     let task = tokio::spawn(run(Watches::new(client), settings, metrics::Metrics::default(), stopped));
     let approved = |name: &str| {
-        eventually("a certificate", PATIENCE, || {
+        eventually("a certificate", TIMEOUT, || {
             Ok(request(plane, name)["status"]["certificate"].as_str().map(|_| ()))
         })
         .unwrap_or_else(|error| panic!("{name}: {error}: {:?}", events(plane, name)));
@@ -288,7 +288,7 @@ async fn one_by_one(plane: &ControlPlane, client: kube::Client) {
         }
         approved("first");
         let told = || Ok(Some(events(plane, "second")).filter(|events| !events.is_empty()));
-        assert_eq!(eventually("an event", PATIENCE, told).unwrap(), ["NotItsTurn"]);
+        assert_eq!(eventually("an event", TIMEOUT, told).unwrap(), ["NotItsTurn"]);
         assert_eq!(request(plane, "second")["status"], json!({}));
         roster.send_modify(|roster| roster.held.clear());
         approved("second");
@@ -296,7 +296,7 @@ async fn one_by_one(plane: &ControlPlane, client: kube::Client) {
         let stranger = ("system:nodes", "system:node:harbour-x-master-9");
         ask(plane, "stranger", CLIENT, "system:bootstrap:abcdef", &groups, stranger, &[]);
         let told = || Ok(Some(events(plane, "stranger")).filter(|events| !events.is_empty()));
-        assert_eq!(eventually("an event", PATIENCE, told).unwrap(), ["NoSuchMachine"]);
+        assert_eq!(eventually("an event", TIMEOUT, told).unwrap(), ["NoSuchMachine"]);
     });
     stop.send(true).unwrap();
     task.await.unwrap();

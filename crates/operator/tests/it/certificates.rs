@@ -11,11 +11,11 @@ use jiff::{SignedDuration, Timestamp};
 use kube::Client;
 use rcgen::{CertificateParams, KeyPair};
 use serde_json::{Value, json};
-use slipway_operator::controllers::certificates::keeper::RenewError;
 use slipway_operator::controllers::certificates::neighbours::Whose;
-use slipway_operator::controllers::certificates::{Keeper, Metrics, Neighbours};
+use slipway_operator::controllers::certificates::renewer::RenewError;
+use slipway_operator::controllers::certificates::{Metrics, Neighbours, Renewer};
 use slipway_operator::runtime::host::{Files, ProgramError, Programs};
-use slipway_operator::runtime::lease::{Lock, Pace};
+use slipway_operator::runtime::lease::{LeaseTimeouts, Lock};
 use slipway_testkit::control_plane::ControlPlane;
 
 use crate::shipped;
@@ -70,9 +70,9 @@ impl Toy {
         self.files.write(format!("/etc/kubernetes/{file}"), 0o600, &text).unwrap();
     }
 
-    fn keeper(&self, client: &Client) -> Keeper<Toy, Toy> {
+    fn renewer(&self, client: &Client) -> Renewer<Toy, Toy> {
         let files = self.files.clone();
-        Keeper::among(client.clone(), self.name, files, self.clone(), self.clone(), Metrics::default())
+        Renewer::among(client.clone(), self.name, files, self.clone(), self.clone(), Metrics::default())
     }
 
     fn run(&self) -> Vec<String> {
@@ -125,36 +125,36 @@ pub(crate) async fn are_renewed_one_machine_after_the_other(plane: &ControlPlane
     let (fresh, old, cut) = (toy("fresh", 200), toy("old", 89), toy("cut", 300));
     let kubelets = [kubelet(&old), kubelet(&cut)];
 
-    fresh.keeper(&client).round().await.unwrap();
+    fresh.renewer(&client).round().await.unwrap();
     assert!(fresh.run().is_empty(), "it is not time yet");
 
     // As long as another machine has its turn, or any is not well, nothing happens.
-    let pace = Pace { duration: Duration::from_mins(10), ..Pace::default() };
+    let pace = LeaseTimeouts { duration: Duration::from_mins(10), ..LeaseTimeouts::default() };
     let mut other = Lock::new(client.clone(), "kube-system", "slipway-certificates", "other", pace);
     other.acquire().await;
-    let mut keeper = old.keeper(&client);
-    let waits = tokio::time::timeout(Duration::from_secs(1), keeper.round()).await;
+    let mut renewer = old.renewer(&client);
+    let waits = tokio::time::timeout(Duration::from_secs(1), renewer.round()).await;
     assert!(waits.is_err() && old.run().is_empty(), "it is another's turn");
-    let error = old.keeper(&client).with_turn_timeout(Duration::from_secs(1)).round().await.unwrap_err();
+    let error = old.renewer(&client).with_turn_timeout(Duration::from_secs(1)).round().await.unwrap_err();
     assert!(matches!(&error, RenewError::NoTurn { trouble, .. } if trouble == "`other` has it"), "{error}");
     over_is_over(folder.path(), plane).await;
     other.release().await;
     *old.trouble.lock().unwrap() = Some("etcd on fresh is not healthy".to_owned());
-    let error = keeper.round().await.unwrap_err();
+    let error = renewer.round().await.unwrap_err();
     assert!(matches!(error, RenewError::Unwell(_)), "{error}");
     assert!(old.run().is_empty() && !old.files.exists(MARK));
     *old.trouble.lock().unwrap() = None;
 
-    keeper.round().await.unwrap();
+    renewer.round().await.unwrap();
     assert_eq!(old.run(), ["chroot kubeadm certs renew all"]);
     assert!(old.files.read(ETCD).unwrap().contains("slipway.dev/certificates-until"));
     assert!(!old.files.exists(MARK));
-    keeper.round().await.unwrap();
+    renewer.round().await.unwrap();
     assert_eq!(old.run().len(), 1, "once is enough");
 
     // The power went after kubeadm had done its work: the pods still have the old certificates.
     cut.files.write(MARK, 0o600, "").unwrap();
-    cut.keeper(&client).round().await.unwrap();
+    cut.renewer(&client).round().await.unwrap();
     assert!(cut.run().is_empty() && !cut.files.exists(MARK));
     assert!(cut.files.read(ETCD).unwrap().contains("slipway.dev/certificates-until"));
 
@@ -182,8 +182,8 @@ async fn over_is_over(folder: &Path, plane: &ControlPlane) {
     *over.trouble.lock().unwrap() = Some("etcd on fresh is not healthy".to_owned());
     let kubelet = kubelet(&over);
     let client = shipped::account(plane, "nobody-in-particular").await;
-    let mut keeper = over.keeper(&client).with_turn_timeout(Duration::from_secs(1));
-    keeper.round().await.unwrap();
+    let mut renewer = over.renewer(&client).with_turn_timeout(Duration::from_secs(1));
+    renewer.round().await.unwrap();
     assert_eq!(over.run(), ["chroot kubeadm certs renew all"]);
     kubelet.abort();
 }
@@ -192,7 +192,7 @@ async fn near_the_end_a_lost_machine_holds_nobody_up(folder: &Path, client: &Cli
     let urgent = Toy::new(folder.join("urgent"), "urgent", 13);
     *urgent.trouble.lock().unwrap() = Some("etcd on lost is not healthy".to_owned());
     let kubelet = kubelet(&urgent);
-    urgent.keeper(client).round().await.unwrap();
+    urgent.renewer(client).round().await.unwrap();
     assert_eq!(urgent.run().len(), 1);
     kubelet.abort();
 }
@@ -201,10 +201,10 @@ async fn half_a_file_is_put_back(folder: &Path, client: &Client) {
     let half = Toy::new(folder.join("half"), "half", 89);
     *half.cut.lock().unwrap() = true;
     let kubelet = kubelet(&half);
-    let mut keeper = half.keeper(client);
-    let error = keeper.round().await.unwrap_err();
+    let mut renewer = half.renewer(client);
+    let error = renewer.round().await.unwrap_err();
     assert!(matches!(error, RenewError::Program(_)), "{error}");
-    keeper.round().await.unwrap();
+    renewer.round().await.unwrap();
     assert_eq!(half.run().len(), 2);
     assert!(!half.files.exists(MARK));
     kubelet.abort();
@@ -214,12 +214,12 @@ async fn half_a_file_is_put_back(folder: &Path, client: &Client) {
 async fn pods_are_waited_for_again(folder: &Path, client: &Client) {
     let late = Toy::new(folder.join("late"), "late", 89);
     for _ in 0..2 {
-        let mut keeper = late.keeper(client);
-        let waits = tokio::time::timeout(Duration::from_secs(2), keeper.round()).await;
+        let mut renewer = late.renewer(client);
+        let waits = tokio::time::timeout(Duration::from_secs(2), renewer.round()).await;
         assert!(waits.is_err() && late.files.exists(MARK), "{waits:?}");
     }
     late.files.write("/var/log/pods/kube-system_etcd-late_1/0.log", 0o600, "").unwrap();
-    late.keeper(client).round().await.unwrap();
+    late.renewer(client).round().await.unwrap();
     assert_eq!(late.run().len(), 1);
     assert!(!late.files.exists(MARK));
 }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use slipway_assets::drivers::Connection;
 use slipway_config::install_config::vsphere::Tls;
 use slipway_operator::controllers::connections::demands::Demands;
-use slipway_operator::controllers::connections::look::look;
+use slipway_operator::controllers::connections::observe::observe;
 use slipway_testkit::vcenter::{ADMINISTRATOR, VCenter};
 
 /// A login that works, and a call after it that does not: the session ends nevertheless.
@@ -29,7 +29,7 @@ async fn a_look_that_fails_leaves_no_session() {
     let spec = serde_json::from_value(json!({
         "server": vcenter.host(), "credentialsSecret": {"name": "north"},
     }));
-    let seen = look(&connection, Ok(()), &spec.unwrap(), &Demands::default()).await;
+    let seen = observe(&connection, Ok(()), &spec.unwrap(), &Demands::default()).await;
     assert!(seen.user.is_none() && !seen.problems.is_empty(), "{seen:?}");
     tokio::task::block_in_place(|| {
         let calls = vcenter.calls().unwrap();

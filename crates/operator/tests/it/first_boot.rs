@@ -13,7 +13,7 @@ use slipway_testkit::process::{Process, eventually};
 
 use crate::served::{WORKER_TOKEN, ignition, tokens};
 
-const LIMIT: Duration = Duration::from_mins(1);
+const TIMEOUT: Duration = Duration::from_mins(1);
 const ALWAYS: [i32; 2] = [1975, 4096];
 
 /// What `assets` writes for new machines.
@@ -59,8 +59,9 @@ fn serve(lab: &Lab, folder: &Path, authority: &Authority, port: u16, years: [i32
     let name = format!("machine-config-{port}");
     let mut server = lab.run(&name, program, arguments).unwrap();
     let log = lab.scratch().join(&format!("{name}.log"));
-    let listens = || std::fs::read_to_string(&log).is_ok_and(|log| log.contains("machines are served"));
-    server.wait_until(LIMIT, listens).unwrap();
+    let listens =
+        || std::fs::read_to_string(&log).is_ok_and(|log| log.contains("machine-config server listening"));
+    server.wait_until(TIMEOUT, listens).unwrap();
     server
 }
 
@@ -91,7 +92,7 @@ fn a_machine_without_a_configuration_says_why() {
     machine("good").power_on(&pointer(&own, 22623, WORKER_TOKEN)).unwrap();
     for (name, .., says) in &cases {
         let machine = machine(name);
-        let said = eventually("the console says why", LIMIT, || {
+        let said = eventually("the console says why", TIMEOUT, || {
             let console = machine.console();
             Ok(console.contains(says).then_some(console))
         });
@@ -99,10 +100,10 @@ fn a_machine_without_a_configuration_says_why() {
         assert!(!said.contains("swordfish"), "{name}: a token is on the console: {said}");
         assert_eq!(machine.guest(), None, "{name} must not come up");
     }
-    machine("good").wait_until_up(LIMIT).unwrap();
+    machine("good").wait_until_up(TIMEOUT).unwrap();
     assert!(machine("good").run(&["cat", "/etc/kubernetes/token"]).is_ok());
     let distrust = format!("peer={} outcome=\"Distrusted\"", machine("another-authority").address());
-    eventually("the server knows who does not trust it", LIMIT, || {
+    eventually("the server knows who does not trust it", TIMEOUT, || {
         Ok(server.log().contains(&distrust).then_some(()))
     })
     .unwrap_or_else(|_| panic!("{distrust}: {}", server.log()));

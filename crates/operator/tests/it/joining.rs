@@ -16,7 +16,7 @@ use slipway_testkit::control_plane::{ControlPlane, Options};
 
 use crate::{certificates, rights, shipped};
 
-const PATIENCE: Duration = Duration::from_mins(1);
+const TIMEOUT: Duration = Duration::from_mins(1);
 const ACCOUNT: &str = "slipway-machine-config";
 
 /// Who the API server takes somebody with a token for.
@@ -41,7 +41,7 @@ async fn known(plane: &ControlPlane, token: &SecretString) -> (String, Vec<Strin
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     };
-    tokio::time::timeout(PATIENCE, wait).await.unwrap()
+    tokio::time::timeout(TIMEOUT, wait).await.unwrap()
 }
 
 fn run(plane: &ControlPlane, arguments: &[&str]) {

@@ -12,6 +12,8 @@ mod first_boot;
 mod from_cluster;
 mod joining;
 mod machine_config;
+mod machine_controllers;
+mod machines;
 mod rights;
 mod served;
 mod shipped;

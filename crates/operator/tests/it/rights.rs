@@ -10,7 +10,7 @@ use kube::api::PostParams;
 use kube::{Api, Client};
 use rstest::rstest;
 use serde_json::json;
-use slipway_assets::kubernetes::Facts;
+use slipway_assets::kubernetes::ClusterFacts;
 use slipway_assets::kubernetes::rights::{Account, accounts};
 use slipway_testkit::control_plane::ControlPlane;
 
@@ -56,7 +56,7 @@ const OF_ONE: [(&str, &str); 9] = [
 ];
 
 /// The ids of the tokens in the manifests, and with them the facts that the accounts depend on.
-pub(crate) fn facts() -> Facts {
+pub(crate) fn facts() -> ClusterFacts {
     let role = shipped::files("slipway-machine-config").join("\n");
     let mut ids =
         role.split("- bootstrap-token-").skip(1).map(|rest| rest.lines().next().unwrap().to_owned());

@@ -7,7 +7,7 @@ use kube::{Client, Config};
 use slipway_testkit::control_plane::ControlPlane;
 use slipway_testkit::process::eventually;
 
-const PATIENCE: Duration = Duration::from_mins(1);
+const TIMEOUT: Duration = Duration::from_mins(1);
 const GOLDEN: &str =
     concat!(env!("CARGO_MANIFEST_DIR"), "/../assets/tests/golden/vsphere-kubernetes/manifests");
 
@@ -29,6 +29,8 @@ pub(crate) async fn client_with(plane: &ControlPlane, change: impl FnOnce(&mut A
     let file = Kubeconfig::read_from(plane.kubeconfig()).unwrap();
     let mut config = Config::from_custom_kubeconfig(file, &KubeConfigOptions::default()).await.unwrap();
     change(&mut config.auth_info);
+    // As the operator connects.
+    config.default_retry = false;
     Client::try_from(config).unwrap()
 }
 
@@ -56,7 +58,7 @@ pub(crate) fn apply_operator(plane: &ControlPlane) {
 fn in_force(plane: &ControlPlane, user: &str, questions: &[&[&str]]) {
     for question in questions {
         let may = [&["auth", "can-i", "--as", user], *question].concat();
-        eventually("the rights", PATIENCE, || plane.kubectl().run(&may).map(Some)).unwrap();
+        eventually("the rights", TIMEOUT, || plane.kubectl().run(&may).map(Some)).unwrap();
     }
 }
 

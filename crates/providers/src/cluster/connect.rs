@@ -16,7 +16,7 @@ use crate::text::chain;
 
 /// No answer came from a server.
 #[derive(Debug, Error)]
-#[error("the API server at {server} cannot be asked")]
+#[error("the API server at {server} cannot be reached")]
 pub(crate) struct Unanswered {
     server: String,
     source: BoxError,
@@ -27,7 +27,8 @@ pub async fn connect(kubeconfig: Option<&Path>, context: Option<&str>) -> Result
     client_of(config(kubeconfig, context).await?)
 }
 
-/// [`connect`], for watches that must not wait for a server that is gone: one that is silent for so long is given up.
+/// [`connect`], for controllers, which must not wait for a server that is gone: one that is silent for so long is given up. They try
+/// again by themselves, so that an answer such as that of a disruption budget (429) reaches them at once.
 pub async fn connect_within(
     kubeconfig: Option<&Path>,
     context: Option<&str>,
@@ -35,6 +36,7 @@ pub async fn connect_within(
 ) -> Result<Client, AccessError> {
     let mut config = config(kubeconfig, context).await?;
     config.read_timeout = Some(silence);
+    config.default_retry = false;
     client_of(config)
 }
 
@@ -88,7 +90,7 @@ fn problem(error: &KubeconfigError) -> String {
     match error {
         KubeconfigError::Parse(error) => match error.location() {
             Some(place) => format!("it is not understood from line {} on", place.line()),
-            None => "it is no YAML with clusters, contexts and users".to_owned(),
+            None => "it is not YAML with clusters, contexts and users".to_owned(),
         },
         KubeconfigError::ReadConfig(error, file) => format!("reading `{}`: {error}", file.display()),
         other => chain(other),

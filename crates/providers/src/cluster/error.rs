@@ -8,8 +8,8 @@ use kube::error::DiscoveryError;
 use thiserror::Error;
 use tokio::time::error::Elapsed;
 
-use crate::distrust::Distrust;
 use crate::transport::{self, Reason};
+use crate::trust_error::TrustError;
 
 /// What went wrong with a cluster.
 #[derive(Debug, Error)]
@@ -20,7 +20,7 @@ pub enum AccessError {
     Timeout { doing: String, limit: Duration },
     #[error("the API server has no kind {kind} in {api_version}")]
     UnknownKind { api_version: String, kind: String },
-    #[error("`{0}` is no object of Kubernetes: it has no apiVersion, kind or name")]
+    #[error("`{0}` is not an object of Kubernetes: it has no apiVersion, kind or name")]
     NoObject(String),
     /// Without a source: parsers quote what they cannot read, and that has secrets.
     #[error("the kubeconfig {file} cannot be used: {problem}")]
@@ -43,7 +43,7 @@ pub enum Cause {
     /// The connection ended before the answer did.
     Broken,
     Timeout,
-    Untrusted(Distrust),
+    Untrusted(TrustError),
     Unauthorized,
     Forbidden,
     /// The object, or its whole kind, is not there.
@@ -98,8 +98,8 @@ impl AccessError {
 impl Cause {
     /// Finds out why a call of an HTTP client failed, by the types in its chain of errors.
     pub fn of(error: &(dyn Error + 'static)) -> Self {
-        if let Some(distrust) = Distrust::find(error) {
-            return Cause::Untrusted(distrust);
+        if let Some(trust_error) = TrustError::find(error) {
+            return Cause::Untrusted(trust_error);
         }
         let layers = std::iter::successors(Some(error), |layer| (**layer).source());
         let answered = |layer: &(dyn Error + 'static)| {
@@ -185,7 +185,7 @@ mod tests {
     use rustls::CertificateError;
 
     use super::{AccessError, Cause, Retry};
-    use crate::distrust::Distrust;
+    use crate::trust_error::TrustError;
 
     fn answer(code: u16) -> kube::Error {
         kube::Error::Api(Box::new(Status::failure("no", "No").with_code(code)))
@@ -220,10 +220,14 @@ mod tests {
     #[case::silent(broken(io::Error::from(ErrorKind::TimedOut)), Cause::Timeout, LATER)]
     #[case::issuer(
         untrusted(CertificateError::UnknownIssuer),
-        Cause::Untrusted(Distrust::Issuer),
+        Cause::Untrusted(TrustError::Issuer),
         Retry::Never
     )]
-    #[case::expired(untrusted(CertificateError::Expired), Cause::Untrusted(Distrust::Expired), Retry::Never)]
+    #[case::expired(
+        untrusted(CertificateError::Expired),
+        Cause::Untrusted(TrustError::Expired),
+        Retry::Never
+    )]
     #[case::other(broken("404 not found"), Cause::Other, Retry::Never)]
     fn causes_are_found_by_type(#[case] error: kube::Error, #[case] cause: Cause, #[case] retry: Retry) {
         let error = AccessError::Api { doing: "reading".to_owned(), source: Box::new(error) };

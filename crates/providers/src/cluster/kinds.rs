@@ -32,12 +32,12 @@ pub fn api_of(client: &Client, resource: &ApiResource, namespace: Option<&str>) 
 }
 
 /// A kind, and whether its objects are in namespaces.
-type Known = (ApiResource, Scope);
+type KnownKind = (ApiResource, Scope);
 
 /// The kinds of a cluster, one call for all of a group and version.
 #[derive(Debug, Default)]
 pub struct Kinds {
-    known: Mutex<HashMap<String, Vec<Known>>>,
+    known: Mutex<HashMap<String, Vec<KnownKind>>>,
 }
 
 impl Kinds {
@@ -60,13 +60,13 @@ impl Kinds {
         Ok(api_of(client, &resource, namespace))
     }
 
-    fn find(&self, api_version: &str, kind: &str) -> Option<Known> {
+    fn find(&self, api_version: &str, kind: &str) -> Option<KnownKind> {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.get(api_version)?.iter().find(|(resource, _)| resource.kind == kind).cloned()
     }
 
     /// A definition may have been applied since the last time, so a kind that is missing is asked for again.
-    async fn ask(&self, client: &Client, api_version: &str, kind: &str) -> Result<Known, AccessError> {
+    async fn ask(&self, client: &Client, api_version: &str, kind: &str) -> Result<KnownKind, AccessError> {
         let unknown =
             || AccessError::UnknownKind { api_version: api_version.to_owned(), kind: kind.to_owned() };
         let version: GroupVersion = api_version.parse().map_err(|_| unknown())?;

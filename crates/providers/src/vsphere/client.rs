@@ -2,6 +2,7 @@
 
 mod exchange;
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -23,11 +24,14 @@ pub(super) use exchange::{Call, Service, VIM, cause, log_call, read_reply};
 const LOGIN: &str = "Login";
 
 /// How often a call that changes nothing is repeated, and how long the first pause is.
-const ATTEMPTS: u32 = 4;
-const FIRST_PAUSE: Duration = Duration::from_millis(200);
+const MAX_ATTEMPTS: u32 = 4;
+const RETRY_INTERVAL: Duration = Duration::from_millis(200);
 
 /// How long leaving waits for what is under way, for a login, and for the goodbye itself.
-const GOODBYE: Duration = Duration::from_secs(10);
+const LOGOUT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// The same where the last call was not answered: the vCenter ends the session itself, after a while.
+const SILENT_GOODBYE: Duration = Duration::from_secs(1);
 
 /// The one object whose id is the same everywhere.
 fn service_instance() -> Reference {
@@ -54,6 +58,8 @@ struct Inner {
     volumes: OnceCell<Service>,
     /// Whether the client has left. Nothing logs in any more: nobody would end that session.
     closed: watch::Sender<bool>,
+    /// Whether the last call was not answered.
+    silent: AtomicBool,
     /// Work that goes on when whoever asked for it does not wait any more.
     detached: Mutex<JoinSet<()>>,
 }
@@ -136,7 +142,8 @@ impl Client {
         let http = connector(&endpoint, &endpoint.trust).map_err(setup)?;
         let (session, rest) = (Mutex::default(), Mutex::default());
         let (content, tracker, placement, volumes) = Default::default();
-        let (closed, detached) = (watch::Sender::new(false), Mutex::default());
+        let (closed, silent, detached) =
+            (watch::Sender::new(false), AtomicBool::new(false), Mutex::default());
         let inner = Inner {
             endpoint,
             login,
@@ -148,6 +155,7 @@ impl Client {
             placement,
             volumes,
             closed,
+            silent,
             detached,
         };
         Ok(Client { inner: Arc::new(inner) })
@@ -313,9 +321,16 @@ impl Client {
         }
     }
 
+    /// Remembers whether a call was answered, whatever the answer was.
+    pub(super) fn heard(&self, ended: Result<(), &Cause>) {
+        let silent = matches!(ended, Err(Cause::Timeout(_) | Cause::Connect(_)));
+        self.inner.silent.store(silent, Ordering::Relaxed);
+    }
+
     /// The longest a part of leaving may take.
     pub(super) fn goodbye(&self) -> Duration {
-        self.inner.endpoint.timeout.min(GOODBYE)
+        let goodbye = if self.inner.silent.load(Ordering::Relaxed) { SILENT_GOODBYE } else { LOGOUT_TIMEOUT };
+        self.inner.endpoint.timeout.min(goodbye)
     }
 
     /// Uses a session that was made in another way than by user and password, until it expires.
@@ -415,9 +430,9 @@ impl Client {
         may_repeat: impl Fn(&Error) -> bool,
         mut attempt: impl FnMut() -> F,
     ) -> Result<T, Error> {
-        let mut pause = FIRST_PAUSE;
+        let mut pause = RETRY_INTERVAL;
         let end = Instant::now() + self.inner.endpoint.timeout;
-        for _ in 1..ATTEMPTS {
+        for _ in 1..MAX_ATTEMPTS {
             match attempt().await {
                 Err(error) if !may_repeat(&error) || Instant::now() >= end => return Err(error),
                 Err(error) => match error.retry() {

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-use super::distrust::Distrust;
 use super::fault::{Fault, FaultKind};
 use super::soap::Malformed;
+use super::trust_error::TrustError;
 
 /// A call that failed, and on which vCenter.
 #[derive(Debug, Error)]
@@ -24,7 +24,7 @@ pub enum Cause {
     #[error("the server cannot be reached")]
     Connect(#[source] Box<dyn std::error::Error + Send + Sync>),
     #[error("its certificate is not trusted")]
-    Untrusted(#[source] Distrust),
+    Untrusted(#[source] TrustError),
     #[error("no answer within {0:?}")]
     Timeout(Duration),
     #[error("the connection broke before the answer was complete")]

@@ -17,15 +17,15 @@ use super::fault::Fault;
 use super::machines::Provisioning;
 use super::moref::{MoRef, Reference};
 use super::ova::{Ova, OvaError};
-use super::properties::Wanted;
+use super::properties::PropertySpec;
 use super::soap::{Body, Element, Malformed};
 use upload::{FileItem, Target};
 
 /// How often the vCenter hears that the upload is alive: it gives a lease up after some minutes.
-const KEEP_ALIVE: Duration = Duration::from_secs(10);
+const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(10);
 
 /// An upload that does not move for so long is given up.
-const STALL: Duration = Duration::from_mins(2);
+const STALL_TIMEOUT: Duration = Duration::from_mins(2);
 
 /// What an appliance becomes.
 #[derive(Debug, Clone)]
@@ -56,7 +56,7 @@ pub enum ImportError {
     Refused(Vec<Fault>),
     #[error("the vCenter wants no upload of `{0}`, which the appliance has")]
     Unwanted(String),
-    #[error("the upload of `{file}` has not moved for {STALL:?}")]
+    #[error("the upload of `{file}` has not moved for {STALL_TIMEOUT:?}")]
     Stalled { file: String },
     #[error("the import has not ended within {0:?}")]
     Late(Duration),
@@ -242,7 +242,7 @@ impl Lease {
         total: u64,
         progress: &mut impl FnMut(u8),
     ) -> Result<(), ImportError> {
-        let mut ticks = interval(KEEP_ALIVE);
+        let mut ticks = interval(KEEP_ALIVE_INTERVAL);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let (mut last, mut moved) = (sent.load(Ordering::Relaxed), Instant::now());
         tokio::pin!(upload);
@@ -255,7 +255,7 @@ impl Lease {
             let now = sent.load(Ordering::Relaxed);
             if now != last {
                 (last, moved) = (now, Instant::now());
-            } else if moved.elapsed() > STALL {
+            } else if moved.elapsed() > STALL_TIMEOUT {
                 return Err(ImportError::Stalled { file: file.to_owned() });
             }
             // All of it is only said at the end.
@@ -274,15 +274,15 @@ impl Lease {
         // The next one may get through.
         let body = Body::new().text("percent", percent);
         if let Err(error) = self.client.call(&self.moref, "HttpNfcLeaseProgress", &body).await {
-            warn!(server = %self.client.server(), %error, "the vCenter was not told of the upload");
+            warn!(server = %self.client.server(), %error, "the vCenter did not accept the progress of the upload");
         }
     }
 
     /// Waits until the machine is made and the hosts take files.
     async fn ready(&self) -> Result<Element, ImportError> {
         let method = "ImportVApp";
-        let wanted = [Wanted { kind: "HttpNfcLease", properties: &["state", "error", "info"] }];
-        let mut watch = self.client.watch(std::slice::from_ref(&self.moref), &wanted).await?;
+        let specs = [PropertySpec { kind: "HttpNfcLease", properties: &["state", "error", "info"] }];
+        let mut watch = self.client.watch(std::slice::from_ref(&self.moref), &specs).await?;
         let mut known = BTreeMap::new();
         let outcome = loop {
             for change in watch.next().await? {

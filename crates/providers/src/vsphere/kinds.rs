@@ -17,8 +17,6 @@ mod disks;
 mod error;
 mod folder;
 mod follow;
-mod greet;
-mod ground;
 mod kind;
 mod locate;
 mod look;
@@ -26,11 +24,13 @@ mod machine;
 mod places;
 mod power;
 pub mod reason;
+mod requirements;
 mod resume;
 mod rules;
 mod storage;
 mod tag;
 mod template;
+mod whoami;
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
@@ -42,7 +42,7 @@ use slipway_engine::batch::{Batch, Turn};
 use slipway_engine::feed::{Changes, Followed};
 use slipway_engine::journal::Task;
 use slipway_engine::platform::Query;
-use slipway_engine::{Context, Endpoint, Id, Next, Platform, Resource, Resumed, Seen, Sight, Step};
+use slipway_engine::{Context, Endpoint, Id, Next, Observation, Observed, Platform, Resource, Resumed, Step};
 use tokio::sync::OnceCell;
 use uuid::Uuid;
 
@@ -52,25 +52,26 @@ use super::{Client, MoRef, Reference};
 
 pub use self::error::KindError;
 pub use self::folder::Folder;
-pub use self::ground::Claim;
 pub use self::kind::Kind;
-pub use self::locate::Lodging;
+pub use self::locate::MachinePlacement;
 pub use self::machine::{Ignition, Machine, Shape};
 pub use self::power::Power;
-pub use self::rules::{Apart, Zone};
+pub(in crate::vsphere) use self::power::addresses as guest_addresses;
+pub use self::requirements::Claim;
+pub use self::rules::{AntiAffinityRule, VmGroup};
 pub use self::storage::{Policy, Volumes};
 pub use self::tag::Tag;
-pub use self::template::{Image, Place, Source, Template};
+pub use self::template::{Image, Source, Template, TemplateLocation};
 
 /// What is wanted of a resource.
 #[derive(Debug, Clone)]
-pub enum Wanted {
+pub enum Desired {
     Tag(Tag),
     Folder(Folder),
     Template(Template),
     Machine(Box<Machine>),
-    Apart(Apart),
-    Zone(Zone),
+    AntiAffinityRule(AntiAffinityRule),
+    VmGroup(VmGroup),
     Power(Power),
     Volumes(Volumes),
     Policy(Policy),
@@ -187,10 +188,21 @@ pub enum Action {
     DeletePolicy,
 }
 
+/// How machines are looked for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Search {
+    /// In their folders, by the cluster's tag, and where they were: all of a cluster at once.
+    #[default]
+    Folders,
+    /// By their ids alone: a few among thousands that nothing is asked about.
+    Ids,
+}
+
 /// A vCenter and what is remembered of it during a run.
 #[derive(Debug)]
 struct VCenter {
     client: Client,
+    search: Search,
     places: Places,
     hardware: tokio::sync::Mutex<BTreeMap<String, Arc<OnceCell<Hardware>>>>,
     tagging: Batch<(String, MoRef), (), KindError>,
@@ -210,9 +222,15 @@ pub struct VSphere {
 
 impl VSphere {
     pub fn new(clients: impl IntoIterator<Item = (Endpoint, Client)>) -> Self {
+        Self::searching(Search::default(), clients)
+    }
+
+    /// One that looks for machines in another way.
+    pub fn searching(search: Search, clients: impl IntoIterator<Item = (Endpoint, Client)>) -> Self {
         let vcenter = |(endpoint, client): (Endpoint, Client)| {
             let vcenter = VCenter {
                 places: Places::new(client.clone()),
+                search,
                 client,
                 hardware: tokio::sync::Mutex::default(),
                 tagging: Batch::default(),
@@ -277,8 +295,8 @@ impl VCenter {
     }
 
     /// Attaches the cluster's tag to an object, in one call with all others that ask at the same moment.
-    async fn attach_tag(&self, seen: &Seen<State>, object: &MoRef) -> Result<(), KindError> {
-        let Some(State::Tag { tag: Some(tag), .. }) = seen.need(Kind::Tag.as_str()) else {
+    async fn attach_tag(&self, observed: &Observed<State>, object: &MoRef) -> Result<(), KindError> {
+        let Some(State::Tag { tag: Some(tag), .. }) = observed.dependency(Kind::Tag.as_str()) else {
             return Err(absent("tag"));
         };
         let client = self.client.clone();
@@ -308,14 +326,14 @@ fn step(id: &Id, action: Action, verb: &str, sentence: String) -> Step<Action> {
         sentence,
         undo: None,
         costs: Vec::new(),
-        needs: Vec::new(),
+        privileges: Vec::new(),
         mark: None,
         limit: Duration::from_mins(2),
     }
 }
 
-fn need(object: &str, privilege: &str) -> slipway_engine::Need {
-    slipway_engine::Need { object: object.into(), privilege: privilege.into() }
+fn need(object: &str, privilege: &str) -> slipway_engine::RequiredPrivilege {
+    slipway_engine::RequiredPrivilege { object: object.into(), privilege: privilege.into() }
 }
 
 /// What is missing although the engine made sure of it.
@@ -324,24 +342,24 @@ fn absent(what: &str) -> KindError {
 }
 
 impl Platform for VSphere {
-    type Wanted = Wanted;
+    type Desired = Desired;
     type State = State;
     type Action = Action;
     type Error = KindError;
 
-    fn next(&self, resource: &Resource<Wanted>, seen: &Seen<State>) -> Next<Action> {
-        let Resource { id, goal, wanted, .. } = resource;
-        let own = seen.own.as_ref();
-        let next = match wanted {
-            Wanted::Tag(tag) => Ok(tag.next(id, *goal, own)),
-            Wanted::Folder(folder) => folder.next(id, *goal, own),
-            Wanted::Template(template) => template.next(id, *goal, own),
-            Wanted::Machine(machine) => machine.next(id, *goal, own),
-            Wanted::Apart(apart) => Ok(apart.next(id, *goal, seen)),
-            Wanted::Zone(zone) => Ok(zone.next(id, *goal, own)),
-            Wanted::Power(power) => return power.next(id, *goal, own, self.address_limit),
-            Wanted::Volumes(volumes) => Ok(volumes.next(id, *goal, own)),
-            Wanted::Policy(policy) => Ok(policy.next(id, *goal, own)),
+    fn next(&self, resource: &Resource<Desired>, observed: &Observed<State>) -> Next<Action> {
+        let Resource { id, goal, desired, .. } = resource;
+        let own = observed.own.as_ref();
+        let next = match desired {
+            Desired::Tag(tag) => Ok(tag.next(id, *goal, own)),
+            Desired::Folder(folder) => folder.next(id, *goal, own),
+            Desired::Template(template) => template.next(id, *goal, own),
+            Desired::Machine(machine) => machine.next(id, *goal, own),
+            Desired::AntiAffinityRule(apart) => Ok(apart.next(id, *goal, observed)),
+            Desired::VmGroup(zone) => Ok(zone.next(id, *goal, own)),
+            Desired::Power(power) => return power.next(id, *goal, own, self.address_limit),
+            Desired::Volumes(volumes) => Ok(volumes.next(id, *goal, own)),
+            Desired::Policy(policy) => Ok(policy.next(id, *goal, own)),
         };
         match next {
             Ok(Some(step)) => Next::Step(Box::new(step)),
@@ -361,9 +379,14 @@ impl Platform for VSphere {
         }
     }
 
-    fn predict(&self, resource: &Resource<Wanted>, seen: &Seen<State>, action: &Action) -> Option<State> {
-        let own = seen.own.clone();
-        match (action, &resource.wanted, own) {
+    fn predict(
+        &self,
+        resource: &Resource<Desired>,
+        observed: &Observed<State>,
+        action: &Action,
+    ) -> Option<State> {
+        let own = observed.own.clone();
+        match (action, &resource.desired, own) {
             (Action::CreateCategory | Action::DeleteTag, _, _) => {
                 Some(State::Tag { vcenter: String::new(), category: String::new(), tag: None })
             }
@@ -373,10 +396,10 @@ impl Platform for VSphere {
             (Action::CreateFolder, ..) => {
                 Some(State::Folder { moref: String::new(), tagged: true, strangers: Vec::new() })
             }
-            (Action::Import | Action::CopyTemplate, Wanted::Template(template), _) => {
+            (Action::Import | Action::CopyTemplate, Desired::Template(template), _) => {
                 Some(template.made(String::new()))
             }
-            (Action::Clone, Wanted::Machine(machine), _) => Some(machine.made(String::new(), Vec::new())),
+            (Action::Clone, Desired::Machine(machine), _) => Some(machine.made(String::new(), Vec::new())),
             (Action::AttachTag, _, Some(State::Folder { moref, strangers, .. })) => {
                 Some(State::Folder { moref, tagged: true, strangers })
             }
@@ -390,8 +413,10 @@ impl Platform for VSphere {
                 }
                 Some(own)
             }
-            (Action::AddRule | Action::EditRule, Wanted::Apart(_), _) => Some(Apart::made(seen)),
-            (Action::AddRule | Action::EditRule, Wanted::Zone(zone), _) => Some(zone.made()),
+            (Action::AddRule | Action::EditRule, Desired::AntiAffinityRule(_), _) => {
+                Some(AntiAffinityRule::made(observed))
+            }
+            (Action::AddRule | Action::EditRule, Desired::VmGroup(zone), _) => Some(zone.made()),
             (Action::PowerOn, ..) => {
                 Some(State::Power { moref: String::new(), on: true, addresses: Vec::new() })
             }
@@ -402,35 +427,35 @@ impl Platform for VSphere {
     async fn observe(
         &self,
         endpoint: &Endpoint,
-        queries: &[Query<'_, Wanted, State>],
-    ) -> Result<Vec<Sight<State>>, KindError> {
+        queries: &[Query<'_, Desired, State>],
+    ) -> Result<Vec<Observation<State>>, KindError> {
         look::at(self.vcenter(endpoint)?, queries).await
     }
 
     async fn perform(
         &self,
-        resource: &Resource<Wanted>,
-        seen: &Seen<State>,
+        resource: &Resource<Desired>,
+        observed: &Observed<State>,
         action: &Action,
         context: &Context,
     ) -> Result<Option<State>, KindError> {
         let vcenter = self.vcenter(&resource.id.endpoint)?;
-        match &resource.wanted {
-            Wanted::Tag(tag) => tag.perform(vcenter, seen, *action).await,
-            Wanted::Folder(folder) => folder.perform(vcenter, seen, *action, context).await,
-            Wanted::Template(template) => template.perform(vcenter, seen, *action, context).await,
-            Wanted::Machine(machine) => machine.perform(vcenter, seen, *action, context).await,
-            Wanted::Apart(apart) => apart.perform(vcenter, seen, *action, context).await,
-            Wanted::Zone(zone) => zone.perform(vcenter, *action, context).await,
-            Wanted::Power(power) => power.perform(vcenter, seen, *action, context).await,
-            Wanted::Volumes(volumes) => volumes.delete(vcenter, seen).await,
-            Wanted::Policy(_) => storage::delete_policy(vcenter, seen).await,
+        match &resource.desired {
+            Desired::Tag(tag) => tag.perform(vcenter, observed, *action).await,
+            Desired::Folder(folder) => folder.perform(vcenter, observed, *action, context).await,
+            Desired::Template(template) => template.perform(vcenter, observed, *action, context).await,
+            Desired::Machine(machine) => machine.perform(vcenter, observed, *action, context).await,
+            Desired::AntiAffinityRule(apart) => apart.perform(vcenter, observed, *action, context).await,
+            Desired::VmGroup(zone) => zone.perform(vcenter, *action, context).await,
+            Desired::Power(power) => power.perform(vcenter, observed, *action, context).await,
+            Desired::Volumes(volumes) => volumes.delete(vcenter, observed).await,
+            Desired::Policy(_) => storage::delete_policy(vcenter, observed).await,
         }
     }
 
     async fn resume(
         &self,
-        resource: &Resource<Wanted>,
+        resource: &Resource<Desired>,
         task: &Task,
         _: &Context,
     ) -> Result<Resumed<State>, KindError> {
@@ -440,7 +465,7 @@ impl Platform for VSphere {
     async fn follow(
         &self,
         endpoint: &Endpoint,
-        resources: &[Followed<Wanted, State>],
+        resources: &[Followed<Desired, State>],
         changes: &Changes,
     ) -> Result<(), KindError> {
         self.vcenter(endpoint)?.follow(resources, changes).await

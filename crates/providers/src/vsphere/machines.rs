@@ -17,7 +17,7 @@ use super::client::Client;
 use super::error::Error;
 use super::fault::Fault;
 use super::moref::{MoRef, Reference};
-use super::properties::{Object, Wanted};
+use super::properties::{Object, PropertySpec};
 use super::soap::{Body, Malformed};
 use super::tasks::{Outcome, Task};
 
@@ -43,8 +43,8 @@ impl Client {
         &self,
         machines: &[MoRef],
     ) -> Result<BTreeMap<MoRef, Result<Hardware, Error>>, Error> {
-        let wanted = [Wanted { kind: "VirtualMachine", properties: &hardware::PROPERTIES }];
-        let objects = self.retrieve(machines, &wanted).await?;
+        let specs = [PropertySpec { kind: "VirtualMachine", properties: &hardware::PROPERTIES }];
+        let objects = self.retrieve(machines, &specs).await?;
         let read = |object| {
             let hardware = Hardware::of(&object);
             (object.moref, hardware.map_err(|cause| self.error("reading devices", cause)))
@@ -62,9 +62,9 @@ impl Client {
         let paths: Vec<String> = keys.iter().map(|key| mark_path(key)).collect();
         // A key that is not there is left out; whether the machine can be read at all shows in its id.
         let properties: Vec<&str> = paths.iter().map(String::as_str).chain(["config.instanceUuid"]).collect();
-        let wanted = [Wanted { kind: "VirtualMachine", properties: &properties }];
+        let specs = [PropertySpec { kind: "VirtualMachine", properties: &properties }];
         let mut marks = BTreeMap::new();
-        for object in self.retrieve(machines, &wanted).await? {
+        for object in self.retrieve(machines, &specs).await? {
             if let Some(fault) = object.missing.get("config.instanceUuid") {
                 return Err(self.error("reading marks", fault.clone()));
             }
@@ -76,20 +76,20 @@ impl Client {
 
     /// What a network card needs to know of networks, whatever kind each of them is.
     pub async fn networks(&self, networks: &[MoRef]) -> Result<BTreeMap<MoRef, Network>, Error> {
-        let wanted = [
-            Wanted { kind: "Network", properties: &["name"] },
-            Wanted {
+        let specs = [
+            PropertySpec { kind: "Network", properties: &["name"] },
+            PropertySpec {
                 kind: "DistributedVirtualPortgroup",
                 properties: &["key", "config.distributedVirtualSwitch"],
             },
-            Wanted { kind: "OpaqueNetwork", properties: &["summary"] },
+            PropertySpec { kind: "OpaqueNetwork", properties: &["summary"] },
         ];
-        let objects = self.retrieve(networks, &wanted).await?;
+        let objects = self.retrieve(networks, &specs).await?;
         let switches: BTreeSet<MoRef> =
             objects.iter().filter_map(|object| object.reference("config.distributedVirtualSwitch")).collect();
         let switches: Vec<MoRef> = switches.into_iter().collect();
-        let wanted = [Wanted { kind: "DistributedVirtualSwitch", properties: &["uuid"] }];
-        let switches = self.retrieve(&switches, &wanted).await?;
+        let specs = [PropertySpec { kind: "DistributedVirtualSwitch", properties: &["uuid"] }];
+        let switches = self.retrieve(&switches, &specs).await?;
         let uuids: BTreeMap<&MoRef, &str> =
             switches.iter().map(|switch| (&switch.moref, switch.text("uuid"))).collect();
         let read = |object| {

@@ -10,7 +10,7 @@ use quick_xml::events::Event;
 use thiserror::Error;
 
 /// More than a descriptor or a manifest ever is.
-const LARGEST_TEXT: u64 = 16 << 20;
+const MAX_TEXT_BYTES: u64 = 16 << 20;
 
 /// An appliance that cannot be used.
 #[derive(Debug, Error)]
@@ -23,7 +23,7 @@ pub enum OvaError {
     TooLarge { path: PathBuf, file: String },
     #[error("the descriptor in `{}` cannot be read: {reason}", path.display())]
     Descriptor { path: PathBuf, reason: String },
-    #[error("line {line} of the manifest in `{}` is no checksum", path.display())]
+    #[error("line {line} of the manifest in `{}` is not a checksum", path.display())]
     Manifest { path: PathBuf, line: usize },
     #[error("the manifest in `{}` has no checksum for `{file}`", path.display())]
     Unlisted { path: PathBuf, file: String },
@@ -39,13 +39,13 @@ pub struct Ova {
     path: PathBuf,
     descriptor: String,
     networks: Vec<String>,
-    files: BTreeMap<String, Place>,
+    files: BTreeMap<String, ArchiveEntry>,
     manifest: Option<BTreeMap<String, Checksum>>,
 }
 
 /// Where the content of a file is in the archive.
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct ArchiveEntry {
     offset: u64,
     size: u64,
 }
@@ -69,7 +69,7 @@ impl Ova {
                 continue;
             }
             let name = entry.path().map_err(broken)?.to_string_lossy().into_owned();
-            let place = Place { offset: entry.raw_file_position(), size: entry.size() };
+            let place = ArchiveEntry { offset: entry.raw_file_position(), size: entry.size() };
             let kept = match Path::new(&name).extension().and_then(|extension| extension.to_str()) {
                 // The first one counts, as the format says.
                 Some("ovf") if descriptor.is_none() => &mut descriptor,
@@ -79,7 +79,7 @@ impl Ova {
                     continue;
                 }
             };
-            if place.size > LARGEST_TEXT {
+            if place.size > MAX_TEXT_BYTES {
                 return Err(OvaError::TooLarge { path: path.to_owned(), file: name });
             }
             let mut text = String::new();
@@ -125,7 +125,7 @@ impl Ova {
         Ok(Content { rest: archive.take(place.size), check: self.check(file)?, path: self.path.clone() })
     }
 
-    fn place(&self, file: &str) -> Result<Place, OvaError> {
+    fn place(&self, file: &str) -> Result<ArchiveEntry, OvaError> {
         let missing = || OvaError::Missing { path: self.path.clone(), file: file.to_owned() };
         self.files.get(file).copied().ok_or_else(missing)
     }

@@ -45,9 +45,9 @@ pub enum RuleKind {
     /// On one host.
     Together(Vec<MoRef>),
     /// On different hosts.
-    Apart(Vec<MoRef>),
+    AntiAffinity(Vec<MoRef>),
     /// A group of machines on a group of hosts.
-    On { machines: String, hosts: String },
+    VmHost { machines: String, hosts: String },
     /// A group of machines on none of a group of hosts.
     NotOn { machines: String, hosts: String },
     /// Of another type, which is not touched.
@@ -124,7 +124,7 @@ impl Client {
             let task = self.change_placement(cluster, &[edit]).await?;
             self.finish(&task, limit).await?;
         }
-        Err(self.error(method, Cause::Setup(format!("somebody else keeps changing the group `{group}`"))))
+        Err(self.error(method, Cause::Setup(format!("another client keeps changing the group `{group}`"))))
     }
 
     fn group(&self, element: &Element) -> Group {
@@ -142,9 +142,9 @@ impl Client {
         let text = |name: &str| element.text_of(name).to_owned();
         let kind = match element.kind() {
             "ClusterAffinityRuleSpec" => RuleKind::Together(machines()),
-            "ClusterAntiAffinityRuleSpec" => RuleKind::Apart(machines()),
+            "ClusterAntiAffinityRuleSpec" => RuleKind::AntiAffinity(machines()),
             "ClusterVmHostRuleInfo" if element.child("affineHostGroupName").is_some() => {
-                RuleKind::On { machines: text("vmGroupName"), hosts: text("affineHostGroupName") }
+                RuleKind::VmHost { machines: text("vmGroupName"), hosts: text("affineHostGroupName") }
             }
             "ClusterVmHostRuleInfo" => {
                 RuleKind::NotOn { machines: text("vmGroupName"), hosts: text("antiAffineHostGroupName") }
@@ -200,8 +200,8 @@ fn rule_spec(edit: &Edit) -> Option<Body> {
     };
     let (kind, info) = match &rule.kind {
         RuleKind::Together(list) => ("ClusterAffinityRuleSpec", machines(info, list)),
-        RuleKind::Apart(list) => ("ClusterAntiAffinityRuleSpec", machines(info, list)),
-        RuleKind::On { machines, hosts } => {
+        RuleKind::AntiAffinity(list) => ("ClusterAntiAffinityRuleSpec", machines(info, list)),
+        RuleKind::VmHost { machines, hosts } => {
             ("ClusterVmHostRuleInfo", info.text("vmGroupName", machines).text("affineHostGroupName", hosts))
         }
         RuleKind::NotOn { machines, hosts } => (

@@ -14,7 +14,7 @@ const PAGE: u32 = 500;
 
 /// A kind of object and the properties wanted of it; none means only that it exists.
 #[derive(Debug, Clone)]
-pub struct Wanted<'a> {
+pub struct PropertySpec<'a> {
     pub kind: &'a str,
     pub properties: &'a [&'a str],
 }
@@ -52,11 +52,15 @@ impl Object {
 
 impl Client {
     /// Properties of objects that are known. One that is gone meanwhile is left out.
-    pub async fn retrieve(&self, objects: &[MoRef], wanted: &[Wanted<'_>]) -> Result<Vec<Object>, Error> {
+    pub async fn retrieve(
+        &self,
+        objects: &[MoRef],
+        specs: &[PropertySpec<'_>],
+    ) -> Result<Vec<Object>, Error> {
         if objects.is_empty() {
             return Ok(Vec::new());
         }
-        let spec = property_sets(wanted)
+        let spec = property_sets(specs)
             .each(objects, |body, object| {
                 body.object("objectSet", &Body::new().reference("obj", &object.reference))
             })
@@ -78,8 +82,8 @@ impl Client {
     }
 
     async fn property_once(&self, object: &MoRef, name: &str) -> Result<Option<Element>, Error> {
-        let wanted = [Wanted { kind: &object.reference.kind, properties: &[name] }];
-        let mut objects = self.retrieve(std::slice::from_ref(object), &wanted).await?;
+        let specs = [PropertySpec { kind: &object.reference.kind, properties: &[name] }];
+        let mut objects = self.retrieve(std::slice::from_ref(object), &specs).await?;
         let Some(read) = objects.first_mut() else { return Ok(None) };
         match read.missing.remove(name) {
             Some(fault) => Err(self.error(name, fault)),
@@ -88,15 +92,19 @@ impl Client {
     }
 
     /// Properties of all objects of the wanted kinds at or below `root`, however many there are.
-    pub async fn retrieve_below(&self, root: &MoRef, wanted: &[Wanted<'_>]) -> Result<Vec<Object>, Error> {
-        self.whole(|| self.below(root, wanted)).await
+    pub async fn retrieve_below(
+        &self,
+        root: &MoRef,
+        specs: &[PropertySpec<'_>],
+    ) -> Result<Vec<Object>, Error> {
+        self.whole(|| self.below(root, specs)).await
     }
 
-    async fn below(&self, root: &MoRef, wanted: &[Wanted<'_>]) -> Result<Vec<Object>, Error> {
+    async fn below(&self, root: &MoRef, specs: &[PropertySpec<'_>]) -> Result<Vec<Object>, Error> {
         let views = self.manager("viewManager").await?;
         let body = Body::new()
             .reference("container", &root.reference)
-            .each(wanted, |body, wanted| body.text("type", wanted.kind))
+            .each(specs, |body, spec| body.text("type", spec.kind))
             .text("recursive", true);
         let reply = self.call(&views, "CreateContainerView", &body).await?;
         let view = reply.need("returnval").map_err(|cause| self.error("CreateContainerView", cause))?;
@@ -111,7 +119,7 @@ impl Client {
             "TraversalSpec",
             &traversal,
         );
-        let result = self.pages(&property_sets(wanted).object("objectSet", &set)).await;
+        let result = self.pages(&property_sets(specs).object("objectSet", &set)).await;
         // The view dies with the session; one that cannot be destroyed is no reason to fail.
         let _ = self.call(&view, "DestroyView", &Body::new()).await;
         result
@@ -166,12 +174,12 @@ impl Client {
     }
 }
 
-pub(super) fn property_sets(wanted: &[Wanted<'_>]) -> Body {
-    Body::new().each(wanted, |body, wanted| {
+pub(super) fn property_sets(specs: &[PropertySpec<'_>]) -> Body {
+    Body::new().each(specs, |body, spec| {
         let set = Body::new()
-            .text("type", wanted.kind)
+            .text("type", spec.kind)
             .text("all", false)
-            .each(wanted.properties, |body, property| body.text("pathSet", property));
+            .each(spec.properties, |body, property| body.text("pathSet", property));
         body.object("propSet", &set)
     })
 }

@@ -24,15 +24,17 @@ use slipway_engine::{Endpoint, Graph, Id, Plan, Resource, World};
 use uuid::Uuid;
 
 pub use self::discover::Places;
-use super::kinds::{Action, Kind, KindError, State, VSphere, Wanted};
+use super::kinds::{Action, Desired, Kind, KindError, State, VSphere};
 use crate::provider::{
-    Accounts, Blind, Discovery, Kept, Located, MachineView, Memory, Missing, Provider, Remembered, Search,
-    Surplus, Unreachable, Unseen, View, Words,
+    Accounts, Discovery, EndpointsUnreadable, Kept, Located, MachineView, Memory, Missing, NotVisible,
+    Provider, Remembered, Search, Surplus, Unreachable, View, Words,
 };
 
 impl Provider for VSphere {
     const WORDS: Words =
         Words { endpoint: "vCenter", endpoints: "vCenters", field: "platform.vsphere.vcenters" };
+
+    const RENAMED_KINDS: &'static [(&'static str, &'static str)] = Kind::RENAMED;
 
     type Places = Places;
 
@@ -40,11 +42,11 @@ impl Provider for VSphere {
         self.endpoints()
     }
 
-    async fn sign_in(&self) -> Accounts {
-        self.greet().await
+    async fn log_in(&self) -> Accounts {
+        self.whoami().await
     }
 
-    async fn sign_out(&self) {
+    async fn log_out(&self) {
         self.logout().await;
     }
 
@@ -76,7 +78,7 @@ impl Provider for VSphere {
 
     fn view(state: &State) -> View {
         let State::Power { on, addresses, .. } = state else {
-            return View { summary: "there".to_owned(), machine: None };
+            return View { summary: "present".to_owned(), machine: None };
         };
         let summary = match (on, &addresses[..]) {
             (false, _) => "off".to_owned(),
@@ -112,15 +114,15 @@ impl Provider for VSphere {
         }
     }
 
-    async fn discover(&self, search: &Search<'_, Self>) -> Result<Discovery<Wanted>, Blind> {
+    async fn discover(&self, search: &Search<'_, Self>) -> Result<Discovery<Desired>, EndpointsUnreadable> {
         discover::resources(self, search).await
     }
 
     fn hold_for_unseen(
         &self,
-        graph: &Graph<Wanted>,
+        graph: &Graph<Desired>,
         world: &World<State>,
-        unseen: &[Unseen],
+        unseen: &[NotVisible],
     ) -> BTreeMap<Id, String> {
         discover::holds(graph, world, unseen)
     }
@@ -128,9 +130,9 @@ impl Provider for VSphere {
     async fn without_optional(
         &self,
         accounts: &Accounts,
-        resources: Vec<Resource<Wanted>>,
+        resources: Vec<Resource<Desired>>,
         notes: &mut Vec<String>,
-    ) -> Vec<Resource<Wanted>> {
+    ) -> Vec<Resource<Desired>> {
         optional::without_forbidden(self, accounts, resources, notes).await
     }
 
@@ -143,18 +145,22 @@ impl Provider for VSphere {
         privileges::holds(self, accounts, plan, world).await
     }
 
-    async fn budgets(&self, graph: &Graph<Wanted>, unreachable: &Unreachable) -> Budgets {
+    async fn budgets(&self, graph: &Graph<Desired>, unreachable: &Unreachable) -> Budgets {
         self.budgets(graph, unreachable).await
     }
 
-    fn kept(&self, graph: &Graph<Wanted>, world: &World<State>) -> Vec<Kept> {
+    fn kept(&self, graph: &Graph<Desired>, world: &World<State>) -> Vec<Kept> {
         kept::kept(graph, world)
+    }
+
+    async fn clusters(&self) -> BTreeSet<InfraId> {
+        discover::clusters(self).await
     }
 
     async fn surplus(
         &self,
         infra_id: &InfraId,
-        graph: &Graph<Wanted>,
+        graph: &Graph<Desired>,
         memory: &Memory<State>,
     ) -> Vec<Surplus> {
         surplus::find(self, infra_id, graph, memory).await

@@ -122,6 +122,7 @@ impl Client {
         let ended: Result<(u16, Value), Cause> = send.await;
         let method = format!("{method} {name}");
         log_call(self.server(), &method, began, ended.as_ref().map(|(status, _)| *status));
+        self.heard(ended.as_ref().map(|_| ()));
         ended.map(|(_, value)| value).map_err(|source| self.error(name, source))
     }
 }

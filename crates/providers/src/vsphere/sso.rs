@@ -20,8 +20,8 @@ const TOKEN: &str = "oasis:names:tc:SAML:2.0:assertion";
 const STS: &str = "/sts/STSService/vsphere.local";
 
 /// How long a message is fresh, and a token good for: both are used at once.
-const FRESH: Duration = Duration::from_mins(1);
-const LIFETIME: Duration = Duration::from_mins(5);
+const MESSAGE_LIFETIME: Duration = Duration::from_mins(1);
+const TOKEN_LIFETIME: Duration = Duration::from_mins(5);
 
 /// The directory's service, with a session of its own.
 #[derive(Debug)]
@@ -53,7 +53,7 @@ impl Client {
             .text("wsse:Username", &login.user)
             .text("wsse:Password", login.password.expose_secret());
         let header = security(&Body::new().object("wsse:UsernameToken", &name).into_text());
-        let (created, expires) = period(LIFETIME);
+        let (created, expires) = period(TOKEN_LIFETIME);
         let request = format!(
             "<RequestSecurityToken xmlns=\"{TRUST}\"><TokenType>urn:{TOKEN}</TokenType>\
              <RequestType>{TRUST}/Issue</RequestType><Lifetime>\
@@ -179,7 +179,7 @@ impl Directory {
 
 /// The header of a message that says who sends it.
 fn security(proof: &str) -> SecretString {
-    let (created, expires) = period(FRESH);
+    let (created, expires) = period(MESSAGE_LIFETIME);
     let time = Body::new().text("wsu:Created", created).text("wsu:Expires", expires).into_text();
     format!(
         "<wsse:Security xmlns:wsse=\"{SECURITY}\" xmlns:wsu=\"{UTILITY}\">\

@@ -19,7 +19,7 @@ const TAGGING: &str = "/rest/com/vmware/cis/tagging";
 const BATCH: usize = 500;
 
 /// Reads at the same time.
-const AT_ONCE: usize = 8;
+const MAX_PARALLEL_READS: usize = 8;
 
 /// Fewer tags are read sooner than it is asked which of them are in a category.
 const WORTH_A_LIST: usize = 3;
@@ -279,7 +279,7 @@ impl Client {
         ids: Vec<String>,
     ) -> Result<Vec<T>, Error> {
         let mut found = Vec::with_capacity(ids.len());
-        for ids in ids.chunks(AT_ONCE) {
+        for ids in ids.chunks(MAX_PARALLEL_READS) {
             let mut reads = JoinSet::new();
             for (index, id) in ids.iter().enumerate() {
                 let (client, path) = (self.clone(), place(kind, id));

@@ -10,7 +10,7 @@ use tokio::time::{Instant, timeout_at};
 use super::client::Client;
 use super::error::{Cause, Error};
 use super::moref::{MoRef, Reference};
-use super::properties::{Object, Wanted as PropertySpec};
+use super::properties::{Object, PropertySpec};
 use super::soap::{Body, Element};
 pub(super) use tracker::Tracker;
 use tracker::{End, Ticket};

@@ -6,12 +6,12 @@ use std::time::Duration;
 use super::client::Client;
 use super::error::Error;
 use super::moref::{MoRef, Reference};
-use super::properties::{Wanted, property_sets};
+use super::properties::{PropertySpec, property_sets};
 use super::soap::{Body, Element};
 
 /// How long the server holds a call in which nothing happens, at most: shorter than what proxies and firewalls bear, and no
 /// longer than a call may take.
-const HOLD: Duration = Duration::from_mins(1);
+const LONG_POLL: Duration = Duration::from_mins(1);
 
 /// What happened to an object.
 #[derive(Debug, Clone)]
@@ -41,14 +41,14 @@ pub struct Watch {
 
 impl Client {
     /// Follows properties of objects.
-    pub async fn watch(&self, objects: &[MoRef], wanted: &[Wanted<'_>]) -> Result<Watch, Error> {
+    pub async fn watch(&self, objects: &[MoRef], specs: &[PropertySpec<'_>]) -> Result<Watch, Error> {
         let parent = self.manager("propertyCollector").await?;
         // A collector of its own: filters of others would answer as well.
         let reply = self.call(&parent, "CreatePropertyCollector", &Body::new()).await?;
         let collector =
             reply.need("returnval").map_err(|cause| self.error("CreatePropertyCollector", cause))?;
         let collector = self.moref(Reference::of(collector));
-        let spec = property_sets(wanted)
+        let spec = property_sets(specs)
             .each(objects, |body, object| {
                 body.object("objectSet", &Body::new().reference("obj", &object.reference))
             })
@@ -63,7 +63,7 @@ impl Watch {
     /// Waits for the next changes. Returns nothing when nothing changed for a while: ask again.
     pub async fn next(&mut self) -> Result<Vec<Change>, Error> {
         let timeout = self.client.parts().0.timeout;
-        let hold = HOLD.min(timeout).max(Duration::from_secs(1));
+        let hold = LONG_POLL.min(timeout).max(Duration::from_secs(1));
         let options = Body::new().text("maxWaitSeconds", hold.as_secs());
         let body = Body::new().text("version", &self.version).object("options", &options);
         let deadline = hold + timeout.min(Duration::from_secs(30));

@@ -16,7 +16,7 @@ use slipway_testkit::vcenter::VCenter;
 
 use crate::{calls, client, estate};
 
-const LIMIT: Duration = Duration::from_mins(1);
+const TIMEOUT: Duration = Duration::from_mins(1);
 
 /// More than what is read ahead.
 fn disk() -> Vec<u8> {
@@ -63,7 +63,7 @@ async fn an_appliance_becomes_a_machine() {
     assert_eq!(ova.networks(), ["VM Network"]);
     let mut percents = Vec::new();
     let machine =
-        client.import(&ova, &spec(&client).await, LIMIT, |percent| percents.push(percent)).await.unwrap();
+        client.import(&ova, &spec(&client).await, TIMEOUT, |percent| percents.push(percent)).await.unwrap();
     assert_eq!(client.paths(std::slice::from_ref(&machine)).await.unwrap(), ["/dc1/vm/template"]);
     assert!(percents.is_sorted() && percents.last() == Some(&100), "{percents:?}");
     let hardware = client.hardware(std::slice::from_ref(&machine)).await.unwrap();
@@ -86,7 +86,7 @@ async fn a_damaged_disk_is_noticed() {
     let files: [(&str, &[u8]); 3] =
         [("a.ovf", DESCRIPTOR.as_bytes()), ("disk.vmdk", &disk), ("a.mf", manifest.as_bytes())];
     let ova = Ova::open(&archive(&vcenter, &files)).unwrap();
-    let error = client.import(&ova, &spec(&client).await, LIMIT, |_| {}).await.unwrap_err();
+    let error = client.import(&ova, &spec(&client).await, TIMEOUT, |_| {}).await.unwrap_err();
     assert!(matches!(&error, ImportError::Ova(OvaError::Damaged { file, .. }) if file == "disk.vmdk"));
     assert_eq!((calls(&vcenter, "HttpNfcLeaseComplete"), calls(&vcenter, "HttpNfcLeaseAbort")), (0, 1));
 }
@@ -100,7 +100,7 @@ async fn an_upload_that_fails_is_given_up() {
     let ova = Ova::open(&archive(&vcenter, &files)).unwrap();
     let rule = json!({"on": {"kind": "http", "path": "/nfc"}, "fault": {"http_status": 500}});
     vcenter.control("POST", "/faults", &rule).unwrap();
-    let error = client.import(&ova, &spec(&client).await, LIMIT, |_| {}).await.unwrap_err();
+    let error = client.import(&ova, &spec(&client).await, TIMEOUT, |_| {}).await.unwrap_err();
     let ImportError::Call(error) = error else { panic!("{error:?}") };
     assert!(matches!(error.source, Cause::Status { .. } | Cause::Broken(_)), "{error:?}");
     assert_eq!(calls(&vcenter, "HttpNfcLeaseAbort"), 1);
@@ -117,8 +117,8 @@ async fn a_dropped_import_is_given_up() {
     let rule = json!({"on": {"kind": "http", "path": "/nfc"}, "fault": {"delay_ms": 60_000}});
     vcenter.control("POST", "/faults", &rule).unwrap();
     let spec = spec(&client).await;
-    let import = client.import(&ova, &spec, LIMIT, |_| {});
-    let deadline = tokio::time::Instant::now() + LIMIT;
+    let import = client.import(&ova, &spec, TIMEOUT, |_| {});
+    let deadline = tokio::time::Instant::now() + TIMEOUT;
     let uploads = async {
         let of_upload = |request: &Value| request["kind"] == "http";
         let asked = || vcenter.control("GET", "/requests", &Value::Null).unwrap()["requests"].take();
@@ -152,7 +152,7 @@ async fn what_cannot_be_imported_is_said_before_anything_is_made() {
     let mut spec = spec(&client).await;
     spec.networks.clear();
     let ova = open(&[ovf, ("disk.vmdk", b"x")]).unwrap();
-    let error = client.import(&ova, &spec, LIMIT, |_| {}).await.unwrap_err();
+    let error = client.import(&ova, &spec, TIMEOUT, |_| {}).await.unwrap_err();
     assert_eq!(error.to_string(), "no network is given for `VM Network` of the appliance");
     assert_eq!(calls(&vcenter, "ImportVApp"), 0);
 }

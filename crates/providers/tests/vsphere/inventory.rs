@@ -4,15 +4,15 @@ use std::time::Duration;
 
 use serde_json::json;
 use slipway_providers::vsphere::inventory::LookupError;
-use slipway_providers::vsphere::properties::Wanted;
+use slipway_providers::vsphere::properties::PropertySpec;
 use slipway_providers::vsphere::soap::Body;
 use slipway_providers::vsphere::{FaultKind, MoRef};
 use slipway_testkit::vcenter::VCenter;
 
 use crate::{calls, client, estate};
 
-const MACHINES: [Wanted<'static>; 1] =
-    [Wanted { kind: "VirtualMachine", properties: &["name", "runtime.powerState", "network"] }];
+const MACHINES: [PropertySpec<'static>; 1] =
+    [PropertySpec { kind: "VirtualMachine", properties: &["name", "runtime.powerState", "network"] }];
 
 #[tokio::test]
 async fn many_machines_come_in_pages() {
@@ -82,8 +82,8 @@ async fn tags_are_read_in_batches() {
     let vcenter = VCenter::start(&estate(3)).unwrap();
     let client = client(&vcenter);
     let root = client.manager("rootFolder").await.unwrap();
-    let wanted = [Wanted { kind: "ClusterComputeResource", properties: &["name"] }, MACHINES[0].clone()];
-    let objects = client.retrieve_below(&root, &wanted).await.unwrap();
+    let specs = [PropertySpec { kind: "ClusterComputeResource", properties: &["name"] }, MACHINES[0].clone()];
+    let objects = client.retrieve_below(&root, &specs).await.unwrap();
     let morefs: Vec<MoRef> = objects.iter().map(|object| object.moref.clone()).collect();
     let tags = client.tags_of(&morefs).await.unwrap();
     assert_eq!(tags.len(), 4);

@@ -7,13 +7,13 @@ use serde_json::{Value, json};
 use slipway_providers::vsphere::machines::{
     CloneSpec, ConfigSpec, DeviceError, Devices, DiskMove, DiskSpec, Network, Provisioning,
 };
-use slipway_providers::vsphere::properties::{Object, Wanted};
+use slipway_providers::vsphere::properties::{Object, PropertySpec};
 use slipway_providers::vsphere::{Client, FaultKind, MoRef};
 use slipway_testkit::vcenter::VCenter;
 
 use crate::{calls, client};
 
-const LIMIT: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 const UUID: &str = "50123456-0000-4000-8000-000000000001";
 
 fn estate() -> Value {
@@ -62,8 +62,8 @@ async fn clone_spec(client: &Client, name: &str, config: ConfigSpec) -> CloneSpe
 }
 
 async fn read(client: &Client, machine: &MoRef, properties: &[&str]) -> Object {
-    let wanted = [Wanted { kind: "VirtualMachine", properties }];
-    client.retrieve(std::slice::from_ref(machine), &wanted).await.unwrap().remove(0)
+    let specs = [PropertySpec { kind: "VirtualMachine", properties }];
+    client.retrieve(std::slice::from_ref(machine), &specs).await.unwrap().remove(0)
 }
 
 #[tokio::test]
@@ -111,7 +111,7 @@ async fn a_clone_gets_what_was_asked_for() {
     let spec = clone_spec(&client, "node/0", config).await;
     assert!(!format!("{spec:?}").contains("e30K"), "values are not for logs");
     let task = client.clone_machine(&template, &spec).await.unwrap();
-    let machine = client.finish(&task, LIMIT).await.unwrap().unwrap();
+    let machine = client.finish(&task, TIMEOUT).await.unwrap().unwrap();
     let properties = [
         "name",
         "config.instanceUuid",
@@ -151,7 +151,7 @@ async fn a_clone_gets_what_was_asked_for() {
     let (folder, _) = home.text("config.files.vmPathName").rsplit_once('/').unwrap();
     assert!(made.disks.iter().all(|disk| disk.file.starts_with(&format!("{folder}/"))), "{made:?}");
     assert!(vcenter.files("/dc1/datastore/fast").unwrap().is_superset(&files));
-    client.finish(&client.destroy(&machine).await.unwrap(), LIMIT).await.unwrap();
+    client.finish(&client.destroy(&machine).await.unwrap(), TIMEOUT).await.unwrap();
     assert_eq!(vcenter.files("/dc1/datastore/fast").unwrap(), files);
 }
 
@@ -187,8 +187,8 @@ async fn a_machine_lives_and_dies() {
     };
     let config = ConfigSpec { devices: hardware.changes(&devices).unwrap(), ..ConfigSpec::default() };
     let task = client.clone_machine(&template, &clone_spec(&client, "m", config).await).await.unwrap();
-    let machine = client.finish(&task, LIMIT).await.unwrap().unwrap();
-    let done = async |task: Result<_, _>| client.finish(&task.unwrap(), LIMIT).await.unwrap();
+    let machine = client.finish(&task, TIMEOUT).await.unwrap().unwrap();
+    let done = async |task: Result<_, _>| client.finish(&task.unwrap(), TIMEOUT).await.unwrap();
     done(client.move_into(&folder, std::slice::from_ref(&machine)).await).await;
     done(client.rename(&machine, "renamed").await).await;
     assert_eq!(client.paths(std::slice::from_ref(&machine)).await.unwrap(), ["/dc1/vm/team%2fblue/renamed"]);
@@ -210,7 +210,7 @@ async fn a_machine_lives_and_dies() {
     done(client.power_on(&machine).await).await;
     client.shut_down(&machine).await.unwrap();
     let error = client.power_off(&machine).await;
-    let _ = client.finish(&error.unwrap(), LIMIT).await;
+    let _ = client.finish(&error.unwrap(), TIMEOUT).await;
     client.mark_as_template(&machine).await.unwrap();
     assert_eq!(read(&client, &machine, &["config.template"]).await.text("config.template"), "true");
     done(client.destroy(&machine).await).await;
@@ -230,13 +230,13 @@ async fn machines_are_powered_on_together() {
         tasks.push(client.clone_machine(&template, &spec).await.unwrap());
     }
     let mut machines: Vec<MoRef> = Vec::new();
-    for outcome in client.finish_all(&tasks, LIMIT).await.into_values() {
+    for outcome in client.finish_all(&tasks, TIMEOUT).await.into_values() {
         machines.push(outcome.unwrap().unwrap());
     }
     let on = client.power_on(&machines[0]).await.unwrap();
-    client.finish(&on, LIMIT).await.unwrap();
+    client.finish(&on, TIMEOUT).await.unwrap();
     let datacenter = at(&client, "/dc1").await;
-    let outcomes = client.power_on_all(&datacenter, &machines, LIMIT).await.unwrap();
+    let outcomes = client.power_on_all(&datacenter, &machines, TIMEOUT).await.unwrap();
     let failed: Vec<_> = outcomes.iter().filter(|(_, outcome)| outcome.is_err()).collect();
     let [(machine, Err(error))] = failed[..] else { panic!("{outcomes:?}") };
     assert_eq!(*machine, machines[0]);
@@ -256,17 +256,17 @@ async fn a_clone_can_be_a_child_of_a_snapshot() {
     let template = at(&client, "/dc1/vm/rhcos").await;
     let source = clone_spec(&client, "source", ConfigSpec::default()).await;
     let source = client.clone_machine(&template, &source).await.unwrap();
-    let source = client.finish(&source, LIMIT).await.unwrap().unwrap();
+    let source = client.finish(&source, TIMEOUT).await.unwrap().unwrap();
     let body = slipway_providers::vsphere::soap::Body::new()
         .text("name", "base")
         .text("memory", false)
         .text("quiesce", false);
-    client.run(&source, "CreateSnapshot_Task", &body, LIMIT).await.unwrap();
+    client.run(&source, "CreateSnapshot_Task", &body, TIMEOUT).await.unwrap();
     let hardware = client.hardware(std::slice::from_ref(&source)).await.unwrap().remove(&source).unwrap();
     assert_eq!(hardware.snapshots[0].name, "base");
     assert_eq!(hardware.current_snapshot.as_ref(), Some(&hardware.snapshots[0].moref));
     let mut spec = clone_spec(&client, "child", ConfigSpec::default()).await;
     spec.disks = DiskMove::Linked { snapshot: hardware.snapshots[0].moref.clone() };
     let task = client.clone_machine(&source, &spec).await.unwrap();
-    client.finish(&task, LIMIT).await.unwrap().unwrap();
+    client.finish(&task, TIMEOUT).await.unwrap().unwrap();
 }

@@ -18,7 +18,7 @@ mod trust;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use slipway_providers::vsphere::properties::Wanted;
+use slipway_providers::vsphere::properties::PropertySpec;
 use slipway_providers::vsphere::{Client, Endpoint, Login, MoRef, Proxy, Trust};
 use slipway_testkit::vcenter::{ADMINISTRATOR, VCenter};
 
@@ -72,8 +72,8 @@ fn calls(vcenter: &VCenter, method: &str) -> u64 {
 /// All machines, in the order of their names.
 async fn machines(client: &Client) -> Vec<MoRef> {
     let root = client.manager("rootFolder").await.unwrap();
-    let wanted = [Wanted { kind: "VirtualMachine", properties: &["name"] }];
-    let mut machines = client.retrieve_below(&root, &wanted).await.unwrap();
+    let specs = [PropertySpec { kind: "VirtualMachine", properties: &["name"] }];
+    let mut machines = client.retrieve_below(&root, &specs).await.unwrap();
     machines.sort_by_key(|machine| machine.text("name").to_owned());
     machines.into_iter().map(|machine| machine.moref).collect()
 }

@@ -9,7 +9,7 @@ use slipway_testkit::vcenter::VCenter;
 
 use crate::{client, estate, machines};
 
-const LIMIT: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 fn with_groups(machines: usize) -> Value {
     let mut estate = estate(machines);
@@ -21,7 +21,7 @@ fn with_groups(machines: usize) -> Value {
 async fn change(client: &Client, edits: &[Edit]) -> Placement {
     let cluster = client.find("/dc1/host/compute").await.unwrap().unwrap();
     let task = client.change_placement(&cluster, edits).await.unwrap();
-    client.finish(&task, LIMIT).await.unwrap();
+    client.finish(&task, TIMEOUT).await.unwrap();
     client.placement(&cluster).await.unwrap()
 }
 
@@ -35,16 +35,19 @@ async fn groups_and_rules_come_and_go() {
     let rule = |name: &str, kind| Rule { key: 0, name: name.into(), enabled: true, mandatory: false, kind };
     let placement = change(
         &client,
-        &[Edit::AddGroup(group(&all[..2])), Edit::AddRule(rule("apart", RuleKind::Apart(all[..2].to_vec())))],
+        &[
+            Edit::AddGroup(group(&all[..2])),
+            Edit::AddRule(rule("apart", RuleKind::AntiAffinity(all[..2].to_vec()))),
+        ],
     )
     .await;
     assert_eq!(placement.groups.len(), 3);
     assert!(matches!(&placement.groups[0].members, Members::Hosts(hosts) if hosts.len() == 1));
     assert_eq!(placement.groups[2], group(&all[..2]));
-    let on = RuleKind::On { machines: "zöne".into(), hosts: "rack-1".into() };
+    let on = RuleKind::VmHost { machines: "zöne".into(), hosts: "rack-1".into() };
     let not_on = RuleKind::NotOn { machines: "zöne".into(), hosts: "rack-1".into() };
     let mut edited = placement.rules[0].clone();
-    edited.kind = RuleKind::Apart(all.clone());
+    edited.kind = RuleKind::AntiAffinity(all.clone());
     edited.mandatory = true;
     let edits = [
         Edit::EditGroup(group(&all)),
@@ -78,7 +81,9 @@ async fn members_are_changed_one_after_the_other() {
         .cloned()
         .map(|machine| {
             let (client, cluster) = (client.clone(), cluster.clone());
-            tokio::spawn(async move { client.change_members(&cluster, "zone", &[machine], &[], LIMIT).await })
+            tokio::spawn(
+                async move { client.change_members(&cluster, "zone", &[machine], &[], TIMEOUT).await },
+            )
         })
         .collect();
     for change in changes {
@@ -89,8 +94,8 @@ async fn members_are_changed_one_after_the_other() {
         Members::Hosts(_) => 0,
     };
     assert_eq!(members(&client.placement(&cluster).await.unwrap()), 6);
-    client.change_members(&cluster, "zone", &[], &all[..2], LIMIT).await.unwrap();
+    client.change_members(&cluster, "zone", &[], &all[..2], TIMEOUT).await.unwrap();
     assert_eq!(members(&client.placement(&cluster).await.unwrap()), 4);
-    let error = client.change_members(&cluster, "nowhere", &all, &[], LIMIT).await.unwrap_err();
+    let error = client.change_members(&cluster, "nowhere", &all, &[], TIMEOUT).await.unwrap_err();
     assert!(error.source.to_string().contains("there is no machine group `nowhere`"), "{error:?}");
 }

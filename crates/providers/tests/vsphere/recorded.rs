@@ -202,9 +202,9 @@ async fn placement(client: &Client, machines: &[MoRef], host: &MoRef) {
     let rule =
         |key, name: &str, mandatory, kind| Rule { key, name: name.into(), enabled: true, mandatory, kind };
     let group = |name: &str, members| Group { name: name.to_owned(), members };
-    let on = RuleKind::On { machines: "g".to_owned(), hosts: "h".to_owned() };
+    let on = RuleKind::VmHost { machines: "g".to_owned(), hosts: "h".to_owned() };
     let edits = [
-        Edit::AddRule(rule(0, "apart", false, RuleKind::Apart(machines.to_vec()))),
+        Edit::AddRule(rule(0, "apart", false, RuleKind::AntiAffinity(machines.to_vec()))),
         Edit::EditRule(rule(4, "on", true, on)),
         Edit::RemoveRule { key: 3 },
         Edit::AddGroup(group("g", Members::Machines(machines[..1].to_vec()))),

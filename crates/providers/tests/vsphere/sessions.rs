@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use slipway_providers::vsphere::error::{Cause, Retry};
-use slipway_providers::vsphere::properties::Wanted;
+use slipway_providers::vsphere::properties::PropertySpec;
 use slipway_providers::vsphere::{Client, FaultKind, Trust};
 use slipway_testkit::process::eventually;
 use slipway_testkit::vcenter::{ADMINISTRATOR, VCenter};
 
 use crate::{authorities, calls, client, endpoint, estate, login, machines};
 
-const HOSTS: [Wanted<'static>; 1] = [Wanted { kind: "HostSystem", properties: &["name"] }];
+const HOSTS: [PropertySpec<'static>; 1] = [PropertySpec { kind: "HostSystem", properties: &["name"] }];
 
 async fn hosts(client: &Client) -> usize {
     let root = client.manager("rootFolder").await.unwrap();

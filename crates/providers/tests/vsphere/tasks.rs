@@ -12,7 +12,7 @@ use slipway_testkit::vcenter::VCenter;
 use crate::{calls, client, estate, machines};
 
 /// Longer than any machine that runs tests is busy with something else.
-const LIMIT: Duration = Duration::from_mins(3);
+const TIMEOUT: Duration = Duration::from_mins(3);
 
 /// Power operations take so long.
 fn slow(machines: usize, milliseconds: u32) -> Value {
@@ -36,7 +36,7 @@ fn go_on(vcenter: &VCenter) {
 
 /// Waits until the server holds a waiting call.
 async fn waiting(vcenter: &VCenter, calls_before: u64) {
-    let deadline = tokio::time::Instant::now() + LIMIT;
+    let deadline = tokio::time::Instant::now() + TIMEOUT;
     while calls(vcenter, "WaitForUpdatesEx") <= calls_before {
         assert!(tokio::time::Instant::now() < deadline, "nobody waits");
         tokio::time::sleep(Duration::from_millis(5)).await;
@@ -56,7 +56,7 @@ async fn many_tasks_share_their_wait() {
             let client = client.clone();
             tokio::spawn(async move {
                 let task = power_off(&client, &machine).await;
-                client.finish(&task, LIMIT).await
+                client.finish(&task, TIMEOUT).await
             })
         })
         .collect();
@@ -93,7 +93,7 @@ async fn a_wait_survives_its_session() {
         vcenter.control("POST", "/sessions/expire", &json!({})).unwrap();
         go_on(&vcenter);
     };
-    let (outcomes, ()) = tokio::join!(client.finish_all(&tasks, LIMIT), expire);
+    let (outcomes, ()) = tokio::join!(client.finish_all(&tasks, TIMEOUT), expire);
     assert!(outcomes.len() == 3 && outcomes.values().all(Result::is_ok), "{outcomes:?}");
     assert_eq!(calls(&vcenter, "CreateListView"), 2);
     assert_eq!(calls(&vcenter, "Login"), 2);
@@ -107,12 +107,12 @@ async fn the_list_is_used_again() {
     let machines = machines(&client).await;
     for machine in &machines[..2] {
         let task = power_off(&client, machine).await;
-        client.finish(&task, LIMIT).await.unwrap();
+        client.finish(&task, TIMEOUT).await.unwrap();
     }
     assert_eq!(calls(&vcenter, "CreateListView"), 1);
     vcenter.control("POST", "/sessions/expire", &json!({})).unwrap();
     let task = power_off(&client, &machines[2]).await;
-    client.finish(&task, LIMIT).await.unwrap();
+    client.finish(&task, TIMEOUT).await.unwrap();
     assert_eq!(calls(&vcenter, "CreateListView"), 2);
 }
 
@@ -125,7 +125,7 @@ async fn a_forgotten_task_is_its_own_outcome() {
     let known = power_off(&client, &machines[0]).await;
     let gone =
         Task { moref: client.moref(Reference::new("Task", "task-999999")), method: "CloneVM_Task".into() };
-    let outcomes = client.finish_all(&[gone.clone(), known.clone()], LIMIT).await;
+    let outcomes = client.finish_all(&[gone.clone(), known.clone()], TIMEOUT).await;
     let error = outcomes[&gone.moref].as_ref().unwrap_err();
     assert!(matches!(error.source, Cause::Forgotten { .. }), "{error:?}");
     assert!(error.may_have_acted());
@@ -138,9 +138,9 @@ async fn several_may_wait_for_one_task_also_when_it_is_over() {
     let client = client(&vcenter);
     let machines = machines(&client).await;
     let task = power_off(&client, &machines[0]).await;
-    let (one, other) = tokio::join!(client.finish(&task, LIMIT), client.finish(&task, LIMIT));
+    let (one, other) = tokio::join!(client.finish(&task, TIMEOUT), client.finish(&task, TIMEOUT));
     assert!(one.is_ok() && other.is_ok(), "{one:?} {other:?}");
-    client.finish(&task, LIMIT).await.unwrap();
+    client.finish(&task, TIMEOUT).await.unwrap();
 }
 
 #[tokio::test]
@@ -154,10 +154,10 @@ async fn a_wait_that_is_given_up_is_forgotten() {
     assert!(matches!(error.source, Cause::Timeout(_)), "{error:?}");
     // Somebody who leaves in the middle of it.
     tokio::select! {
-        outcome = client.finish(&task, LIMIT) => panic!("it has ended: {outcome:?}"),
+        outcome = client.finish(&task, TIMEOUT) => panic!("it has ended: {outcome:?}"),
         () = waiting(&vcenter, calls(&vcenter, "WaitForUpdatesEx")) => {}
     }
-    let deadline = tokio::time::Instant::now() + LIMIT;
+    let deadline = tokio::time::Instant::now() + TIMEOUT;
     while calls(&vcenter, "DestroyView") == 0 {
         assert!(tokio::time::Instant::now() < deadline, "the list is left behind");
         tokio::time::sleep(Duration::from_millis(5)).await;
@@ -165,7 +165,7 @@ async fn a_wait_that_is_given_up_is_forgotten() {
     // The task goes on, and others can be awaited.
     go_on(&vcenter);
     let next = power_off(&client, &machines[1]).await;
-    let outcomes = client.finish_all(&[task, next], LIMIT).await;
+    let outcomes = client.finish_all(&[task, next], TIMEOUT).await;
     assert!(outcomes.values().all(Result::is_ok), "{outcomes:?}");
 }
 
@@ -179,7 +179,7 @@ async fn a_vcenter_that_dies_fails_the_waits() {
         waiting(&vcenter, 1).await;
         drop(vcenter);
     };
-    let (outcome, ()) = tokio::join!(client.finish(&task, LIMIT), die);
+    let (outcome, ()) = tokio::join!(client.finish(&task, TIMEOUT), die);
     let error = outcome.unwrap_err();
     assert!(matches!(error.source, Cause::Unheard(_)), "{error:?}");
     assert!(error.may_have_acted() && error.retry() == Retry::Later(None), "{error:?}");
@@ -195,7 +195,7 @@ async fn a_logout_ends_the_waits() {
         waiting(&vcenter, 1).await;
         client.logout().await.unwrap();
     };
-    let (outcome, ()) = tokio::join!(client.finish(&task, LIMIT), leave);
+    let (outcome, ()) = tokio::join!(client.finish(&task, TIMEOUT), leave);
     assert!(matches!(outcome.unwrap_err().source, Cause::LoggedOut));
     let stats = vcenter.control("GET", "/stats", &Value::Null).unwrap();
     assert_eq!(stats["soap_sessions"], 0, "{stats}");
@@ -219,7 +219,7 @@ async fn progress_is_told() {
         seen.push(percent);
         go_on(&vcenter);
     };
-    let (outcome, ()) = tokio::join!(client.finish_with(&task, LIMIT, told), advance);
+    let (outcome, ()) = tokio::join!(client.finish_with(&task, TIMEOUT, told), advance);
     outcome.unwrap();
     assert_eq!(seen, [40]);
 }

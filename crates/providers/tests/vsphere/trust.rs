@@ -1,7 +1,7 @@
 //! Certificates: who is trusted, and what is said of those who are not.
 
-use slipway_providers::vsphere::distrust::Distrust;
 use slipway_providers::vsphere::error::Cause;
+use slipway_providers::vsphere::trust_error::TrustError;
 use slipway_providers::vsphere::{Client, Trust};
 use slipway_testkit::vcenter::{ADMINISTRATOR, VCenter};
 
@@ -35,7 +35,7 @@ async fn a_server_is_trusted_by_authority_fingerprint_or_wish() {
         assert!(matches!(cause, Cause::Untrusted(_)), "{trust:?}: {cause:?}");
     }
     let cause = try_with(&vcenter, Trust::Fingerprint(vec![7; 32])).await.unwrap_err();
-    assert!(matches!(cause, Cause::Untrusted(Distrust::NotPinned)), "{cause:?}");
+    assert!(matches!(cause, Cause::Untrusted(TrustError::NotPinned)), "{cause:?}");
     // Nobody sent a password to a server that was not trusted.
     assert_eq!(crate::calls(&vcenter, "Login"), 0);
 }

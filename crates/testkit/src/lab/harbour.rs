@@ -36,7 +36,7 @@ pub struct Programs {
 
 /// What is asked for.
 #[derive(Debug, Clone)]
-pub struct Wish<'a> {
+pub struct ClusterOptions<'a> {
     /// The cluster's name.
     pub name: &'a str,
     /// Names of datacenters, each on a vCenter of its own.
@@ -61,14 +61,14 @@ pub struct Harbour {
 
 impl Harbour {
     /// A place for one cluster.
-    pub fn build(wish: &Wish<'_>, programs: &Programs) -> anyhow::Result<Self> {
+    pub fn build(wish: &ClusterOptions<'_>, programs: &Programs) -> anyhow::Result<Self> {
         let [only] = Self::build_all(std::array::from_ref(wish), programs)?;
         Ok(only)
     }
 
     /// Places for several clusters on the same switch and the same vCenters, which are those of the first.
     pub fn build_all<const N: usize>(
-        wishes: &[Wish<'_>; N],
+        wishes: &[ClusterOptions<'_>; N],
         programs: &Programs,
     ) -> anyhow::Result<[Self; N]> {
         let first = wishes.first().context("no cluster is wished for")?;
@@ -262,7 +262,7 @@ fn inventory(site: &Site) -> Value {
     inventory
 }
 
-fn install_config(wish: &Wish<'_>, number: u8, vcenters: &[Arc<VCenter>]) -> String {
+fn install_config(wish: &ClusterOptions<'_>, number: u8, vcenters: &[Arc<VCenter>]) -> String {
     let [api, ingress] = vips(number);
     let sites: Vec<Site> = wish.sites.iter().map(|name| site(name)).collect();
     let servers = sites.iter().zip(vcenters).map(|(site, vcenter)| {

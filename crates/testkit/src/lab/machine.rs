@@ -10,7 +10,7 @@ use anyhow::{Context, bail};
 
 use super::cgroup::Groups;
 use super::handover::Firmware;
-use super::{GATEWAY, PATIENCE};
+use super::{GATEWAY, TIMEOUT};
 use crate::process::{Process, Start, bound};
 
 /// What a machine is made of.
@@ -176,7 +176,7 @@ impl Machine {
             groups.kill()?;
             // Should one be left, the kernel ends the first process of its namespace with this one, and that one all others.
             drop(process);
-            groups.wait_until_empty(PATIENCE)?;
+            groups.wait_until_empty(TIMEOUT)?;
         }
         Ok(())
     }

@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 
 pub use super::image::Image;
 use super::machine::copy;
-use super::{Firmware, GATEWAY, Lab, PATIENCE, pods};
+use super::{Firmware, GATEWAY, Lab, TIMEOUT, pods};
 use crate::network::Hosts;
 use crate::peers::{self, Peer, cache, lock};
 
@@ -337,7 +337,7 @@ pub const GREETING: &str = "hello from a pod";
 fn make_store(lab: &Lab, images: &[Image], target: &Path) -> anyhow::Result<()> {
     let machine = lab.machine("importer")?;
     machine.power_on(&Firmware::default())?;
-    machine.wait_until_up(PATIENCE)?;
+    machine.wait_until_up(TIMEOUT)?;
     machine.run(&["systemctl", "start", "containerd.service"])?;
     let folder = machine.disk("/var/tmp");
     for (number, image) in images.iter().enumerate() {

@@ -48,7 +48,7 @@ enum Kind {
 
 /// What is known of a virtual machine that has run.
 #[derive(Debug)]
-struct Known {
+struct VmRecord {
     machine: Machine,
     reported: Option<Guest>,
     /// Whether it has been said that it went off by itself.
@@ -97,7 +97,7 @@ struct Follower {
     lab: Arc<Lab>,
     vcenter: Arc<VCenter>,
     /// By the vCenter's name for them.
-    known: BTreeMap<String, Known>,
+    known: BTreeMap<String, VmRecord>,
     seen: u64,
 }
 
@@ -120,7 +120,7 @@ impl Follower {
             Kind::On => {
                 let machine = self.lab.machine(&event.name)?;
                 machine.power_on(&Firmware::from_guestinfo(&event.uuid, &event.extra_config)?)?;
-                self.known.insert(event.machine, Known { machine, reported: None, failed: false });
+                self.known.insert(event.machine, VmRecord { machine, reported: None, failed: false });
             }
             Kind::Off | Kind::Suspended => {
                 if let Some(known) = self.known.get_mut(&event.machine) {

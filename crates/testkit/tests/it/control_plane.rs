@@ -5,7 +5,7 @@ use slipway_testkit::control_plane::ControlPlane;
 use slipway_testkit::kubectl::Kubectl;
 use slipway_testkit::process::eventually;
 
-const PATIENCE: Duration = Duration::from_mins(1);
+const TIMEOUT: Duration = Duration::from_mins(1);
 
 fn node(name: &str) -> serde_json::Value {
     json!({
@@ -40,9 +40,9 @@ fn a_deployment_becomes_available() {
         },
     });
     // The namespace's service account comes a moment after the namespace.
-    eventually("the deployment is accepted", PATIENCE, || Ok(Some(kubectl.apply_value(&deployment)?)))
+    eventually("the deployment is accepted", TIMEOUT, || Ok(Some(kubectl.apply_value(&deployment)?)))
         .unwrap();
-    eventually("the deployment is available", PATIENCE, || available(kubectl, &namespace)).unwrap();
+    eventually("the deployment is available", TIMEOUT, || available(kubectl, &namespace)).unwrap();
 }
 
 #[test]

@@ -11,7 +11,7 @@ use slipway_testkit::process::eventually;
 use slipway_testkit::vcenter::VCenter;
 
 const NAME: &str = "lighthouse.example.com";
-const LIMIT: Duration = Duration::from_secs(90);
+const TIMEOUT: Duration = Duration::from_secs(90);
 
 /// A lab, or a word why there is none.
 fn lab(hosts: Hosts) -> Option<Arc<Lab>> {
@@ -59,9 +59,9 @@ fn a_machine_boots_from_ignition_and_keeps_its_disk() {
     let machine = lab.machine("keeps").unwrap();
     let firmware = Firmware::with_ignition(config().to_string());
     let boots = |count: usize| {
-        machine.wait_until_up(LIMIT).unwrap();
+        machine.wait_until_up(TIMEOUT).unwrap();
         let wanted = "ahoy\n".repeat(count);
-        eventually("the unit has run", LIMIT, || {
+        eventually("the unit has run", TIMEOUT, || {
             Ok((machine.run(&["cat", "/var/lib/boots"])? == wanted).then_some(()))
         })
         .unwrap();
@@ -82,7 +82,7 @@ fn a_machine_boots_from_ignition_and_keeps_its_disk() {
 
     // What is not on the disk when the power goes is lost.
     let journal = || machine.journal(Some("greet.service"));
-    eventually("the journal is written", LIMIT, || {
+    eventually("the journal is written", TIMEOUT, || {
         Ok(journal()?.contains("Finished greet.service").then_some(()))
     })
     .unwrap();
@@ -110,7 +110,7 @@ fn a_machine_that_ignition_refuses_does_not_come_up_and_says_why() {
     let wrong = json!({"ignition": {"version": "3.4.0", "config": {"merge": [{"source": "http://10.77.0.1:1/missing",
         "verification": {}}]}, "timeouts": {"httpTotal": 1}}});
     machine.power_on(&Firmware::with_ignition(wrong.to_string())).unwrap();
-    let error = machine.wait_until_up(LIMIT).unwrap_err().to_string();
+    let error = machine.wait_until_up(TIMEOUT).unwrap_err().to_string();
     assert!(error.contains("dinghy ended") && error.contains("10.77.0.1:1"), "{error}");
     assert!(!machine.is_on());
 }
@@ -136,7 +136,7 @@ fn what_is_switched_on_in_a_vcenter_boots_in_the_lab() {
     let power = |state: &str| vcenter.control("POST", "/vms/d/vm/a/power", &json!({"state": state})).unwrap();
     let guest = || vcenter.object("/d/vm/a").unwrap().unwrap()["props"].clone();
     power("on");
-    eventually("the vCenter knows the machine's name", LIMIT, || {
+    eventually("the vCenter knows the machine's name", TIMEOUT, || {
         Ok((guest()["hostName"] == "dinghy").then_some(()))
     })
     .unwrap();
@@ -147,12 +147,12 @@ fn what_is_switched_on_in_a_vcenter_boots_in_the_lab() {
     assert_eq!(id.trim(), "42000000-0000-4000-8000-000000000001");
     let about = format!("https://{VCENTER}/about");
     let ask = ["curl", "--silent", "--insecure", "--max-time", "5", &about];
-    eventually("machines reach the vCenter by name", LIMIT, || machine.run(&ask).map(Some)).unwrap();
+    eventually("machines reach the vCenter by name", TIMEOUT, || machine.run(&ask).map(Some)).unwrap();
     assert!(machine.disk("/var/lib").exists(), "its disk is there");
     power("off");
-    eventually("the power is cut", LIMIT, || Ok((!machine.is_on()).then_some(()))).unwrap();
+    eventually("the power is cut", TIMEOUT, || Ok((!machine.is_on()).then_some(()))).unwrap();
     vcenter.control("POST", "/vms/d/vm/a/destroy", &Value::Null).unwrap();
-    eventually("the machine is scrapped", LIMIT, || Ok(lab.machines().is_empty().then_some(()))).unwrap();
+    eventually("the machine is scrapped", TIMEOUT, || Ok(lab.machines().is_empty().then_some(()))).unwrap();
     assert!(!machine.disk("/var/lib").exists(), "its disk is wiped");
     assert_eq!(hypervisor.failures(), Vec::<String>::new());
 }

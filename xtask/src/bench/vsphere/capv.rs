@@ -14,7 +14,7 @@ const NAMESPACE: &str = "openshift-cluster-api-guests";
 
 /// After that long, what has been made counts, and the output says so.
 const LIMIT: Duration = Duration::from_secs(270);
-const LOOK: Duration = Duration::from_millis(500);
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 /// What was measured, and how long `kubectl apply` took of it.
 pub(super) fn create(
@@ -53,7 +53,7 @@ pub(super) fn create(
         if made >= files.machines || began.elapsed() > LIMIT {
             break made;
         }
-        std::thread::sleep(LOOK);
+        std::thread::sleep(POLL_INTERVAL);
     };
     let took = began.elapsed();
     if made == 0 {

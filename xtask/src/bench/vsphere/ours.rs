@@ -12,7 +12,7 @@ use super::site::{self, Files};
 use super::{Measured, peak_memory};
 
 /// How often the memory of a running command is looked at; its last moments may be missed.
-const LOOK: Duration = Duration::from_millis(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 pub(super) fn create(
     files: &Files,
@@ -59,7 +59,7 @@ fn run(files: &Files, plane: &ControlPlane, arguments: &[&str]) -> anyhow::Resul
         }
         // Before it is slipway it is a shell, which needs less.
         memory = memory.max(peak_memory(child.id()).unwrap_or(0));
-        std::thread::sleep(LOOK);
+        std::thread::sleep(POLL_INTERVAL);
     };
     let took = began.elapsed();
     if !status.success() {

@@ -17,7 +17,7 @@ use slipway_providers::cluster::{AccessError, call, or_absent};
 use thiserror::Error;
 
 use super::{Cluster, ControlPlaneCertificate, DRIVER, Driver, NodeKind, Pod};
-use crate::check::subject::Subject;
+use crate::check::target::CheckTarget;
 use crate::text::reason;
 
 /// Objects per page. A node has about twenty kilobytes.
@@ -36,7 +36,7 @@ pub enum Error {
 
 /// What a running cluster says about its vCenters. `operator_namespace` is where our own connections are; without it
 /// they are looked for everywhere.
-pub async fn subject(client: &Client, operator_namespace: Option<&str>) -> Result<Subject, Error> {
+pub async fn subject(client: &Client, operator_namespace: Option<&str>) -> Result<CheckTarget, Error> {
     sources::subject(client, operator_namespace).await
 }
 

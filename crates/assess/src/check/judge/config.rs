@@ -2,7 +2,7 @@
 
 use super::super::catalog::Check;
 use super::super::report::{Finding, Verdicts};
-use super::super::subject::{Declared, Subject, absolute};
+use super::super::target::{CheckTarget, Declared, absolute};
 use crate::text::listed;
 
 /// Servers are the same in any case.
@@ -10,14 +10,14 @@ fn lists(declared: &Declared, server: &str) -> bool {
     declared.vcenters.iter().any(|(name, _)| name.eq_ignore_ascii_case(server))
 }
 
-pub(in crate::check) fn judge(subject: &Subject) -> Verdicts {
+pub(in crate::check) fn judge(subject: &CheckTarget) -> Verdicts {
     let mut verdicts = Verdicts::default();
     verdicts.add(Check::InfraConfig, servers(subject));
     verdicts.add(Check::DatacenterConsistency, datacenters(subject));
     verdicts
 }
 
-fn servers(subject: &Subject) -> Vec<Finding> {
+fn servers(subject: &CheckTarget) -> Vec<Finding> {
     let check = Check::InfraConfig;
     let mut findings = Vec::new();
     for one in &subject.declared {
@@ -61,7 +61,7 @@ fn servers(subject: &Subject) -> Vec<Finding> {
     findings
 }
 
-fn datacenters(subject: &Subject) -> Vec<Finding> {
+fn datacenters(subject: &CheckTarget) -> Vec<Finding> {
     let mut findings = Vec::new();
     for domain in &subject.domains {
         for declared in &subject.declared {

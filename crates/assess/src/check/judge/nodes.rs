@@ -6,11 +6,11 @@ use jiff::Timestamp;
 
 use super::super::catalog::{Check, Reason};
 use super::super::cluster::{Node, NodeKind};
-use super::super::estate::{Estate, Machine};
-use super::super::facts::{Facts, Tracking};
+use super::super::counts::{Counts, Tracking};
 use super::super::matching::{Found, Matched, same};
 use super::super::observe::Question;
 use super::super::report::{Action, Finding, NodeResult, NodeState, Outcome, Verdicts};
+use super::super::snapshot::{Machine, VCenterSnapshot};
 use super::permissions;
 use super::server::{AGEING, OLDEST};
 use crate::text::{count, listed};
@@ -22,8 +22,8 @@ const HARDWARE: u32 = 15;
 const USUAL_VOLUMES: u32 = 59;
 const MANY_VOLUMES: [u32; 3] = [8, 0, 0];
 /// Etcd suffers from slower disks; an average of fewer measurements says nothing.
-const SLOW_MS: i64 = 100;
-const ENOUGH_SAMPLES: usize = 30;
+const MAX_LATENCY_MS: i64 = 100;
+const MIN_SAMPLES: usize = 30;
 
 /// What is to be said about all nodes.
 #[derive(Debug, Default)]
@@ -35,12 +35,12 @@ pub(in crate::check) struct Nodes {
 /// `unreached` are the vCenters that could not be asked: a node that is not found elsewhere may live there.
 pub(in crate::check) fn judge(
     question: &Question,
-    estates: &[Estate],
+    snapshots: &[VCenterSnapshot],
     unreached: &BTreeSet<String>,
     now: Timestamp,
-    facts: &mut Facts,
+    facts: &mut Counts,
 ) -> Nodes {
-    let machines = question.ids.machines(estates);
+    let machines = question.ids.machines(snapshots);
     let mut nodes = Nodes::default();
     let mut lost: BTreeMap<Vec<String>, Vec<String>> = BTreeMap::new();
     for (index, node) in question.nodes.iter().enumerate() {
@@ -50,7 +50,7 @@ pub(in crate::check) fn judge(
             (NodeKind::Other { why }, []) => NodeState::Skipped { why },
             (NodeKind::Other { .. }, machines) => {
                 verdicts.add(Check::NodeMachine, Some(unclaimed(node, machines)));
-                NodeState::Skipped { why: "a machine that no cloud provider looked at".to_owned() }
+                NodeState::Skipped { why: "a VM that no cloud provider initialized".to_owned() }
             }
             (NodeKind::Pending, _) => {
                 verdicts.add(Check::NodeMachine, Some(pending(node, now)));
@@ -59,7 +59,7 @@ pub(in crate::check) fn judge(
             (NodeKind::VSphere, [found]) => {
                 verdicts = checked(node, *found, &claimed, question);
                 NodeState::Checked {
-                    vcenter: found.estate.server.clone(),
+                    vcenter: found.snapshot.server.clone(),
                     machine: found.machine.id.to_string(),
                     path: found.machine.path.clone(),
                 }
@@ -109,21 +109,21 @@ pub(in crate::check) fn judge(
 }
 
 fn checked(node: &Node, found: Found<'_>, claimed: &[Found<'_>], question: &Question) -> Verdicts {
-    let Found { estate, machine } = found;
+    let Found { snapshot, machine } = found;
     let mut verdicts = Verdicts::default();
     verdicts.add(Check::NodeMachine, None);
     verdicts.add(Check::NodeProviderId, provider_id(node, found, claimed));
     verdicts.add(Check::NodeDiskUuid, disk_uuid(machine));
     verdicts.add(Check::NodeHardware, hardware(machine));
-    verdicts.add(Check::NodeHost, host(machine, estate));
-    verdicts.add(Check::NodeVolumeLimit, volume_limit(machine, estate, question.subject.volumes_per_node));
+    verdicts.add(Check::NodeHost, host(machine, snapshot));
+    verdicts.add(Check::NodeVolumeLimit, volume_limit(machine, snapshot, question.subject.volumes_per_node));
     if node.is_control_plane() {
-        verdicts.add(Check::NodeLatency, latency(machine, estate));
+        verdicts.add(Check::NodeLatency, latency(machine, snapshot));
     }
-    for (check, finding) in permissions::of_machine(machine, estate) {
+    for (check, finding) in permissions::of_machine(machine, snapshot) {
         verdicts.add(check, finding);
     }
-    verdicts.at(&estate.server)
+    verdicts.at(&snapshot.server)
 }
 
 fn pending(node: &Node, now: Timestamp) -> Finding {
@@ -132,7 +132,7 @@ fn pending(node: &Node, now: Timestamp) -> Finding {
         "the cloud provider has not initialised the node; it joined {} ago",
         count(usize::try_from(minutes).unwrap_or_default(), "minute")
     );
-    let remedy = "wait; if it stays, look at the cloud controller manager's log. A host that is no machine of a \
+    let remedy = "wait; if it stays, look at the cloud controller manager's log. A host without a VM on a \
                   vCenter must be ignited with `platform: none`";
     Finding::pending(Check::NodeMachine, &node.name, message).remedy(remedy)
 }
@@ -169,7 +169,7 @@ const WHICH_MACHINE: &str = "compare the addresses of the node (`kubectl get nod
                              each machine";
 
 fn place_of(found: &Found<'_>) -> String {
-    format!("`{}` on {}", found.machine.path, found.estate.server)
+    format!("`{}` on {}", found.machine.path, found.snapshot.server)
 }
 
 fn ambiguous(node: &Node, found: &[Found<'_>]) -> Finding {
@@ -188,7 +188,7 @@ fn out_of_sight(vcenters: &[String], nodes: &[String]) -> Finding {
     let where_ = vcenters.join(" or ");
     let live = if nodes.len() == 1 { "lives" } else { "live" };
     let message = format!(
-        "{} {live} on {where_}, which cannot be asked: {}",
+        "{} {live} on {where_}, which cannot be reached: {}",
         count(nodes.len(), "node"),
         listed(nodes)
     );
@@ -260,16 +260,16 @@ fn hardware(machine: &Machine) -> Option<Finding> {
     })
 }
 
-fn version_of(machine: &Machine, estate: &Estate) -> Option<(String, String, Option<[u32; 3]>)> {
-    let item = estate.inventory.item(machine.facts.host.as_ref()?)?;
+fn version_of(machine: &Machine, snapshot: &VCenterSnapshot) -> Option<(String, String, Option<[u32; 3]>)> {
+    let item = snapshot.inventory.item(machine.facts.host.as_ref()?)?;
     let host = item.host()?;
     let number = numbers(&host.api_version).or_else(|| numbers(&host.version));
     Some((item.path.clone(), host.version.clone(), number))
 }
 
-fn host(machine: &Machine, estate: &Estate) -> Option<Finding> {
+fn host(machine: &Machine, snapshot: &VCenterSnapshot) -> Option<Finding> {
     let check = Check::NodeHost;
-    let Some((path, version, number)) = version_of(machine, estate) else {
+    let Some((path, version, number)) = version_of(machine, snapshot) else {
         let message = "which host it runs on is not known, or the user may not see it";
         return Some(Finding::unknown(check, &machine.path, message));
     };
@@ -289,9 +289,9 @@ fn host(machine: &Machine, estate: &Estate) -> Option<Finding> {
     })
 }
 
-fn volume_limit(machine: &Machine, estate: &Estate, limit: Option<u32>) -> Option<Finding> {
+fn volume_limit(machine: &Machine, snapshot: &VCenterSnapshot, limit: Option<u32>) -> Option<Finding> {
     let limit = limit.filter(|limit| *limit > USUAL_VOLUMES)?;
-    let (path, version, number) = version_of(machine, estate)?;
+    let (path, version, number) = version_of(machine, snapshot)?;
     (number? < MANY_VOLUMES).then(|| {
         let message = format!(
             "{limit} volumes per node are configured, and its host `{path}` has ESXi {version}, which allows {USUAL_VOLUMES}"
@@ -302,27 +302,28 @@ fn volume_limit(machine: &Machine, estate: &Estate, limit: Option<u32>) -> Optio
     })
 }
 
-fn latency(machine: &Machine, estate: &Estate) -> Option<Finding> {
+fn latency(machine: &Machine, snapshot: &VCenterSnapshot) -> Option<Finding> {
     let check = Check::NodeLatency;
-    let measured = match &estate.latencies {
+    let measured = match &snapshot.latencies {
         Ok(measured) => measured.get(&machine.id)?,
         Err(reason) => {
             let message = format!("how fast its disks are could not be read: {reason}");
             return Some(Finding::unknown(check, &machine.path, message));
         }
     };
-    let samples = i64::try_from(measured.len()).ok().filter(|_| measured.len() >= ENOUGH_SAMPLES)?;
+    let samples = i64::try_from(measured.len()).ok().filter(|_| measured.len() >= MIN_SAMPLES)?;
     let average = measured.iter().sum::<i64>() / samples;
-    (average > SLOW_MS).then(|| {
-        let message = format!("its disks take {average} ms on average, and etcd needs less than {SLOW_MS}");
+    (average > MAX_LATENCY_MS).then(|| {
+        let message =
+            format!("its disks take {average} ms on average, and etcd needs less than {MAX_LATENCY_MS}");
         let remedy = "move the control plane to faster storage, or away from what keeps it busy";
         Finding::failure(check, &machine.path, message).remedy(remedy)
     })
 }
 
-fn collect(found: &[Found<'_>], facts: &mut Facts) {
+fn collect(found: &[Found<'_>], facts: &mut Counts) {
     let mut hosts = BTreeSet::new();
-    for Found { estate, machine } in found {
+    for Found { snapshot, machine } in found {
         let hardware =
             machine.facts.hardware.map_or_else(|| "unknown".to_owned(), |version| format!("vmx-{version}"));
         *facts.hardware.entry(hardware).or_default() += 1;
@@ -330,8 +331,8 @@ fn collect(found: &[Found<'_>], facts: &mut Facts) {
         *(if machine.facts.change_tracking { &mut tracking.on } else { &mut tracking.off }) += 1;
         let Some(id) = &machine.facts.host else { continue };
         // The same id on another vCenter is another host.
-        if hosts.insert((estate.server.as_str(), id))
-            && let Some(host) = estate.inventory.item(id).and_then(|item| item.host())
+        if hosts.insert((snapshot.server.as_str(), id))
+            && let Some(host) = snapshot.inventory.item(id).and_then(|item| item.host())
         {
             *facts.hosts.entry((host.version.clone(), host.api_version.clone())).or_default() += 1;
         }
@@ -339,7 +340,7 @@ fn collect(found: &[Found<'_>], facts: &mut Facts) {
 }
 
 /// Back-up programs that rely on it miss the others.
-fn tracking(found: &[Found<'_>], facts: &Facts) -> Option<Finding> {
+fn tracking(found: &[Found<'_>], facts: &Counts) -> Option<Finding> {
     let Tracking { on, off } = facts.change_tracking;
     if on == 0 || off == 0 {
         return None;
@@ -348,7 +349,7 @@ fn tracking(found: &[Found<'_>], facts: &Facts) -> Option<Finding> {
     let names: Vec<String> = found
         .iter()
         .filter(|found| found.machine.facts.change_tracking == odd)
-        .map(|found| format!("{} on {}", found.machine.path, found.estate.server))
+        .map(|found| format!("{} on {}", found.machine.path, found.snapshot.server))
         .collect();
     let message = format!("changed block tracking is on for {} and off for {off}", count(on, "node"));
     let word = if odd { "is on" } else { "is off" };

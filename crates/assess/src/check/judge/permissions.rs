@@ -6,9 +6,9 @@ use slipway_providers::vsphere::Reference;
 use slipway_providers::vsphere::inventory::Item;
 
 use super::super::catalog::Check;
-use super::super::estate::{Estate, Machine};
 use super::super::report::{Finding, Verdicts};
-use super::super::subject::{Subject, VCenter};
+use super::super::snapshot::{Machine, VCenterSnapshot};
+use super::super::target::{CheckTarget, VCenter};
 use super::places;
 
 const ROOT: &[&str] = &[
@@ -67,29 +67,33 @@ const FOLDER: &[&str] = &[
 ];
 
 /// Privileges that are needed on an object, and which check says so.
-struct Need<'a> {
+struct NeededPrivilege<'a> {
     check: Check,
     item: &'a Item,
     privileges: &'static [&'static str],
 }
 
 /// What the failure domains need.
-fn needs<'a>(subject: &Subject, vcenter: &VCenter, estate: &'a Estate) -> Vec<Need<'a>> {
+fn needs<'a>(
+    subject: &CheckTarget,
+    vcenter: &VCenter,
+    snapshot: &'a VCenterSnapshot,
+) -> Vec<NeededPrivilege<'a>> {
     let mut needs = Vec::new();
     let mut need = |check, item: Option<&'a Item>, privileges| {
-        needs.extend(item.map(|item| Need { check, item, privileges }));
+        needs.extend(item.map(|item| NeededPrivilege { check, item, privileges }));
     };
-    let at = |path: &str| estate.inventory.at(path);
+    let at = |path: &str| snapshot.inventory.at(path);
     need(Check::Permissions, at("/"), ROOT);
     for domain in subject.domains_on(&vcenter.server) {
         need(Check::Permissions, at(&domain.datacenter), READ);
-        let datastore = places::find(&domain.datastore, domain, estate);
+        let datastore = places::find(&domain.datastore, domain, snapshot);
         need(Check::Permissions, datastore, DATASTORE);
         need(Check::DatastoreBrowse, datastore, BROWSE);
         need(Check::Permissions, domain.folder.as_deref().and_then(at), FOLDER);
         if let Some(cluster) = domain.cluster.as_deref().and_then(at) {
             for network in &domain.networks {
-                let network = estate.inventory.networks_called(cluster, network).first().copied();
+                let network = snapshot.inventory.networks_called(cluster, network).first().copied();
                 need(Check::Permissions, network, NETWORK);
             }
         }
@@ -101,53 +105,54 @@ fn needs<'a>(subject: &Subject, vcenter: &VCenter, estate: &'a Estate) -> Vec<Ne
 }
 
 /// What a node's machine needs: its pool if that is somebody's own, and else its cluster.
-fn needs_of<'a>(machine: &Machine, estate: &'a Estate) -> Vec<Need<'a>> {
-    let inventory = &estate.inventory;
+fn needs_of<'a>(machine: &Machine, snapshot: &'a VCenterSnapshot) -> Vec<NeededPrivilege<'a>> {
+    let inventory = &snapshot.inventory;
     let pool = machine.facts.pool.as_ref().and_then(|id| inventory.item(id));
     let own_pool = pool.filter(|pool| !inventory.is_root_pool(pool));
     let cluster = inventory.cluster_of(&machine.facts);
     let on_cluster = if own_pool.is_some() { READ } else { CLUSTER };
-    let cluster = cluster.map(|item| Need { check: Check::NodeCluster, item, privileges: on_cluster });
-    let pool = own_pool.map(|item| Need { check: Check::NodePool, item, privileges: CLUSTER });
+    let cluster =
+        cluster.map(|item| NeededPrivilege { check: Check::NodeCluster, item, privileges: on_cluster });
+    let pool = own_pool.map(|item| NeededPrivilege { check: Check::NodePool, item, privileges: CLUSTER });
     cluster.into_iter().chain(pool).collect()
 }
 
 /// The objects whose privileges must be known.
 pub(in crate::check) fn entities(
-    subject: &Subject,
+    subject: &CheckTarget,
     vcenter: &VCenter,
-    estate: &Estate,
+    snapshot: &VCenterSnapshot,
 ) -> BTreeSet<Reference> {
-    let of_nodes = estate.machines.iter().flat_map(|machine| needs_of(machine, estate));
-    let needs = needs(subject, vcenter, estate).into_iter().chain(of_nodes);
+    let of_nodes = snapshot.machines.iter().flat_map(|machine| needs_of(machine, snapshot));
+    let needs = needs(subject, vcenter, snapshot).into_iter().chain(of_nodes);
     needs.map(|need| need.item.id.clone()).collect()
 }
 
-pub(super) fn judge(subject: &Subject, vcenter: &VCenter, estate: &Estate) -> Verdicts {
+pub(super) fn judge(subject: &CheckTarget, vcenter: &VCenter, snapshot: &VCenterSnapshot) -> Verdicts {
     let mut verdicts = Verdicts::default();
     // Several failure domains need the same of the same object; that is one check.
     let mut merged: BTreeMap<(Check, &Reference), (&Item, BTreeSet<&'static str>)> = BTreeMap::new();
-    for need in needs(subject, vcenter, estate) {
+    for need in needs(subject, vcenter, snapshot) {
         let entry = merged.entry((need.check, &need.item.id)).or_insert((need.item, BTreeSet::new()));
         entry.1.extend(need.privileges);
     }
-    if let Some(unread) = estate.privileges.unread() {
+    if let Some(unread) = snapshot.privileges.unread() {
         verdicts.judge(Check::Permissions, "/", unread);
         return verdicts;
     }
     for ((check, _), (item, privileges)) in merged {
-        verdicts.add(check, lacking(check, item, &privileges, estate));
+        verdicts.add(check, lacking(check, item, &privileges, snapshot));
     }
     verdicts
 }
 
 /// The same for the machine of a node.
-pub(super) fn of_machine(machine: &Machine, estate: &Estate) -> Vec<(Check, Option<Finding>)> {
-    let needs = needs_of(machine, estate).into_iter();
+pub(super) fn of_machine(machine: &Machine, snapshot: &VCenterSnapshot) -> Vec<(Check, Option<Finding>)> {
+    let needs = needs_of(machine, snapshot).into_iter();
     needs
         .map(|need| {
             let privileges = need.privileges.iter().copied().collect();
-            (need.check, lacking(need.check, need.item, &privileges, estate))
+            (need.check, lacking(need.check, need.item, &privileges, snapshot))
         })
         .collect()
 }
@@ -156,12 +161,15 @@ fn lacking(
     check: Check,
     item: &Item,
     privileges: &BTreeSet<&'static str>,
-    estate: &Estate,
+    snapshot: &VCenterSnapshot,
 ) -> Option<Finding> {
     // Of what could not be read nothing is said, node by node.
-    estate.privileges.held.as_ref().ok()?;
-    let missing: Vec<&str> =
-        privileges.iter().copied().filter(|privilege| estate.privileges.lacks(&item.id, privilege)).collect();
-    let judgement = || estate.privileges.lacking(&missing, &item.path, "");
+    snapshot.privileges.held.as_ref().ok()?;
+    let missing: Vec<&str> = privileges
+        .iter()
+        .copied()
+        .filter(|privilege| snapshot.privileges.lacks(&item.id, privilege))
+        .collect();
+    let judgement = || snapshot.privileges.lacking(&missing, &item.path, "");
     (!missing.is_empty()).then(|| Finding::judged(check, &item.path, judgement()))
 }

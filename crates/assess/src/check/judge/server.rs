@@ -6,9 +6,9 @@ use slipway_providers::vsphere::error::Cause;
 use slipway_providers::vsphere::{Error, FaultKind, Login};
 
 use super::super::catalog::{Check, Reason};
-use super::super::estate::Estate;
 use super::super::report::{Action, Finding, Meaning, Verdicts};
-use super::super::subject::{NoLogin, VCenter};
+use super::super::snapshot::VCenterSnapshot;
+use super::super::target::{NoLogin, VCenter};
 use crate::finding::{Judgement, Outcome};
 use crate::text::reason;
 use crate::vsphere::version::{UPGRADE, maintained, numbers};
@@ -20,18 +20,18 @@ pub(super) const AGEING: [u32; 3] = [7, 0, 2];
 /// So many sessions of one user are a leak: a vCenter has about a thousand for everybody.
 const MANY_SESSIONS: usize = 100;
 
-pub(super) fn judge(estate: &Estate, now: Timestamp) -> Verdicts {
+pub(super) fn judge(snapshot: &VCenterSnapshot, now: Timestamp) -> Verdicts {
     let mut verdicts = Verdicts::default();
     verdicts.add(Check::Connection, None);
-    let (judgement, meaning) = version(estate);
+    let (judgement, meaning) = version(snapshot);
     let found = judgement.outcome != Outcome::Pass;
     let finding =
-        || Finding { meaning, ..Finding::judged(Check::VCenterVersion, &estate.version, judgement) };
+        || Finding { meaning, ..Finding::judged(Check::VCenterVersion, &snapshot.version, judgement) };
     verdicts.add(Check::VCenterVersion, found.then(finding));
-    verdicts.judge(Check::Certificate, "certificate", certificate::judge(&estate.expires, now));
-    verdicts.judge(Check::Clock, "clock", clock::judge(estate.clocks));
-    verdicts.add(Check::Sessions, sessions(estate));
-    verdicts.add(Check::Tasks, tasks(estate));
+    verdicts.judge(Check::Certificate, "certificate", certificate::judge(&snapshot.expires, now));
+    verdicts.judge(Check::Clock, "clock", clock::judge(snapshot.clocks));
+    verdicts.add(Check::Sessions, sessions(snapshot));
+    verdicts.add(Check::Tasks, tasks(snapshot));
     verdicts
 }
 
@@ -96,8 +96,8 @@ pub(in crate::check) fn credentials(vcenter: &VCenter) -> Vec<Finding> {
     findings
 }
 
-fn version(estate: &Estate) -> (Judgement, Meaning) {
-    let Estate { api_version, version, build, .. } = estate;
+fn version(snapshot: &VCenterSnapshot) -> (Judgement, Meaning) {
+    let VCenterSnapshot { api_version, version, build, .. } = snapshot;
     // The version of 6.7 U3 is 6.7.0, that of its interface 6.7.3.
     let Some(number) = numbers(api_version).or_else(|| numbers(version)) else {
         let message = format!("the version `{version}` cannot be understood");
@@ -116,21 +116,21 @@ fn version(estate: &Estate) -> (Judgement, Meaning) {
     (maintained(number, named), Meaning::default())
 }
 
-fn sessions(estate: &Estate) -> Option<Finding> {
+fn sessions(snapshot: &VCenterSnapshot) -> Option<Finding> {
     // Who may not see sessions is not asked for more rights because of this.
-    let count = estate.sessions.filter(|count| *count >= MANY_SESSIONS)?;
-    let user = &estate.privileges.user;
-    let message = format!("`{user}` has {count} sessions: somebody logs in and never out");
+    let count = snapshot.sessions.filter(|count| *count >= MANY_SESSIONS)?;
+    let user = &snapshot.privileges.user;
+    let message = format!("`{user}` has {count} sessions: a program logs in and never logs out");
     let remedy = format!(
-        "give every program a user of its own to see which one it is, and see that `{user}` has \
+        "give every program its own user to see which one it is, and see that `{user}` has \
          Sessions.ValidateSession"
     );
     Some(Finding::warning(Check::Sessions, user, message).remedy(remedy))
 }
 
-fn tasks(estate: &Estate) -> Option<Finding> {
-    let reason = estate.tasks.as_ref().err()?;
-    let message = format!("`{}` cannot see tasks: {reason}", estate.privileges.user);
+fn tasks(snapshot: &VCenterSnapshot) -> Option<Finding> {
+    let reason = snapshot.tasks.as_ref().err()?;
+    let message = format!("`{}` cannot see tasks: {reason}", snapshot.privileges.user);
     let remedy = "give the user System.Read on the root folder: drivers wait for tasks they have started";
     Some(Finding::failure(Check::Tasks, "tasks", message).remedy(remedy))
 }

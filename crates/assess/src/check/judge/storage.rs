@@ -6,9 +6,9 @@ use slipway_providers::vsphere::inventory::Item;
 
 use super::super::catalog::{Check, Reason};
 use super::super::cluster::{Cluster, DRIVER, Driver, StorageClass};
-use super::super::estate::Estate;
 use super::super::report::{Action, Finding, Verdicts};
-use super::super::subject::Subject;
+use super::super::snapshot::VCenterSnapshot;
+use super::super::target::CheckTarget;
 use super::places;
 use crate::text::listed;
 
@@ -31,32 +31,32 @@ pub(super) fn own_policy(id: &str) -> (String, String) {
 
 /// What concerns the cluster as a whole. `complete` says whether all vCenters were asked.
 pub(in crate::check) fn judge(
-    subject: &Subject,
+    subject: &CheckTarget,
     cluster: &Cluster,
-    estates: &[Estate],
+    snapshots: &[VCenterSnapshot],
     complete: bool,
 ) -> Verdicts {
     let mut verdicts = Verdicts::default();
     verdicts.add(Check::ExistingDriver, existing(cluster));
     for class in cluster.storage_classes.iter().filter(|class| class.provisioner == DRIVER) {
         if let Some(policy) = class.policy() {
-            for estate in estates {
-                verdicts.merge(with_policy(class, policy, subject, estate).at(&estate.server));
+            for snapshot in snapshots {
+                verdicts.merge(with_policy(class, policy, subject, snapshot).at(&snapshot.server));
             }
         }
         if let Some(url) = class.parameter("datastoreurl") {
-            verdicts.merge(with_url(class, url, subject, estates, complete));
+            verdicts.merge(with_url(class, url, subject, snapshots, complete));
         }
     }
     if let Some(id) = &subject.cluster_id {
         let handles: BTreeSet<&str> = cluster.volumes.iter().map(|volume| volume.handle.as_str()).collect();
-        for estate in estates {
-            if matches!(estate.volumes, Ok(None)) {
+        for snapshot in snapshots {
+            if matches!(snapshot.volumes, Ok(None)) {
                 continue;
             }
             verdicts.add(
                 Check::ClusterId,
-                cluster_id(id, &handles, estate).map(|found| found.at(&estate.server)),
+                cluster_id(id, &handles, snapshot).map(|found| found.at(&snapshot.server)),
             );
         }
     }
@@ -65,17 +65,22 @@ pub(in crate::check) fn judge(
 
 fn existing(cluster: &Cluster) -> Option<Finding> {
     let Driver::Foreign(what) = &cluster.driver else { return None };
-    let message = format!("{what} is there, and was made neither by Slipway nor by an OpenShift release");
+    let message = format!("{what} is there, and belongs neither to Slipway nor to an OpenShift release");
     let remedy = "remove that driver, or leave storage to it; two of them would fight over volumes";
     let finding = Finding::failure(Check::ExistingDriver, DRIVER, message).remedy(remedy);
     Some(finding.means(Action::BlockInstall, Reason::ExistingDriverFound))
 }
 
-fn with_policy(class: &StorageClass, policy: &str, subject: &Subject, estate: &Estate) -> Verdicts {
+fn with_policy(
+    class: &StorageClass,
+    policy: &str,
+    subject: &CheckTarget,
+    snapshot: &VCenterSnapshot,
+) -> Verdicts {
     let mut verdicts = Verdicts::default();
     let check = Check::StorageClasses;
     let name = &class.name;
-    let known = match &estate.policies {
+    let known = match &snapshot.policies {
         Ok(Some(known)) => known,
         Ok(None) => return verdicts,
         Err(reason) => {
@@ -87,25 +92,25 @@ fn with_policy(class: &StorageClass, policy: &str, subject: &Subject, estate: &E
     let missing = (!known.contains(policy)).then(|| {
         let message =
             format!("storage class `{name}` needs the storage policy `{policy}`, which is not there");
-        let remedy = format!("make the policy `{policy}` on this vCenter, or correct the storage class");
+        let remedy = format!("create the policy `{policy}` on this vCenter, or correct the storage class");
         Finding::failure(check, policy, message).remedy(remedy)
     });
     let there = missing.is_none();
     verdicts.add(check, missing);
     let own = subject.cluster_id.as_ref().map(|id| (id, own_policy(id)));
     if let Some((id, (_, category))) = own.filter(|(_, (own, _))| own == policy && there) {
-        for domain in subject.domains_on(&estate.server) {
-            let Some(item) = places::find(&domain.datastore, domain, estate) else { continue };
-            verdicts.add(Check::StoragePolicy, untagged(item, &category, id, estate));
+        for domain in subject.domains_on(&snapshot.server) {
+            let Some(item) = places::find(&domain.datastore, domain, snapshot) else { continue };
+            verdicts.add(Check::StoragePolicy, untagged(item, &category, id, snapshot));
         }
     }
     verdicts
 }
 
 /// The cluster's own policy means datastores with the cluster's tag.
-fn untagged(item: &Item, category: &str, tag: &str, estate: &Estate) -> Option<Finding> {
+fn untagged(item: &Item, category: &str, tag: &str, snapshot: &VCenterSnapshot) -> Option<Finding> {
     let check = Check::StoragePolicy;
-    let tags = match &estate.tags {
+    let tags = match &snapshot.tags {
         Ok(tags) => tags,
         Err(reason) => {
             return Some(Finding::unknown(check, &item.path, format!("tags could not be read: {reason}")));
@@ -127,22 +132,22 @@ fn untagged(item: &Item, category: &str, tag: &str, estate: &Estate) -> Option<F
 fn with_url(
     class: &StorageClass,
     url: &str,
-    subject: &Subject,
-    estates: &[Estate],
+    subject: &CheckTarget,
+    snapshots: &[VCenterSnapshot],
     complete: bool,
 ) -> Verdicts {
     let check = Check::StorageClasses;
     let mut verdicts = Verdicts::default();
-    let found = estates.iter().find_map(|estate| {
-        let item = estate
+    let found = snapshots.iter().find_map(|snapshot| {
+        let item = snapshot
             .inventory
             .items()
             .iter()
             .find(|item| item.datastore().is_some_and(|store| store.url == url))?;
-        Some((estate, item))
+        Some((snapshot, item))
     });
     let name = &class.name;
-    let Some((estate, item)) = found else {
+    let Some((snapshot, item)) = found else {
         let message = format!("storage class `{name}` needs the datastore `{url}`, which no vCenter has");
         let finding = if complete {
             Finding::failure(check, url, message).remedy("correct `datastoreurl` of the storage class")
@@ -155,7 +160,7 @@ fn with_url(
         verdicts.add(check, Some(finding));
         return verdicts;
     };
-    let mut domains = subject.domains_on(&estate.server).peekable();
+    let mut domains = subject.domains_on(&snapshot.server).peekable();
     let used = domains.peek().is_none()
         || domains.any(|domain| item.path.starts_with(&format!("{}/", domain.datacenter)));
     let outside = (!used).then(|| {
@@ -165,16 +170,17 @@ fn with_url(
         );
         Finding::failure(check, &item.path, message).remedy("choose a datastore that nodes can reach")
     });
-    let finding =
-        outside.or_else(|| places::unusable(check, item)).or_else(|| places::in_cluster(check, item, estate));
-    verdicts.add(check, finding.map(|finding| finding.at(&estate.server)));
+    let finding = outside
+        .or_else(|| places::unusable(check, item))
+        .or_else(|| places::in_cluster(check, item, snapshot));
+    verdicts.add(check, finding.map(|finding| finding.at(&snapshot.server)));
     verdicts
 }
 
 /// Another cluster with the same id would claim our volumes, and we theirs, until somebody loses data.
-fn cluster_id(id: &str, handles: &BTreeSet<&str>, estate: &Estate) -> Option<Finding> {
+fn cluster_id(id: &str, handles: &BTreeSet<&str>, snapshot: &VCenterSnapshot) -> Option<Finding> {
     let check = Check::ClusterId;
-    let (volumes, total) = match &estate.volumes {
+    let (volumes, total) = match &snapshot.volumes {
         Ok(volumes) => volumes.as_ref()?,
         Err(reason) => {
             return Some(Finding::unknown(check, id, format!("volumes could not be read: {reason}")));

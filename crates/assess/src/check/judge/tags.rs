@@ -8,26 +8,26 @@ use slipway_providers::vsphere::Reference;
 use slipway_providers::vsphere::inventory::{Cluster, Item};
 
 use super::super::catalog::Check;
-use super::super::estate::Estate;
 use super::super::observe::Question;
 use super::super::report::{Finding, Verdicts};
-use super::super::subject::{Domain, Subject, Zone};
+use super::super::snapshot::VCenterSnapshot;
+use super::super::target::{CheckTarget, Domain, Zone};
 use super::places;
 use super::storage::own_policy;
 use crate::finding::Outcome;
 use crate::vsphere::tags::Needed;
 
 /// The categories whose tags are judged.
-pub(in crate::check) fn categories(subject: &Subject) -> Vec<String> {
+pub(in crate::check) fn categories(subject: &CheckTarget) -> Vec<String> {
     let own = subject.cluster_id.as_ref().map(|id| own_policy(id).1);
     [REGION_CATEGORY.to_owned(), ZONE_CATEGORY.to_owned()].into_iter().chain(own).collect()
 }
 
 /// The objects whose tags must be known.
-pub(in crate::check) fn objects(question: &Question, estate: &Estate) -> BTreeSet<Reference> {
+pub(in crate::check) fn objects(question: &Question, snapshot: &VCenterSnapshot) -> BTreeSet<Reference> {
     let mut objects = BTreeSet::new();
-    let inventory = &estate.inventory;
-    for domain in question.subject.domains_on(&estate.server) {
+    let inventory = &snapshot.inventory;
+    for domain in question.subject.domains_on(&snapshot.server) {
         if question.subject.is_zoned() {
             let cluster = domain.cluster.as_deref().and_then(|path| inventory.at(path));
             let start = cluster.or_else(|| inventory.at(&domain.datacenter));
@@ -39,7 +39,7 @@ pub(in crate::check) fn objects(question: &Question, estate: &Estate) -> BTreeSe
         }
         // The cluster's own storage policy finds datastores by their tags.
         if question.policies && question.subject.cluster_id.is_some() {
-            objects.extend(places::find(&domain.datastore, domain, estate).map(|item| item.id.clone()));
+            objects.extend(places::find(&domain.datastore, domain, snapshot).map(|item| item.id.clone()));
         }
     }
     objects
@@ -52,10 +52,10 @@ fn hosts_of<'a>(domain: &Domain, cluster: &'a Cluster) -> Option<&'a Vec<Referen
     }
 }
 
-pub(super) fn zones(domain: &Domain, estate: &Estate) -> Verdicts {
+pub(super) fn zones(domain: &Domain, snapshot: &VCenterSnapshot) -> Verdicts {
     let mut verdicts = Verdicts::default();
-    let inventory = &estate.inventory;
-    let tags = match &estate.tags {
+    let inventory = &snapshot.inventory;
+    let tags = match &snapshot.tags {
         Ok(tags) => tags,
         Err(reason) => {
             let message = format!("tags could not be read: {reason}");
@@ -90,10 +90,10 @@ pub(super) fn zones(domain: &Domain, estate: &Estate) -> Verdicts {
 }
 
 /// The groups and the rule that keep machines on the hosts of their zone.
-pub(super) fn host_groups(domain: &Domain, estate: &Estate) -> Verdicts {
+pub(super) fn host_groups(domain: &Domain, snapshot: &VCenterSnapshot) -> Verdicts {
     let mut verdicts = Verdicts::default();
     let Zone::HostGroup { hosts, machines, rule } = &domain.zone_kind else { return verdicts };
-    let item = domain.cluster.as_deref().and_then(|path| estate.inventory.at(path));
+    let item = domain.cluster.as_deref().and_then(|path| snapshot.inventory.at(path));
     let Some((item, cluster)) = item.and_then(|item| Some((item, item.cluster()?))) else { return verdicts };
     let path = &item.path;
     let failure = |object: &str, message: String, remedy: String| {
@@ -103,7 +103,7 @@ pub(super) fn host_groups(domain: &Domain, estate: &Estate) -> Verdicts {
         None => failure(
             hosts,
             format!("`{path}` has no group of hosts `{hosts}`, of `{}`", domain.name),
-            format!("make the group `{hosts}` in `{path}` and put the hosts of the zone into it"),
+            format!("create the group `{hosts}` in `{path}` and put the hosts of the zone into it"),
         ),
         Some(0) => failure(
             hosts,
@@ -118,7 +118,7 @@ pub(super) fn host_groups(domain: &Domain, estate: &Estate) -> Verdicts {
         let finding = failure(
             machines,
             format!("`{path}` has no group of machines `{machines}`, of `{}`", domain.name),
-            format!("make the group `{machines}` in `{path}` and put the machines of the zone into it"),
+            format!("create the group `{machines}` in `{path}` and put the machines of the zone into it"),
         );
         verdicts.add(Check::HostGroups, finding.filter(|_| missing));
     }
@@ -135,7 +135,7 @@ pub(super) fn host_groups(domain: &Domain, estate: &Estate) -> Verdicts {
             }
         };
         let remedy =
-            format!("make a rule `{rule}` that keeps the group of machines on the hosts of `{hosts}`");
+            format!("create a rule `{rule}` that keeps the group of machines on the hosts of `{hosts}`");
         verdicts.add(Check::HostGroups, failure(rule, message, remedy).filter(|_| !right));
     }
     verdicts

@@ -12,19 +12,19 @@ use super::{nodes, server};
 use crate::check::catalog::{Check, Reason};
 use crate::check::cluster::{Cluster, Node};
 use crate::check::conditions::{Effect, verdict};
-use crate::check::estate::{Clocks, Estate, Machine, Privileges};
-use crate::check::facts::Facts;
+use crate::check::counts::Counts;
 use crate::check::matching::swapped;
 use crate::check::observe::Question;
 use crate::check::report::{Action, Finding, Outcome, Round};
-use crate::check::subject::{Subject, VCenter};
+use crate::check::snapshot::{Clocks, Machine, Privileges, VCenterSnapshot};
+use crate::check::target::{CheckTarget, VCenter};
 
 fn now() -> Timestamp {
     "2026-11-16T00:00:00Z".parse().unwrap()
 }
 
-fn estate() -> Estate {
-    Estate {
+fn snapshot() -> VCenterSnapshot {
+    VCenterSnapshot {
         server: "vc1".to_owned(),
         version: "8.0.3".to_owned(),
         api_version: "8.0.3.0".to_owned(),
@@ -44,35 +44,35 @@ fn estate() -> Estate {
     }
 }
 
-type Change = fn(&mut Estate);
+type Change = fn(&mut VCenterSnapshot);
 
 #[rstest]
-#[case::well(|_: &mut Estate| {}, None)]
-#[case::no_clock(|e: &mut Estate| e.clocks = None, Some((Outcome::Unknown, Check::Clock, Action::Nothing)))]
+#[case::well(|_: &mut VCenterSnapshot| {}, None)]
+#[case::no_clock(|e: &mut VCenterSnapshot| e.clocks = None, Some((Outcome::Unknown, Check::Clock, Action::Nothing)))]
 #[case::no_certificate(
-    |e: &mut Estate| e.expires = Err("refused".to_owned()), Some((Outcome::Unknown, Check::Certificate, Action::Nothing))
+    |e: &mut VCenterSnapshot| e.expires = Err("refused".to_owned()), Some((Outcome::Unknown, Check::Certificate, Action::Nothing))
 )]
-#[case::hidden_sessions(|e: &mut Estate| e.sessions = None, None)]
-#[case::many_sessions(|e: &mut Estate| e.sessions = Some(100), Some((Outcome::Warning, Check::Sessions, Action::Nothing)))]
+#[case::hidden_sessions(|e: &mut VCenterSnapshot| e.sessions = None, None)]
+#[case::many_sessions(|e: &mut VCenterSnapshot| e.sessions = Some(100), Some((Outcome::Warning, Check::Sessions, Action::Nothing)))]
 #[case::hidden_tasks(
-    |e: &mut Estate| e.tasks = Err("NoPermission".to_owned()), Some((Outcome::Failure, Check::Tasks, Action::Nothing))
+    |e: &mut VCenterSnapshot| e.tasks = Err("NoPermission".to_owned()), Some((Outcome::Failure, Check::Tasks, Action::Nothing))
 )]
 #[case::interface_of_an_old_one(
-    |e: &mut Estate| (e.version, e.api_version) = ("6.7.0".to_owned(), "6.7.3".to_owned()),
+    |e: &mut VCenterSnapshot| (e.version, e.api_version) = ("6.7.0".to_owned(), "6.7.3".to_owned()),
     Some((Outcome::Warning, Check::VCenterVersion, Action::BlockUpgrade))
 )]
 #[case::too_old(
-    |e: &mut Estate| (e.version, e.api_version) = ("6.7.0".to_owned(), "6.7.2".to_owned()),
+    |e: &mut VCenterSnapshot| (e.version, e.api_version) = ("6.7.0".to_owned(), "6.7.2".to_owned()),
     Some((Outcome::Failure, Check::VCenterVersion, Action::BlockUpgradeOrDegrade))
 )]
 #[case::no_version(
-    |e: &mut Estate| (e.version, e.api_version) = ("new".to_owned(), String::new()),
+    |e: &mut VCenterSnapshot| (e.version, e.api_version) = ("new".to_owned(), String::new()),
     Some((Outcome::Unknown, Check::VCenterVersion, Action::Nothing))
 )]
 fn vcenters(#[case] change: Change, #[case] expected: Option<(Outcome, Check, Action)>) {
-    let mut estate = estate();
-    change(&mut estate);
-    let verdicts = server::judge(&estate, now());
+    let mut snapshot = snapshot();
+    change(&mut snapshot);
+    let verdicts = server::judge(&snapshot, now());
     let found: Vec<_> = verdicts.findings.iter().map(|f| (f.outcome, f.check, f.meaning.action)).collect();
     assert_eq!(found, expected.into_iter().collect::<Vec<_>>());
     assert!(verdicts.findings.iter().all(|finding| finding.remedy.is_some()));
@@ -107,7 +107,7 @@ fn round(findings: Vec<Finding>) -> Round {
         nodes: Vec::new(),
         findings,
         looked: BTreeMap::new(),
-        facts: Facts::default(),
+        facts: Counts::default(),
     }
 }
 
@@ -195,21 +195,21 @@ fn nodes_and_machines(
         ..Node::default()
     };
     let cluster = Cluster { nodes: vec![node].into(), ..Cluster::default() };
-    let question = Question::of(Subject::default(), Some(&cluster));
+    let question = Question::of(CheckTarget::default(), Some(&cluster));
     let machine = |position: usize, uuid: Uuid| Machine {
         id: Reference::new("VirtualMachine", "vm-1"),
         path: format!("/dc/vm/{position}"),
         uuid,
         facts: inventory::Machine { hardware: Some(21), disk_uuid: true, ..inventory::Machine::default() },
     };
-    let estates: Vec<Estate> = (0..2)
-        .map(|position| Estate {
+    let snapshots: Vec<VCenterSnapshot> = (0..2)
+        .map(|position| VCenterSnapshot {
             server: format!("vc{position}"),
             machines: vec![machine(position, machines[position])],
-            ..estate()
+            ..snapshot()
         })
         .collect();
-    let judged = nodes::judge(&question, &estates, &BTreeSet::new(), now(), &mut Facts::default());
+    let judged = nodes::judge(&question, &snapshots, &BTreeSet::new(), now(), &mut Counts::default());
     let about_ids = [Check::NodeMachine, Check::NodeProviderId];
     let found: Vec<_> = judged.verdicts.findings.iter().filter(|f| about_ids.contains(&f.check)).collect();
     assert_eq!(found.len(), expected.len(), "{found:?}");

@@ -5,22 +5,22 @@ mod requests;
 use rstest::rstest;
 
 use self::requests::{Ask, BOOTSTRAPPER, cluster, cluster_with_tokens, machine, time};
-use super::{Ground, Verdict, judge};
+use super::{Decision, Ground, judge};
 use crate::csr::{Cluster, Refusal};
 
 /// The name of the verdict.
 fn reason(ask: &Ask, cluster: &Cluster) -> &'static str {
     match judge(&ask.csr(), cluster) {
-        Verdict::Approve(ground) => ground.reason(),
-        Verdict::Refuse(refusal) => refusal.reason(),
+        Decision::Approve(ground) => ground.reason(),
+        Decision::Refuse(refusal) => refusal.reason(),
     }
 }
 
 #[test]
 fn the_good_ones() {
     let approved = |ask: Ask| match judge(&ask.csr(), &cluster()) {
-        Verdict::Approve(ground) => ground,
-        Verdict::Refuse(refusal) => panic!("{refusal}"),
+        Decision::Approve(ground) => ground,
+        Decision::Refuse(refusal) => panic!("{refusal}"),
     };
     let (machine, node) = ("harbour-worker-0".to_owned(), "harbour-worker-0".to_owned());
     assert_eq!(approved(Ask::first()), Ground::FirstCertificate { machine, node });
@@ -149,18 +149,18 @@ fn a_thousand_at_once() {
     let now = time("2026-11-16T12:30:00Z");
     // Six machines and two nodes more than those: 106 may be pending.
     let many = |count: usize| cluster().with_requests(std::iter::repeat_n(&pirate, count), now);
-    assert!(matches!(judge(&good, &many(106)), Verdict::Approve(_)));
-    let Verdict::Refuse(Refusal::Flood { pending, limit, .. }) = judge(&good, &many(1000)) else {
+    assert!(matches!(judge(&good, &many(106)), Decision::Approve(_)));
+    let Decision::Refuse(Refusal::Flood { pending, limit, .. }) = judge(&good, &many(1000)) else {
         panic!("approved")
     };
     assert_eq!((pending, limit), (1000, 106));
     // Nodes go on.
     assert_eq!(reason(&Ask::renewal(), &many(1000)), "Renewal");
     assert_eq!(reason(&Ask::serving(), &many(1000)), "Serving");
-    assert!(matches!(judge(&pirate, &many(1000)), Verdict::Refuse(Refusal::NoSuchMachine { .. })));
+    assert!(matches!(judge(&pirate, &many(1000)), Decision::Refuse(Refusal::NoSuchMachine { .. })));
     // Those of yesterday do not count.
     let later = cluster().with_requests(std::iter::repeat_n(&pirate, 1000), time("2026-11-16T13:30:00Z"));
-    assert!(matches!(judge(&good, &later), Verdict::Approve(_)));
+    assert!(matches!(judge(&good, &later), Decision::Approve(_)));
 }
 
 /// A kubelet that asks without end stops itself, and neither other nodes nor new machines.
@@ -201,7 +201,7 @@ fn larger_clusters_have_more_requests() {
     let cluster = cluster().with_machines(machines);
     let csr = Ask::first().csr();
     let busy = cluster.with_requests(std::iter::repeat_n(&csr, 600), csr.created);
-    assert!(matches!(judge(&csr, &busy), Verdict::Approve(_)));
+    assert!(matches!(judge(&csr, &busy), Decision::Approve(_)));
 }
 
 /// Every refusal names what it is about.
@@ -211,8 +211,8 @@ fn refusals_say_why() {
         let mut ask = Ask::serving();
         change(&mut ask);
         match judge(&ask.csr(), &cluster()) {
-            Verdict::Refuse(refusal) => format!("{}: {refusal}", refusal.reason()),
-            Verdict::Approve(ground) => panic!("{ground}"),
+            Decision::Refuse(refusal) => format!("{}: {refusal}", refusal.reason()),
+            Decision::Approve(ground) => panic!("{ground}"),
         }
     };
     insta::assert_snapshot!([

@@ -17,7 +17,7 @@ mkdir --parents /run/slipway /var/lib/slipway
     # By the shell itself: everybody can read the arguments of a program.
     printf '%s\n' "${text//000000.0000000000000000/$token}" > "$config"
 )
-# The power may have gone after all was done but the mark, and etcd must not lose a member that works.
+# The power may have gone after all was done but the mark: etcd must not lose a member that works, and the token may have ended.
 slipway-member.sh "$config" && member=0 || member=$?
 [[ $member == [01] ]] || exit 1
 # What a run that was cut off left behind would stop the next one.

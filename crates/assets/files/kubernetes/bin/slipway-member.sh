@@ -1,7 +1,12 @@
 #!/usr/bin/env bash
-# Whether this machine is part of the control plane already: its API server answers out of its own etcd, which has a vote.
+# Whether this machine has joined already. One of the control plane has if its API server answers out of its own etcd, which has a
+# vote; a compute machine has if its kubelet was let in and kubeadm took away what it had asked with.
 set -euo pipefail
 
+if ! grep --quiet '^controlPlane:' "$1"; then
+    [[ -e /etc/kubernetes/kubelet.conf && ! -e /etc/kubernetes/bootstrap-kubelet.conf ]] || exit 1
+    exit 0
+fi
 for file in kubelet.conf admin.conf manifests/etcd.yaml; do
     [[ -e /etc/kubernetes/$file ]] || exit 1
 done

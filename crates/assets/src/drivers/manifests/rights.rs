@@ -58,7 +58,7 @@ pub(super) fn of_binding(
         let namespace = subject.namespace.get_or_insert_with(|| patch.namespace.to_owned());
         if subject.kind != "ServiceAccount" || namespace != patch.namespace {
             return Err(format!(
-                "it gives rights to {} `{}`, which is no account of the driver",
+                "it gives rights to {} `{}`, which is not an account of the driver",
                 subject.kind, subject.name
             ));
         }

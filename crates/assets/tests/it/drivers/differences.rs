@@ -86,7 +86,7 @@ pub(super) const STORAGE: &[Explained] = &[
     ("- Deployment vsphere-csi-webhook: spec.template.spec.volumes[socket-dir].*", "nothing mounts it"),
     ("+ Namespace *: metadata.labels.pod-security.kubernetes.io/*: privileged", "pods that mount need it"),
     ("+ PodDisruptionBudget vsphere-csi-controller", "machines of the control plane are drained one by one"),
-    ("+ Secret vsphere-config-secret", "the manuals have people make it by hand"),
+    ("+ Secret vsphere-config-secret", "the manuals have people create it by hand"),
     ("+ Secret vsphere-webhook-certs", "a script of theirs makes it"),
     (
         "~ ValidatingWebhookConfiguration *.clientConfig.caBundle: ${CA_BUNDLE} -> *",

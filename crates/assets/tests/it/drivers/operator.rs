@@ -15,7 +15,7 @@ use slipway_testkit::process::eventually;
 use super::estate::Estate;
 use super::kinds;
 
-const PATIENCE: Duration = Duration::from_mins(1);
+const TIMEOUT: Duration = Duration::from_mins(1);
 const ACCOUNT: &str = "--as=system:serviceaccount:slipway-system:slipway-operator";
 
 /// What it needs.
@@ -86,7 +86,7 @@ fn plane() -> &'static ControlPlane {
         // They take a moment to be in force.
         let role = "clusterroles.rbac.authorization.k8s.io/vsphere-csi-node-cluster-role";
         let last = ["auth", "can-i", ACCOUNT, "create", role];
-        eventually("the operator has its rights", PATIENCE, || plane.kubectl().run(&last).map(Some)).unwrap();
+        eventually("the operator has its rights", TIMEOUT, || plane.kubectl().run(&last).map(Some)).unwrap();
         plane
     });
     &PLANE
@@ -119,7 +119,7 @@ fn the_operator_may_do_what_it_has_to() {
     plane.kubectl().apply(&approver).unwrap();
     let approval = ["patch", "certificatesigningrequests.certificates.k8s.io", "--subresource=approval"];
     let may = [&["auth", "can-i", ACCOUNT][..], &approval[..]].concat();
-    eventually("one that approves has the right to", PATIENCE, || plane.kubectl().run(&may).map(Some))
+    eventually("one that approves has the right to", TIMEOUT, || plane.kubectl().run(&may).map(Some))
         .unwrap();
 
     objects.retain(|object| object.kind != "Namespace");
@@ -185,8 +185,25 @@ fn only_who_approves_is_given_the_right() {
 }
 
 #[test]
+fn controllers_of_machines_have_their_own_roles() {
+    let arguments = ["--controllers=connections,drain,node-links".to_owned()];
+    let objects = operator::machine_controllers(|name| operator::runs(&arguments, name)).unwrap();
+    let mut roles: Vec<&str> = objects
+        .iter()
+        .filter(|one| one["kind"] == "Role")
+        .filter_map(|one| one["metadata"]["name"].as_str())
+        .collect();
+    roles.sort_unstable();
+    assert_eq!(roles, ["slipway-operator-drain", "slipway-operator-node-links"]);
+    let text: String = objects.iter().map(Value::to_string).collect();
+    assert!(text.contains("pods/eviction") && !text.contains("\"delete\""), "{text}");
+    assert!(operator::machine_controllers(|_| false).unwrap().is_empty());
+}
+
+#[test]
 fn there_are_no_wildcards() {
-    let objects = [operator::objects().unwrap(), operator::approver().unwrap()].concat();
+    let machines = operator::machine_controllers(|_| true).unwrap();
+    let objects = [operator::objects().unwrap(), operator::approver().unwrap(), machines].concat();
     let text: String = objects.iter().map(Value::to_string).collect();
     for word in ["\"*\"", "escalate", "\"bind\"", "impersonate"] {
         assert!(!text.contains(word), "{word}");

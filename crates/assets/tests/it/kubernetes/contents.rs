@@ -2,7 +2,7 @@
 
 use rstest::rstest;
 use serde_json::Value;
-use slipway_assets::kubernetes::{Facts, JOIN_FILE, JOIN_TOKEN_FILE, machine_config};
+use slipway_assets::kubernetes::{ClusterFacts, JOIN_FILE, JOIN_TOKEN_FILE, machine_config};
 use slipway_assets::names::Role;
 use slipway_assets::pki::bootstrap_token;
 use slipway_assets::{Error, Tree};
@@ -74,7 +74,8 @@ fn keys_are_for_root_alone() {
             }
         }
         assert!(ign.contents("/etc/slipway/network/cni.yaml").unwrap().contains("---"), "carried as it is");
-        let facts: Facts = serde_json::from_str(&ign.contents("/etc/slipway/cluster.json").unwrap()).unwrap();
+        let facts: ClusterFacts =
+            serde_json::from_str(&ign.contents("/etc/slipway/cluster.json").unwrap()).unwrap();
         assert_eq!(facts.onprem.is_some(), name != "none");
     }
 }

@@ -17,7 +17,8 @@ struct Stage(TempDir);
 impl Stage {
     fn new(programs: &[(&str, &str)]) -> Self {
         let stage = Stage(tempfile::tempdir().unwrap());
-        for name in ["bash", "install", "mkdir", "mv", "rm", "sed", "sync", "timeout", "touch", "tr"] {
+        for name in ["bash", "grep", "install", "mkdir", "mv", "rm", "sed", "sync", "timeout", "touch", "tr"]
+        {
             let real = ["/usr/bin", "/bin"].map(|place| Path::new(place).join(name));
             let real = real.iter().find(|path| path.exists()).unwrap();
             fs_err::create_dir_all(stage.at("bin")).unwrap();
@@ -162,7 +163,12 @@ fn a_control_plane_that_works_is_not_reset(#[case] works: bool) {
         if [[ $1 == reset ]]; then rm --recursive --force \"$top/etc/kubernetes\"; fi\n\
         if [[ $1 == token ]]; then echo \"$(< \"$top/run/slipway/own.kubeconfig\")\" >> \"$top/asked\"; [[ -e $top/works ]]; fi";
     let stage = Stage::new(&[("hostname", "echo harbour-0"), ("kubeadm", kubeadm), ("sleep", "")]);
-    write(stage.0.path(), "etc/slipway/kubeadm-join.yaml", "name: slipway-machine-name\n", 0o600);
+    write(
+        stage.0.path(),
+        "etc/slipway/kubeadm-join.yaml",
+        "name: slipway-machine-name\ncontrolPlane:\n",
+        0o600,
+    );
     write(stage.0.path(), "etc/slipway/bootstrap-token", "abcdef.0123456789abcdef\n", 0o600);
     write(stage.0.path(), "etc/kubernetes/admin.conf", "    server: https://api-int.a:6443\n", 0o600);
     for file in ["kubelet.conf", "manifests/etcd.yaml"] {
@@ -185,4 +191,26 @@ fn a_control_plane_that_works_is_not_reset(#[case] works: bool) {
     assert!(asked.starts_with("    server: https://127.0.0.1:6443\n"), "its own API server: {asked}");
     assert!(stage.at("var/lib/slipway/joined").exists());
     assert!(!stage.at("run/slipway/own.kubeconfig").exists());
+}
+
+/// The same for a compute machine: once its kubelet was let in it needs no token, which may have ended meanwhile.
+#[rstest]
+#[case::let_in(false)]
+#[case::asking(true)]
+fn a_compute_machine_that_was_let_in_is_not_reset(#[case] asking: bool) {
+    let kubeadm =
+        "top=${0%/bin/*}\nif [[ $1 == reset ]]; then rm --recursive --force \"$top/etc/kubernetes\"; fi";
+    let stage = Stage::new(&[("hostname", "echo harbour-0"), ("kubeadm", kubeadm)]);
+    write(stage.0.path(), "etc/slipway/kubeadm-join.yaml", "name: slipway-machine-name\n", 0o600);
+    write(stage.0.path(), "etc/slipway/bootstrap-token", "abcdef.0123456789abcdef\n", 0o600);
+    write(stage.0.path(), "etc/kubernetes/kubelet.conf", "", 0o600);
+    if asking {
+        write(stage.0.path(), "etc/kubernetes/bootstrap-kubelet.conf", "", 0o600);
+    }
+    let output = stage.run("slipway-join.sh");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let said = stage.said();
+    assert_eq!(said.contains("kubeadm reset --force"), asking, "{said}");
+    assert_eq!(said.contains("kubeadm join --config"), asking, "{said}");
+    assert!(stage.at("var/lib/slipway/joined").exists());
 }

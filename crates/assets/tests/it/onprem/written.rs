@@ -2,7 +2,7 @@
 
 use rstest::rstest;
 use slipway_assets::onprem::{
-    Facts, Invalid, Machine, Part, Settings, corefile, haproxy_cfg, keepalived_conf, redirect_rules,
+    Invalid, Machine, NetworkFacts, Part, Settings, corefile, haproxy_cfg, keepalived_conf, redirect_rules,
     router_ids, static_pods,
 };
 use slipway_config::install_config::{LoadBalancer, Platform};
@@ -104,15 +104,15 @@ fn interfaces_have_names(#[case] interface: &str) {
 #[test]
 fn only_where_it_is_wanted() {
     for text in [VSPHERE, KUBERNETES, OVIRT, KUBEVIRT] {
-        assert!(Facts::of(&fixtures::config(text)).is_some());
+        assert!(NetworkFacts::of(&fixtures::config(text)).is_some());
     }
-    assert_eq!(Facts::of(&fixtures::config(NONE)), None);
+    assert_eq!(NetworkFacts::of(&fixtures::config(NONE)), None);
     let mut config = fixtures::config(VSPHERE);
     let Platform::VSphere(platform) = &mut config.platform else { panic!("not vSphere") };
     platform.load_balancer = LoadBalancer::UserManaged;
-    assert_eq!(Facts::of(&config), None);
-    let facts = Facts::of(&fixtures::config(KUBERNETES)).unwrap();
+    assert_eq!(NetworkFacts::of(&config), None);
+    let facts = NetworkFacts::of(&fixtures::config(KUBERNETES)).unwrap();
     let text = serde_json::to_string(&facts).unwrap();
     insta::assert_snapshot!(text, @r#"{"domain":"dinghy.example.com","apiVips":["10.30.0.5"],"ingressVips":["10.30.0.6"],"ingressProbe":"http://localhost:80/"}"#);
-    assert_eq!(serde_json::from_str::<Facts>(&text).unwrap(), facts);
+    assert_eq!(serde_json::from_str::<NetworkFacts>(&text).unwrap(), facts);
 }

@@ -31,7 +31,7 @@ pub(super) fn text(round: &Round, verbose: bool) -> String {
     if verbose {
         let counts: Vec<String> =
             round.looked.iter().map(|(check, times)| format!("{} {times}", check.code())).collect();
-        text.push_str(&format!("\n{FAINT}looked at: {}{FAINT:#}\n", counts.join(", ")));
+        text.push_str(&format!("\n{FAINT}checked: {}{FAINT:#}\n", counts.join(", ")));
     }
     text
 }

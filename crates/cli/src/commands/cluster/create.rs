@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use slipway_engine::apply::Performed;
 use slipway_engine::{Endpoint, Plan};
-use slipway_lifecycle::create::create_ignition_in;
-use slipway_lifecycle::install::{Applied, Machine, Observation, Observed, Purpose, Timeouts, Words};
+use slipway_lifecycle::create::{create_ignition_in, directory_flag};
+use slipway_lifecycle::install::{Applied, Machine, Purpose, ResourceView, StateView, Timeouts, Words};
 use slipway_lifecycle::platform::{self, NeededImage};
 use slipway_lifecycle::preflight;
 use slipway_lifecycle::workspace::Workspace;
@@ -41,7 +41,8 @@ pub(crate) fn run(args: &CreateCluster, printer: &Printer) -> anyhow::Result<Exi
 
 /// The whole command sees the directory as it was when it was opened.
 fn run_in(workspace: &mut Workspace<'_>, args: &CreateCluster, printer: &Printer) -> anyhow::Result<Exit> {
-    let CreateCluster { reach, plan: saved, skip_preflight, no_wait, timeouts: until, recreate } = args;
+    let CreateCluster { reach, plan: saved, skip_preflight, no_wait, no_compute, timeouts: until, recreate } =
+        args;
     let timeouts = timeouts(reach);
     let saved = saved.as_deref().map(read_plan).transpose()?;
     if let Err(error) = platform::check_to_create(workspace.config()) {
@@ -76,7 +77,7 @@ fn run_in(workspace: &mut Workspace<'_>, args: &CreateCluster, printer: &Printer
         printer.refusal(
             &error,
             &reasons.into_iter().collect::<Vec<_>>(),
-            Some("nothing was done; try again when it answers"),
+            Some("nothing was changed; try again when it answers"),
         );
         return Ok(Exit::Infrastructure);
     }
@@ -85,18 +86,21 @@ fn run_in(workspace: &mut Workspace<'_>, args: &CreateCluster, printer: &Printer
     {
         runtime.block_on(installation.close());
         printer.error(&anyhow::Error::new(moved).context("the saved plan cannot be used"));
-        printer.hint("nothing was done. Make a new plan with `slipway plan --save`, and look at it");
+        printer.hint("nothing was changed. Create a new plan with `slipway plan --save`, and look at it");
         return Ok(Exit::Infrastructure);
     }
     let surplus = runtime.block_on(installation.surplus());
     let nothing = preview.plan.is_empty();
     let machines_run = preview.resources.iter().any(runs);
-    if !nothing
-        && !skip_preflight
-        && let Some(exit) = preflight(workspace, timeouts, words, machines_run, &runtime, printer)?
-    {
-        runtime.block_on(installation.close());
-        return Ok(exit);
+    if !nothing && !skip_preflight {
+        let end = match preflight::in_workspace(workspace) {
+            Ok(request) => preflight(request, timeouts, words, machines_run, &runtime, printer),
+            Err(error) => files::refuse(error, printer).map(Some),
+        };
+        if !matches!(end, Ok(None)) {
+            runtime.block_on(installation.close());
+            return end.map(|exit| exit.unwrap_or(Exit::Ok));
+        }
     }
     if printer.output == Output::Text && !nothing {
         printer.say(&format!(
@@ -111,12 +115,12 @@ fn run_in(workspace: &mut Workspace<'_>, args: &CreateCluster, printer: &Printer
     if preview.is_futile {
         runtime.block_on(installation.close());
         if printer.output == Output::Json {
-            let mut refusal = error_json("no machine can be made or started", &[], &[], None);
+            let mut refusal = error_json("no machine can be created or started", &[], &[], None);
             refusal["plan"] = serde_json::to_value(&preview.plan)?;
             printer.json(&refusal)?;
         }
-        printer.error(&anyhow::anyhow!("no machine can be made or started, for the reasons above"));
-        printer.hint("nothing was done. Mend what is named, and run the same command again");
+        printer.error(&anyhow::anyhow!("no machine can be created or started, for the reasons above"));
+        printer.hint("nothing was changed. Fix what is listed, then run the same command again");
         return Ok(Exit::Infrastructure);
     }
     if let Some(NeededImage { url, cached }) = installation.needed_image() {
@@ -127,7 +131,7 @@ fn run_in(workspace: &mut Workspace<'_>, args: &CreateCluster, printer: &Printer
             runtime.block_on(installation.close());
             return match fetched {
                 Some(Err(error)) => refuse(error, printer),
-                _ => interrupt::tell("nothing was done", printer),
+                _ => interrupt::report("nothing was changed", printer),
             };
         }
     }
@@ -149,11 +153,14 @@ fn run_in(workspace: &mut Workspace<'_>, args: &CreateCluster, printer: &Printer
         printer.hint(ADDRESS_HINT);
     }
     if !waits {
+        if exit == Exit::Ok && printer.output == Output::Text {
+            printer.next(&format!("slipway wait-for bootstrap-complete{}", directory_flag(&reach.dir)));
+        }
         return Ok(exit);
     }
     let addresses: BTreeMap<String, Vec<IpAddr>> =
         applied.machines.iter().map(|machine| (machine.name.clone(), machine.addresses.clone())).collect();
-    let waited = wait::complete(workspace, until, &addresses, timeouts, &runtime, printer)?;
+    let waited = wait::complete(workspace, (until, *no_compute), &addresses, timeouts, &runtime, printer)?;
     match printer.output {
         Output::Json if waited.exit == Exit::Ok => {
             tell(&applied, &made, Some(&waited), printer)?;
@@ -165,29 +172,25 @@ fn run_in(workspace: &mut Workspace<'_>, args: &CreateCluster, printer: &Printer
 }
 
 /// Whether a machine runs.
-fn runs(resource: &Observed) -> bool {
-    let Observation::Present(view) = &resource.observation else { return false };
+fn runs(resource: &ResourceView) -> bool {
+    let StateView::Present(view) = &resource.view else { return false };
     view.machine.as_ref().is_some_and(|machine| machine.on)
 }
 
 /// Looks for problems; with an exit code if there are any.
-fn preflight(
-    workspace: &mut Workspace<'_>,
+pub(super) fn preflight(
+    request: preflight::Request,
     timeouts: Timeouts,
     words: Words,
     machines_run: bool,
     runtime: &Runtime,
     printer: &Printer,
 ) -> anyhow::Result<Option<Exit>> {
-    let subject = match preflight::in_workspace(workspace) {
-        Ok(subject) => subject,
-        Err(error) => return files::refuse(error, printer).map(Some),
-    };
-    printer.say(&format!("{FAINT}looking at the {}{FAINT:#}\n", words.endpoints));
+    printer.say(&format!("{FAINT}checking the {}{FAINT:#}\n", words.endpoints));
     let options = preflight::Options { call: timeouts.call, machines_run, ..preflight::Options::default() };
-    let looking = preflight::examine(subject, options, preflight::network::ThisMachine, interrupted());
+    let looking = preflight::examine(request, options, preflight::network::ThisMachine, interrupted());
     let Some(report) = runtime.block_on(looking) else {
-        return interrupt::tell("nothing was done", printer).map(Some);
+        return interrupt::report("nothing was changed", printer).map(Some);
     };
     if printer.output == Output::Text {
         printer.say(&checks::findings(&report, false));
@@ -200,7 +203,7 @@ fn preflight(
         refusal["findings"] = serde_json::to_value(&report.findings)?;
         printer.json(&refusal)?;
     }
-    printer.hint("nothing was done. `--skip-preflight` goes on all the same");
+    printer.hint("nothing was changed. `--skip-preflight` continues anyway");
     Ok(Some(Exit::Infrastructure))
 }
 
@@ -210,13 +213,13 @@ struct Version {
     version: u32,
 }
 
-fn read_plan(path: &Path) -> anyhow::Result<Plan<Value>> {
+pub(super) fn read_plan(path: &Path) -> anyhow::Result<Plan<Value>> {
     let text = fs_err::read_to_string(path)?;
     let broken = || format!("`{}` is not a saved plan", path.display());
     let Version { version } = serde_json::from_str(&text).with_context(broken)?;
     if version != slipway_engine::plan::VERSION {
         anyhow::bail!(
-            "`{}` was saved by another version of slipway (format {version}): make a new plan with `slipway plan --save`",
+            "`{}` was saved by another version of slipway (format {version}): create a new plan with `slipway plan --save`",
             path.display()
         );
     }
@@ -254,7 +257,7 @@ fn tell(
     }
     let mut text = table(&applied.machines, words);
     if applied.is_done() {
-        let verdict = if nothing { "nothing to do" } else { "the machines run" };
+        let verdict = if nothing { "nothing to do" } else { "machines are running" };
         text.push_str(&format!(
             "\n{GOOD}{verdict}{GOOD:#}: {NAME}{cluster}{NAME:#}, infrastructure {infra_id}\n"
         ));
@@ -265,8 +268,9 @@ fn tell(
     printer.data(&text)?;
     if !applied.is_done() {
         printer.say(&format!("\n{}", troubles(&applied.ends)));
-        printer
-            .hint("what was done is kept: run the same command again to go on, or `slipway destroy cluster`");
+        printer.hint(
+            "what was created stays: run the same command again to continue, or `slipway destroy cluster`",
+        );
     }
     Ok(())
 }

@@ -7,7 +7,7 @@ use slipway_config::ids::InfraId;
 use slipway_lifecycle::create::directory_flag;
 use slipway_lifecycle::install::{Installation, Preview, Purpose, Timeouts};
 use slipway_lifecycle::platform::{self, Removal};
-use slipway_lifecycle::wait::{Subject, bootstrap_view};
+use slipway_lifecycle::wait::{WaitTarget, bootstrap_view};
 use slipway_lifecycle::workspace::Workspace;
 
 use super::{
@@ -73,7 +73,7 @@ fn bootstrap(args: &DestroyBootstrap, printer: &Printer) -> anyhow::Result<Exit>
                 printer.error(&anyhow::anyhow!("the cluster may still need its bootstrap machine: {why}"));
                 let dir = directory_flag(&reach.dir);
                 printer.hint(&format!(
-                    "nothing was done. Wait for it: slipway wait-for bootstrap-complete{dir}. `--force` removes it all the same"
+                    "nothing was changed. Wait for it: slipway wait-for bootstrap-complete{dir}. `--force` removes it anyway"
                 ));
                 return Ok(Exit::Bootstrap);
             }
@@ -82,7 +82,7 @@ fn bootstrap(args: &DestroyBootstrap, printer: &Printer) -> anyhow::Result<Exit>
             }
             None => {
                 runtime.block_on(installation.close());
-                return interrupt::tell("nothing was done", printer);
+                return interrupt::report("nothing was changed", printer);
             }
         }
     }
@@ -91,7 +91,7 @@ fn bootstrap(args: &DestroyBootstrap, printer: &Printer) -> anyhow::Result<Exit>
 
 /// Why a bootstrap machine should not go yet, as the cluster itself says. A cluster that cannot be asked may need it.
 async fn still_needed(dir: &Path) -> Option<String> {
-    let view = match with_request(dir, false, Subject::open) {
+    let view = match with_request(dir, false, WaitTarget::open) {
         Ok(subject) => match tokio::time::timeout(ANSWER_TIMEOUT, bootstrap_view(&subject)).await {
             Ok(view) => view,
             Err(_) => {
@@ -167,7 +167,7 @@ fn confirmed(
     let question = Question {
         word: &infra_id,
         deed: "remove all of this",
-        otherwise: "nothing was done",
+        otherwise: "nothing was changed",
         look: "look at the plan above",
     };
     match runtime.block_on(refused(&question, printer)) {
@@ -184,8 +184,8 @@ fn confirmed(
     let (installation, now) = preview(installation, purpose, &[], runtime, printer)?;
     if let Err(moved) = now.plan.same_as(&shown.plan) {
         runtime.block_on(installation.close());
-        printer.error(&anyhow::Error::new(moved).context("this is not what was asked about any more"));
-        printer.hint("nothing was done. Run the same command again, and look at the new plan");
+        printer.error(&anyhow::Error::new(moved).context("the plan changed after the question was asked"));
+        printer.hint("nothing was changed. Run the same command again, and look at the new plan");
         return Err(Ok(Exit::Infrastructure));
     }
     Ok((installation, now))
@@ -219,11 +219,11 @@ fn remove(
         }))?;
     } else if done {
         let verdict = match (nothing, purpose, kept.is_empty()) {
-            (_, Purpose::DestroyBootstrap, _) if !nothing => "the bootstrap machine is gone",
+            (_, Purpose::DestroyBootstrap, _) if !nothing => "the bootstrap machine is removed",
             (true, _, true) => "nothing is left",
-            (true, _, false) => "nothing is left but what is kept",
-            (false, _, true) => "all is gone",
-            (false, _, false) => "all is gone but what is kept",
+            (true, _, false) => "nothing is left except what is kept",
+            (false, _, true) => "everything is removed",
+            (false, _, false) => "everything is removed except what is kept",
         };
         printer.data(&format!(
             "{GOOD}{verdict}{GOOD:#}: {NAME}{cluster}{NAME:#}, infrastructure {infra_id}\n{}",
@@ -231,13 +231,12 @@ fn remove(
         ))?;
     } else if !applied.is_done() {
         printer.say(&format!("\n{}", troubles(&applied.ends)));
-        printer
-            .hint("what is not named here was removed: mend what is named, and run the same command again");
+        printer.hint("everything else was removed: fix what is listed, then run the same command again");
     }
     if applied.is_done() && !unseen.is_empty() {
         printer.say(&format!("\n{}", unseen_text(&unseen)));
         printer.hint(
-            "what is not seen may only be out of sight: look with another user. What is gone for good: --forget NAME",
+            "objects that are not visible may still exist: check with another user. If they are gone: --forget NAME",
         );
         return Ok(Exit::Infrastructure);
     }

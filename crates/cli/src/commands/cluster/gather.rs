@@ -5,9 +5,9 @@ use std::net::IpAddr;
 
 use jiff::Timestamp;
 use slipway_lifecycle::gather::{Bundle, has_cluster, of_cluster, of_directory};
-use slipway_lifecycle::install::{Observation, Observed, Purpose};
+use slipway_lifecycle::install::{Purpose, ResourceView, StateView};
 use slipway_lifecycle::platform;
-use slipway_lifecycle::wait::Subject;
+use slipway_lifecycle::wait::WaitTarget;
 use slipway_lifecycle::workspace::Workspace;
 
 use super::timeouts;
@@ -21,8 +21,8 @@ use crate::runtime::Runtime;
 pub(crate) fn run(args: &Gather, printer: &Printer) -> anyhow::Result<Exit> {
     let Gather { reach, file } = args;
     if !has_cluster(&reach.dir) {
-        let message = format!("nothing of a cluster is in `{}`", reach.dir.display());
-        let hint = "name the directory it was made in with `--dir`";
+        let message = format!("there is no cluster in `{}`", reach.dir.display());
+        let hint = "name its asset directory with `--dir`";
         if printer.output == Output::Json {
             printer.json(&serde_json::json!({"error": {"message": message, "hint": hint}}))?;
         }
@@ -32,7 +32,7 @@ pub(crate) fn run(args: &Gather, printer: &Printer) -> anyhow::Result<Exit> {
     }
     // Before others are asked for what could then not be kept.
     if let Some(file) = file.as_ref().filter(|file| file.exists()) {
-        anyhow::bail!("`{}` is there already, and is not replaced", file.display());
+        anyhow::bail!("`{}` already exists", file.display());
     }
     let runtime = Runtime::new()?;
     let now = Timestamp::now();
@@ -40,13 +40,13 @@ pub(crate) fn run(args: &Gather, printer: &Printer) -> anyhow::Result<Exit> {
     with_request(&reach.dir, false, |request| of_directory(request, &mut bundle));
     let interrupted = "nothing was written";
     let Some(addresses) = of_platform(reach, &runtime, &mut bundle)? else {
-        return interrupt::tell(interrupted, printer);
+        return interrupt::report(interrupted, printer);
     };
-    let name = match with_request(&reach.dir, false, Subject::open) {
+    let name = match with_request(&reach.dir, false, WaitTarget::open) {
         Ok(subject) => {
             let gathered = of_cluster(&subject, &addresses, &mut bundle);
             if runtime.block_on(unless_interrupted(gathered)).is_none() {
-                return interrupt::tell(interrupted, printer);
+                return interrupt::report(interrupted, printer);
             }
             subject.infra_id
         }
@@ -102,17 +102,17 @@ fn of_platform(
     bundle.json("platform/plan.json", serde_json::to_value(&preview.plan)?);
     let mut states = Vec::new();
     let mut silent = BTreeMap::new();
-    for Observed { id, observation, state, .. } in preview.resources {
-        match observation {
-            Observation::Present(view) => {
+    for ResourceView { id, view, state, .. } in preview.resources {
+        match view {
+            StateView::Present(view) => {
                 if let Some(machine) = view.machine {
                     addresses.insert(id.name.to_string(), machine.addresses);
                 }
             }
-            Observation::Unknown(why) => {
+            StateView::Unknown(why) => {
                 silent.entry(id.endpoint.clone()).or_insert(why);
             }
-            Observation::Absent => {}
+            StateView::Absent => {}
         }
         states.push(serde_json::json!({
             "endpoint": id.endpoint, "kind": id.kind, "name": id.name, "state": state,

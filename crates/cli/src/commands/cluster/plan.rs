@@ -6,7 +6,7 @@ use slipway_lifecycle::platform::{self, Removal};
 use slipway_lifecycle::workspace::Workspace;
 
 use super::{kept_text, plan_text, preview, refuse, surplus_note, tally, timeouts, unseen_json, unseen_text};
-use crate::args::{Output, Plan, Planned};
+use crate::args::{Output, Plan, PlanKind};
 use crate::commands::create::{self as files, with_workspace};
 use crate::exit::{Exit, Usage};
 use crate::output::{FAINT, GOOD, HEADING, NAME, Printer};
@@ -14,10 +14,10 @@ use crate::runtime::Runtime;
 
 pub(crate) fn run(args: &Plan, printer: &Printer) -> anyhow::Result<Exit> {
     let Plan { what, reach, keep_volumes, save } = args;
-    if *keep_volumes && *what == Planned::Create {
+    if *keep_volumes && *what == PlanKind::Create {
         return Err(Usage("`--keep-volumes` is for `slipway plan destroy`".to_owned()).into());
     }
-    if save.is_some() && *what == Planned::Destroy {
+    if save.is_some() && *what == PlanKind::Destroy {
         return Err(Usage(
             "`--save` is for `slipway plan create`: `destroy` looks again and asks".to_owned(),
         )
@@ -25,13 +25,13 @@ pub(crate) fn run(args: &Plan, printer: &Printer) -> anyhow::Result<Exit> {
     }
     let timeouts = timeouts(reach);
     let open = |workspace: &mut Workspace<'_>| match what {
-        Planned::Create => {
+        PlanKind::Create => {
             platform::check_to_create(workspace.config())?;
             let outcome = create_ignition_in(workspace)?;
             files::tell_written(&outcome, &reach.dir, printer);
             platform::open(workspace, timeouts, false)
         }
-        Planned::Destroy => {
+        PlanKind::Destroy => {
             let removal = Removal { keep_volumes: *keep_volumes, ..Removal::default() };
             platform::open_to_destroy(workspace, removal, timeouts)
         }
@@ -41,8 +41,8 @@ pub(crate) fn run(args: &Plan, printer: &Printer) -> anyhow::Result<Exit> {
         Err(error) => return refuse(error, printer),
     };
     let purpose = match what {
-        Planned::Create => Purpose::Create,
-        Planned::Destroy => Purpose::Destroy,
+        PlanKind::Create => Purpose::Create,
+        PlanKind::Destroy => Purpose::Destroy,
     };
     let runtime = Runtime::new()?;
     let (cluster, infra_id) = (installation.cluster().to_owned(), installation.infra_id().to_string());
@@ -52,8 +52,8 @@ pub(crate) fn run(args: &Plan, printer: &Printer) -> anyhow::Result<Exit> {
         Err(end) => return end,
     };
     let surplus = match what {
-        Planned::Create => runtime.block_on(installation.surplus()),
-        Planned::Destroy => Vec::new(),
+        PlanKind::Create => runtime.block_on(installation.surplus()),
+        PlanKind::Destroy => Vec::new(),
     };
     runtime.block_on(installation.close());
     let Preview { plan, mut notes, unseen, kept, .. } = preview;
@@ -62,7 +62,7 @@ pub(crate) fn run(args: &Plan, printer: &Printer) -> anyhow::Result<Exit> {
         fs_err::write(path, serde_json::to_string_pretty(&plan)? + "\n")?;
     }
     let clear = plan.stops.is_empty() && plan.unknown.is_empty() && unseen.is_empty();
-    let verb = if *what == Planned::Create { "create" } else { "destroy" };
+    let verb = if *what == PlanKind::Create { "create" } else { "destroy" };
     match printer.output {
         Output::Json => printer.json(&serde_json::json!({
             "cluster": cluster, "infraID": infra_id, "purpose": verb, "plan": plan, "notes": notes,
@@ -81,11 +81,12 @@ pub(crate) fn run(args: &Plan, printer: &Printer) -> anyhow::Result<Exit> {
             printer.data(&kept_text(&kept))?;
             let next = if clear {
                 let keep = if *keep_volumes { " --keep-volumes" } else { "" };
-                format!("to do it: slipway {verb} cluster{}{keep}", directory_flag(&reach.dir))
+                format!("next: slipway {verb} cluster{}{keep}", directory_flag(&reach.dir))
             } else {
-                "mend what is in the way, and look again".to_owned()
+                "fix what blocks it, then run it again".to_owned()
             };
-            printer.say(&format!("\n{FAINT}nothing was done on the {}; {next}{FAINT:#}\n", words.endpoints));
+            printer
+                .say(&format!("\n{FAINT}nothing was changed on the {}; {next}{FAINT:#}\n", words.endpoints));
         }
     }
     if printer.output == Output::Text {

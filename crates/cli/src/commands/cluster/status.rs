@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 use slipway_engine::{Endpoint, Id};
-use slipway_lifecycle::install::{Misaddressed, Observation, Observed, Preview, Purpose, Surplus};
+use slipway_lifecycle::install::{Misaddressed, Origin, Preview, Purpose, ResourceView, StateView, Surplus};
 use slipway_lifecycle::platform;
 use slipway_lifecycle::workspace::Workspace;
 
@@ -31,18 +31,18 @@ pub(crate) fn run(reach: &Reach, printer: &Printer) -> anyhow::Result<Exit> {
     let surplus = runtime.block_on(installation.surplus());
     runtime.block_on(installation.close());
     let rows = rows(&preview);
-    let unwanted = surplus.iter().any(|machine| machine.made_here);
+    let unwanted = surplus.iter().any(|machine| machine.origin != Origin::Tagged);
     let as_wanted = preview.plan.is_empty() && preview.misaddressed.is_empty() && !unwanted;
     match printer.output {
         Output::Json => printer.json(&serde_json::json!({
-            "cluster": cluster, "infraID": infra_id, "asWanted": as_wanted, "resources": rows,
+            "cluster": cluster, "infraID": infra_id, "inSync": as_wanted, "resources": rows,
             "surplus": surplus, "notes": preview.notes,
         }))?,
         Output::Text => {
             let verdict = if as_wanted {
-                format!("{GOOD}as wanted{GOOD:#}")
+                format!("{GOOD}in sync{GOOD:#}")
             } else {
-                format!("{WARNING}not as wanted{WARNING:#}")
+                format!("{WARNING}out of sync{WARNING:#}")
             };
             printer.data(&format!(
                 "{verdict}: {NAME}{cluster}{NAME:#}, infrastructure {infra_id}\n{}{}",
@@ -90,11 +90,11 @@ pub(super) fn rows(preview: &Preview) -> Vec<Row<'_>> {
         missing.entry(&stop.resource).or_default().push(stop.cause.message.clone());
     }
     let mut rows = Vec::new();
-    for Observed { id, is_power, observation, .. } in &preview.resources {
+    for ResourceView { id, is_power, view, .. } in &preview.resources {
         let Id { endpoint, kind, name } = id;
-        let unseen = match observation {
-            Observation::Unknown(why) => Some(&**why),
-            Observation::Absent | Observation::Present(_) => None,
+        let unseen = match view {
+            StateView::Unknown(why) => Some(&**why),
+            StateView::Absent | StateView::Present(_) => None,
         };
         // What waits for something that was not seen need not be said beside it.
         let mut missing = missing.remove(id).filter(|_| unseen.is_none()).unwrap_or_default();
@@ -103,15 +103,7 @@ pub(super) fn rows(preview: &Preview) -> Vec<Row<'_>> {
             let given: Vec<String> = wrong.given.iter().map(ToString::to_string).collect();
             missing.push(format!("its static address {}", given.join(", ")));
         }
-        rows.push(Row {
-            endpoint,
-            kind,
-            name,
-            is: describe(observation),
-            missing,
-            unseen,
-            is_power: *is_power,
-        });
+        rows.push(Row { endpoint, kind, name, is: describe(view), missing, unseen, is_power: *is_power });
     }
     merged(rows)
 }
@@ -122,7 +114,7 @@ fn merged(rows: Vec<Row<'_>>) -> Vec<Row<'_>> {
     for power in powers {
         let same = |row: &&mut Row<'_>| (row.endpoint, row.name) == (power.endpoint, power.name);
         let Some(machine) = rows.iter_mut().find(same) else { continue };
-        if machine.is == "there" {
+        if machine.is == "present" {
             machine.is = power.is;
         }
         // Of one that is not there it need not be said that it does not run.
@@ -133,11 +125,16 @@ fn merged(rows: Vec<Row<'_>>) -> Vec<Row<'_>> {
     rows
 }
 
-/// Machines that are not in the files: first those that were, then those that only carry the tag.
+/// Machines that are not in the files: first those that were, then those with the id of another one, then those that only carry
+/// the tag.
 fn surplus_table(surplus: &[Surplus]) -> String {
     let mut text = String::new();
-    for (made_here, heading) in [(true, "no longer wanted"), (false, "also carry the cluster's tag")] {
-        let mut machines = surplus.iter().filter(|machine| machine.made_here == made_here).peekable();
+    for (origin, heading) in [
+        (Origin::Made, "no longer in the files"),
+        (Origin::SameId, "with the id of a machine above"),
+        (Origin::Tagged, "not in the files, with the cluster's tag"),
+    ] {
+        let mut machines = surplus.iter().filter(|machine| machine.origin == origin).peekable();
         if machines.peek().is_some() {
             text.push_str(&format!("\n{HEADING}{heading}{HEADING:#}\n"));
         }
@@ -145,7 +142,7 @@ fn surplus_table(surplus: &[Surplus]) -> String {
             let is = match on {
                 Some(true) => "on",
                 Some(false) => "off",
-                None => "not seen",
+                None => "not visible",
             };
             text.push_str(&format!("  {name:<44} {is:<8} {FAINT}{endpoint}{FAINT:#}\n"));
         }
@@ -153,11 +150,11 @@ fn surplus_table(surplus: &[Surplus]) -> String {
     text
 }
 
-fn describe(observation: &Observation) -> String {
-    match observation {
-        Observation::Unknown(_) => "unknown".to_owned(),
-        Observation::Absent => "not there".to_owned(),
-        Observation::Present(view) => view.summary.clone(),
+fn describe(view: &StateView) -> String {
+    match view {
+        StateView::Unknown(_) => "unknown".to_owned(),
+        StateView::Absent => "absent".to_owned(),
+        StateView::Present(view) => view.summary.clone(),
     }
 }
 
@@ -174,7 +171,7 @@ pub(super) fn table(rows: &[Row<'_>]) -> String {
                 rows.iter().filter(|one| one.endpoint == row.endpoint).filter_map(|one| one.unseen).collect();
             unseen.dedup();
             for why in unseen {
-                text.push_str(&format!("  {WARNING}not seen{WARNING:#}: {why}\n"));
+                text.push_str(&format!("  {WARNING}not visible{WARNING:#}: {why}\n"));
             }
         }
         let missing = match &row.missing[..] {

@@ -7,13 +7,17 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use slipway_engine::platform::Query;
 use slipway_engine::{
-    Cause, Context, Endpoint, Failure, Goal, Id, Next, Platform, Reason, Resource, Seen, Severity, Sight,
-    Step,
+    Cause, Context, Endpoint, Failure, Goal, Id, Next, Observation, Observed, Platform, Reason, Resource,
+    Severity, Step,
 };
-use slipway_lifecycle::install::Homes;
+use slipway_lifecycle::install::MachineLocations;
 use slipway_lifecycle::platform::{ClusterSpec, PlannedMachine};
+use slipway_lifecycle::preflight::Options;
+use slipway_lifecycle::preflight::inspect::{Answer, Inspect, Target};
+use slipway_lifecycle::preflight::report::{Check, Finding};
 use slipway_providers::provider::{
-    Accounts, Blind, Discovery, Located, MachineView, Missing, Provider, Remembered, Search, View, Words,
+    Accounts, Discovery, EndpointsUnreadable, Located, MachineView, Missing, Provider, Remembered, Search,
+    View, Words,
 };
 use uuid::Uuid;
 
@@ -54,6 +58,7 @@ pub(super) struct Sites {
     /// How often each was made.
     pub(super) made: BTreeMap<Id, u32>,
     pub(super) down: BTreeSet<Endpoint>,
+    pub(super) full: BTreeSet<Endpoint>,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -86,7 +91,7 @@ impl Thing {
             Thing::Machine => vec![Thing::Network.id(site, "net")],
             Thing::Running => vec![Thing::Machine.id(site, name)],
         };
-        Resource { id: self.id(site, name), goal, wanted: self, needs, rank: 1, hold }
+        Resource { id: self.id(site, name), goal, desired: self, depends_on: needs, rank: 1, hold }
     }
 }
 
@@ -95,13 +100,13 @@ fn uuid(name: &str) -> Uuid {
 }
 
 impl Platform for Toy {
-    type Wanted = Thing;
+    type Desired = Thing;
     type State = Thing;
     type Action = Act;
     type Error = Down;
 
-    fn next(&self, resource: &Resource<Thing>, seen: &Seen<Thing>) -> Next<Act> {
-        let (action, verb) = match (resource.goal, seen.own) {
+    fn next(&self, resource: &Resource<Thing>, observed: &Observed<Thing>) -> Next<Act> {
+        let (action, verb) = match (resource.goal, observed.own) {
             (Goal::Present, None) => (Act::Make, "make"),
             (Goal::Absent, Some(_)) => (Act::Remove, "remove"),
             _ => return Next::Done,
@@ -113,29 +118,32 @@ impl Platform for Toy {
             sentence: format!("{verb} {} `{}`", resource.id.kind, resource.id.name),
             undo: None,
             costs: Vec::new(),
-            needs: Vec::new(),
+            privileges: Vec::new(),
             mark: (action == Act::Make).then(|| uuid(&resource.id.name)),
             limit: Duration::from_mins(1),
         }))
     }
 
-    fn predict(&self, resource: &Resource<Thing>, _: &Seen<Thing>, action: &Act) -> Option<Thing> {
-        (*action == Act::Make).then_some(resource.wanted)
+    fn predict(&self, resource: &Resource<Thing>, _: &Observed<Thing>, action: &Act) -> Option<Thing> {
+        (*action == Act::Make).then_some(resource.desired)
     }
 
     async fn observe(
         &self,
         endpoint: &Endpoint,
         queries: &[Query<'_, Thing, Thing>],
-    ) -> Result<Vec<Sight<Thing>>, Down> {
+    ) -> Result<Vec<Observation<Thing>>, Down> {
         let sites = self.ask(endpoint)?;
-        Ok(queries.iter().map(|query| Sight::Known(sites.things.get(&query.resource.id).copied())).collect())
+        Ok(queries
+            .iter()
+            .map(|query| Observation::Known(sites.things.get(&query.resource.id).copied()))
+            .collect())
     }
 
     async fn perform(
         &self,
         resource: &Resource<Thing>,
-        _: &Seen<Thing>,
+        _: &Observed<Thing>,
         action: &Act,
         _: &Context,
     ) -> Result<Option<Thing>, Down> {
@@ -144,9 +152,9 @@ impl Platform for Toy {
             sites.things.remove(&resource.id);
             return Ok(None);
         }
-        sites.things.insert(resource.id.clone(), resource.wanted);
+        sites.things.insert(resource.id.clone(), resource.desired);
         *sites.made.entry(resource.id.clone()).or_default() += 1;
-        Ok(Some(resource.wanted))
+        Ok(Some(resource.desired))
     }
 }
 
@@ -159,13 +167,13 @@ impl Provider for Toy {
         SITES.map(Endpoint::from).into()
     }
 
-    async fn sign_in(&self) -> Accounts {
+    async fn log_in(&self) -> Accounts {
         let user = |endpoint: &Endpoint| self.ask(endpoint).map(|_| "me".to_owned());
         let all = self.endpoints().into_iter();
         all.map(|endpoint| (endpoint.clone(), user(&endpoint).map_err(|error| error.to_string()))).collect()
     }
 
-    async fn sign_out(&self) {}
+    async fn log_out(&self) {}
 
     async fn instance(&self, endpoint: &Endpoint) -> Option<String> {
         self.ask(endpoint).ok().map(|_| endpoint.to_string())
@@ -185,7 +193,7 @@ impl Provider for Toy {
 
     fn view(state: &Thing) -> View {
         let machine = (*state == Thing::Running).then(|| MachineView { on: true, addresses: Vec::new() });
-        View { summary: if machine.is_some() { "on" } else { "there" }.to_owned(), machine }
+        View { summary: if machine.is_some() { "on" } else { "present" }.to_owned(), machine }
     }
 
     async fn locate(&self, endpoints: &[Endpoint], machines: &[Uuid]) -> Located {
@@ -203,15 +211,41 @@ impl Provider for Toy {
         Ok(Missing { unseen: lost.map(Remembered::unseen).collect(), hidden: Vec::new() })
     }
 
-    async fn discover(&self, _: &Search<'_, Self>) -> Result<Discovery<Thing>, Blind> {
+    async fn discover(&self, _: &Search<'_, Self>) -> Result<Discovery<Thing>, EndpointsUnreadable> {
         let things = self.sites().things.clone();
         let going = |(id, thing): (Id, Thing)| {
             let mut resource = thing.resource(id.endpoint.as_str(), &id.name, Goal::Absent, None);
-            resource.needs.retain(|need| self.sites().things.contains_key(need));
+            resource.depends_on.retain(|need| self.sites().things.contains_key(need));
             resource
         };
         let resources = things.into_iter().map(going).collect();
         Ok(Discovery { resources, unseen: Vec::new(), notes: Vec::new() })
+    }
+}
+
+impl Inspect for Toy {
+    type Session = Endpoint;
+    type Observed = Option<bool>;
+
+    fn targets(&self) -> Vec<Target> {
+        SITES.map(Target::from).into()
+    }
+
+    fn connect(&self, position: usize, _: &Options) -> Result<Endpoint, Box<Finding>> {
+        Ok(Endpoint::from(SITES[position]))
+    }
+
+    async fn observe(&self, _: usize, site: &Endpoint, _: &Options, room: &mut Option<bool>) -> Answer {
+        let down = |why: Down| Box::new(Finding::failure(Check::Connection, site.as_str(), why.to_string()));
+        *room = Some(!self.ask(site).map_err(down)?.full.contains(site));
+        Ok(Some("me".to_owned()))
+    }
+
+    fn judge(&self, position: usize, room: &Option<bool>, _: &Options) -> Vec<Finding> {
+        let site = SITES[position];
+        let pass = || Finding::pass(Check::Storage, site, "there is room");
+        let full = || Finding::failure(Check::Storage, site, "there is no room").remedy("tidy up");
+        room.map(|room| if room { pass() } else { full() }).into_iter().collect()
     }
 }
 
@@ -241,10 +275,10 @@ impl ClusterSpec for Files {
         self.bootstrapped = true;
     }
 
-    fn desired(&self, homes: &Homes) -> Vec<Resource<Thing>> {
+    fn desired(&self, locations: &MachineLocations) -> Vec<Resource<Thing>> {
         let networks = SITES.map(|site| Thing::Network.resource(site, "net", Goal::Present, None));
         let machine = |machine: PlannedMachine| {
-            let (site, _) = homes[&machine.name].endpoint(&machine.endpoint);
+            let (site, _) = locations[&machine.name].endpoint(&machine.endpoint);
             [Thing::Machine, Thing::Running]
                 .map(|thing| thing.resource(site.as_str(), &machine.name, Goal::Present, None))
         };
@@ -254,7 +288,7 @@ impl ClusterSpec for Files {
     fn departing(&self, machine: &str, endpoint: &Endpoint, hold: Option<Cause>) -> Vec<Resource<Thing>> {
         let going = |thing: Thing| {
             let mut resource = thing.resource(endpoint.as_str(), machine, Goal::Absent, hold.clone());
-            resource.needs.retain(|need| &*need.kind == "machine");
+            resource.depends_on.retain(|need| &*need.kind == "machine");
             resource
         };
         [Thing::Running, Thing::Machine].map(going).into()

@@ -9,7 +9,7 @@ use serde::Serialize;
 use slipway_lifecycle::create::directory_flag;
 use slipway_lifecycle::install::{self, Purpose};
 use slipway_lifecycle::platform::{self, Removal};
-use slipway_lifecycle::wait::{self, Error, Goal, Listener, Subject, View, for_bootstrap, for_install};
+use slipway_lifecycle::wait::{self, Error, Goal, Listener, View, WaitTarget, for_bootstrap, for_install};
 use slipway_lifecycle::workspace::Workspace;
 
 use super::{carry_out, exit_of, preview, refuse, troubles};
@@ -22,13 +22,13 @@ use crate::progress::seconds;
 use crate::runtime::Runtime;
 
 pub(crate) fn run(args: &WaitFor, printer: &Printer) -> anyhow::Result<Exit> {
-    let (Wait { dir, timeouts }, goal) = match args {
+    let (Wait { dir, no_compute, timeouts }, goal) = match args {
         WaitFor::BootstrapComplete(wait) => (wait, Goal::Bootstrap),
         WaitFor::InstallComplete(wait) => (wait, Goal::Install),
     };
     let patience = patience(timeouts);
-    let subject = match with_request(dir, false, Subject::open) {
-        Ok(subject) => subject,
+    let subject = match with_request(dir, false, WaitTarget::open) {
+        Ok(subject) => subject.without_compute(*no_compute),
         Err(error) => return give_up(error, dir, printer),
     };
     let runtime = Runtime::new()?;
@@ -57,19 +57,23 @@ pub(crate) fn run(args: &WaitFor, printer: &Printer) -> anyhow::Result<Exit> {
             subject.cluster
         ))?,
     }
+    if goal == Goal::Bootstrap && printer.output == Output::Text {
+        let dir = directory_flag(dir);
+        printer.next(&format!("remove the bootstrap machine, then: slipway wait-for install-complete{dir}"));
+    }
     Ok(Exit::Ok)
 }
 
 fn verdict(goal: Goal) -> &'static str {
     match goal {
-        Goal::Bootstrap => "the cluster does without its bootstrap machine",
-        Goal::Install | Goal::Operators => "the cluster is complete",
+        Goal::Bootstrap => "bootstrap complete",
+        Goal::Install | Goal::Operators => "installation complete",
     }
 }
 
-fn patience(timeouts: &Timeouts) -> wait::Patience {
+fn patience(timeouts: &Timeouts) -> wait::WaitTimeouts {
     let Timeouts { bootstrap_timeout: bootstrap, install_timeout: install, .. } = *timeouts;
-    wait::Patience { bootstrap, install, ..wait::Patience::default() }
+    wait::WaitTimeouts { bootstrap, install, ..wait::WaitTimeouts::default() }
 }
 
 /// Says why it was given up, with the first real cause.
@@ -78,11 +82,11 @@ fn give_up(error: Error, dir: &Path, printer: &Printer) -> anyhow::Result<Exit> 
         Error::Create(error) => return files::refuse(error, printer),
         Error::Store(error) => return refuse(install::Error::Store(error), printer),
         Error::Directory(_) => {
-            let hint = format!("make them first: slipway create cluster{}", directory_flag(dir));
+            let hint = format!("create them first: slipway create cluster{}", directory_flag(dir));
             (Exit::Other, None, Some(hint))
         }
         Error::Interrupted => {
-            (Exit::Interrupted, None, Some("run the same command again to go on".to_owned()))
+            (Exit::Interrupted, None, Some("run the same command again to continue".to_owned()))
         }
         Error::Stuck { ref view, .. } => {
             let exit = match view.goal {
@@ -152,7 +156,7 @@ pub(super) struct Waited {
 /// What comes after the machines: waits, removes the bootstrap machine, and waits again.
 pub(super) fn complete(
     workspace: &mut Workspace<'_>,
-    timeouts: &Timeouts,
+    (timeouts, no_compute): (&Timeouts, bool),
     addresses: &BTreeMap<String, Vec<IpAddr>>,
     reach: install::Timeouts,
     runtime: &Runtime,
@@ -165,8 +169,8 @@ pub(super) fn complete(
         kubeconfig: dir.join("auth/kubeconfig").display().to_string(),
         times: Vec::new(),
     };
-    let subject = match Subject::in_workspace(workspace) {
-        Ok(subject) => subject,
+    let subject = match WaitTarget::in_workspace(workspace) {
+        Ok(subject) => subject.without_compute(no_compute),
         Err(error) => {
             waited.exit = give_up(error, dir, printer)?;
             return Ok(waited);
@@ -206,7 +210,7 @@ impl Waited {
     /// The end: where the kubeconfig is, and a table of times.
     pub(super) fn text(&self, cluster: &str) -> String {
         let mut text = format!(
-            "\n{GOOD}the cluster is complete{GOOD:#}: {NAME}{cluster}{NAME:#}\n  export KUBECONFIG={}\n",
+            "\n{GOOD}installation complete{GOOD:#}: {NAME}{cluster}{NAME:#}\n  export KUBECONFIG={}\n",
             self.kubeconfig
         );
         for Time { what, seconds: time } in &self.times {
@@ -241,7 +245,9 @@ fn remove_bootstrap(
     };
     if !applied.is_done() {
         printer.say(&format!("\n{}", troubles(&applied.ends)));
-        printer.hint("the cluster does without its bootstrap machine, which is still there: run the same command again");
+        printer.hint(
+            "bootstrap is complete, but the bootstrap machine still exists: run the same command again",
+        );
     }
     Ok(exit_of(&applied))
 }

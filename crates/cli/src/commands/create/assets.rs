@@ -10,7 +10,7 @@ use slipway_config::findings::{Report, Severity};
 use slipway_lifecycle::create::{Error, Outcome, Request};
 use slipway_lifecycle::environment::Environment;
 use slipway_lifecycle::platform;
-use slipway_lifecycle::store::{self, Fate};
+use slipway_lifecycle::store::{self, FileResult};
 use slipway_lifecycle::workspace::Workspace;
 
 use crate::args::{Assets, Output};
@@ -21,7 +21,7 @@ use crate::output::{FAINT, GOOD, NAME, Printer, error_json};
 use crate::report;
 
 /// Longest command others are told about.
-const LONGEST: usize = 200;
+const MAX_COMMAND: usize = 200;
 
 pub(crate) fn run(
     args: &Assets,
@@ -54,7 +54,7 @@ pub(crate) fn with_request<T>(dir: &Path, force: bool, ask: impl FnOnce(&Request
         now: Timestamp::now(),
         random: &OsRandom,
         environment: &Environment::of_process(),
-        command: &command.chars().take(LONGEST).collect::<String>(),
+        command: &command.chars().take(MAX_COMMAND).collect::<String>(),
     })
 }
 
@@ -74,7 +74,7 @@ fn tell(outcome: &Outcome, dir: &Path, next: Option<&str>, printer: &Printer) ->
             cluster: &outcome.cluster,
             infra_id: &outcome.infra_id,
             directory: dir.display().to_string(),
-            files: outcome.files.iter().map(|(path, fate)| FileJson { path, fate: *fate }).collect(),
+            files: outcome.files.iter().map(|(path, result)| FileJson { path, result: *result }).collect(),
             backup: outcome.backup.as_deref(),
             warnings: &outcome.warnings,
             findings: report::json(&findings),
@@ -88,7 +88,7 @@ fn tell(outcome: &Outcome, dir: &Path, next: Option<&str>, printer: &Printer) ->
     printer.data(&text(outcome))?;
     if let Some(next) = next {
         printer.say(&format!(
-            "{FAINT}edit the files if you like, then: slipway create {next} --dir {}{FAINT:#}\n",
+            "{FAINT}next (edit the files first if you like): slipway create {next} --dir {}{FAINT:#}\n",
             dir.display()
         ));
     }
@@ -97,7 +97,7 @@ fn tell(outcome: &Outcome, dir: &Path, next: Option<&str>, printer: &Printer) ->
 
 /// Says that a command which is about something else has written files.
 pub(crate) fn tell_written(outcome: &Outcome, dir: &Path, printer: &Printer) {
-    let written = outcome.files.iter().filter(|(_, fate)| *fate == Fate::Written).count();
+    let written = outcome.files.iter().filter(|(_, result)| *result == FileResult::Written).count();
     if written > 0 {
         printer.say(&format!("{written} files of the cluster were written to {}\n", dir.display()));
     }
@@ -111,19 +111,23 @@ pub(crate) fn warnings(report: &Report) -> Report {
 /// What people want to know: how much was written, and every file that is not as generated.
 fn text(outcome: &Outcome) -> String {
     let Outcome { cluster, infra_id, files, backup, .. } = outcome;
-    let mut counts: BTreeMap<Fate, usize> = BTreeMap::new();
-    for (_, fate) in files {
-        *counts.entry(*fate).or_default() += 1;
+    let mut counts: BTreeMap<FileResult, usize> = BTreeMap::new();
+    for (_, result) in files {
+        *counts.entry(*result).or_default() += 1;
     }
-    let changed = counts.keys().any(|fate| matches!(fate, Fate::Written | Fate::Overwritten | Fate::Removed));
+    let changed = counts
+        .keys()
+        .any(|result| matches!(result, FileResult::Written | FileResult::Overwritten | FileResult::Removed));
     let verdict = if changed { "written" } else { "up to date" };
     let counts: Vec<String> =
-        counts.into_iter().map(|(fate, count)| format!("{count} {}", describe(fate))).collect();
+        counts.into_iter().map(|(result, count)| format!("{count} {}", describe(result))).collect();
     let counts = if counts.is_empty() { "no files".to_owned() } else { counts.join(", ") };
     let mut text =
         format!("{GOOD}{verdict}{GOOD:#}: {NAME}{cluster}{NAME:#}, infrastructure {infra_id} ({counts})\n");
-    for (path, fate) in files.iter().filter(|(_, fate)| !matches!(fate, Fate::Written | Fate::Unchanged)) {
-        text.push_str(&format!("  {:<14} {path}\n", describe(*fate)));
+    for (path, result) in
+        files.iter().filter(|(_, result)| !matches!(result, FileResult::Written | FileResult::Unchanged))
+    {
+        text.push_str(&format!("  {:<14} {path}\n", describe(*result)));
     }
     if let Some(backup) = backup {
         text.push_str(&format!("what was replaced is in {backup}\n"));
@@ -131,15 +135,15 @@ fn text(outcome: &Outcome) -> String {
     text
 }
 
-fn describe(fate: Fate) -> &'static str {
-    match fate {
-        Fate::Written => "written",
-        Fate::Overwritten => "overwritten",
-        Fate::Removed => "removed",
-        Fate::EditKept => "edit kept",
-        Fate::DeletionKept => "deletion kept",
-        Fate::Ignored => "ignored",
-        Fate::Unchanged => "unchanged",
+fn describe(result: FileResult) -> &'static str {
+    match result {
+        FileResult::Written => "written",
+        FileResult::Overwritten => "overwritten",
+        FileResult::Removed => "removed",
+        FileResult::EditKept => "edit kept",
+        FileResult::DeletionKept => "deletion kept",
+        FileResult::Ignored => "ignored",
+        FileResult::Unchanged => "unchanged",
     }
 }
 
@@ -190,5 +194,5 @@ struct Done<'a> {
 #[derive(Debug, Serialize)]
 struct FileJson<'a> {
     path: &'a str,
-    fate: Fate,
+    result: FileResult,
 }

@@ -15,7 +15,7 @@ use slipway_lifecycle::install_config::{
 use crate::args::{InstallConfig, Output, Platform};
 use crate::commands::validate;
 use crate::exit::Exit;
-use crate::output::{FAINT, GOOD, Printer};
+use crate::output::{GOOD, Printer};
 use crate::survey::{self, Live, Setting, Stop, Survey, Terminal};
 use crate::{input, report};
 
@@ -70,7 +70,7 @@ pub(crate) fn run(args: InstallConfig, printer: &Printer) -> anyhow::Result<Exit
         printer.warning(&format!("machines need more: {missing}"));
         printer.hint(missing.hint());
     }
-    printer.say(&format!("{FAINT}next: slipway create manifests --dir {}{FAINT:#}\n", dir.display()));
+    printer.next(&format!("slipway create manifests --dir {}", dir.display()));
     Ok(Exit::Ok)
 }
 

@@ -1,7 +1,7 @@
 //! `slipway drivers bundle`.
 
 use anyhow::Context;
-use slipway_lifecycle::drivers::bundle::{Bundle, BundleError, SignedMatrix, Site};
+use slipway_lifecycle::drivers::bundle::{Bundle, BundleError, BundleOptions, SignedMatrix};
 
 use super::matrix::refused;
 use crate::args::BundleDrivers;
@@ -21,7 +21,7 @@ pub(crate) fn run(args: &BundleDrivers, printer: &Printer) -> anyhow::Result<Exi
         }
     };
     let matrix = files.as_ref().map(|(text, signature)| SignedMatrix { text, signature, keys: matrix_key });
-    let site = Site { registry: registry.as_deref(), pull_secrets: pull_secret, matrix };
+    let site = BundleOptions { registry: registry.as_deref(), pull_secrets: pull_secret, matrix };
     let bundle = Bundle::new(site).map_err(|error| match (error, &args.matrix) {
         (BundleError::Matrix(found), Some(file)) => refused(&found, &input::name(file), printer),
         (error, _) => error.into(),

@@ -9,7 +9,7 @@ use slipway_api::slipway::vdo_config::UpdatePolicy;
 use slipway_assets::drivers::Connection;
 use slipway_assets::drivers::operator::ALLOW_INSECURE;
 use slipway_config::install_config::vsphere::Tls;
-use slipway_lifecycle::drivers::configure::{Plan, There, Wanted, configure, there};
+use slipway_lifecycle::drivers::configure::{DriverSelection, ExistingConfig, Plan, configure, there};
 use slipway_lifecycle::drivers::deploy::running;
 use slipway_lifecycle::drivers::login;
 
@@ -21,7 +21,7 @@ use crate::exit::Exit;
 use crate::input;
 use crate::output::{GOOD, Printer};
 use crate::runtime::Runtime;
-use crate::survey::{DriversSurvey, Live, Stop, Terminal, Told};
+use crate::survey::{DriversSurvey, KnownAnswers, Live, Stop, Terminal};
 
 pub(crate) fn run(args: &ConfigureDrivers, printer: &Printer) -> anyhow::Result<Exit> {
     let plan = match &args.file {
@@ -43,12 +43,12 @@ pub(crate) fn run(args: &ConfigureDrivers, printer: &Printer) -> anyhow::Result<
     on_cluster(&args.access, "what was applied stays", printer, async |client| {
         let told = |what: &str| printer.say(&format!("{GOOD}applied{GOOD:#} {what}\n"));
         let wanted = wanted(args);
-        if let Some(connection) = connection.as_ref().filter(|_| !args.untried)
+        if let Some(connection) = connection.as_ref().filter(|_| !args.skip_login)
             && let Err(error) = login::try_out(connection).await
         {
             printer.error(&error.into());
             printer.hint(
-                "nothing was applied; `--untried` applies it where this machine does not reach the vCenter",
+                "nothing was applied; `--skip-login` applies it where this machine does not reach the vCenter",
             );
             return Ok(Exit::Infrastructure);
         }
@@ -70,7 +70,7 @@ pub(crate) fn run(args: &ConfigureDrivers, printer: &Printer) -> anyhow::Result<
                 "the operator refuses vCenters whose certificate is not verified: `slipway drivers deploy --allow-insecure`",
             );
         }
-        printer.hint("`slipway drivers status` shows what the operator makes of it");
+        printer.hint("`slipway drivers status` shows how far the operator is");
         Ok(Exit::Ok)
     })
 }
@@ -84,7 +84,7 @@ fn must_ask(args: &ConfigureDrivers, printer: &Printer) -> bool {
     terminal && printer.output == Output::Text && !complete
 }
 
-fn ask(args: &ConfigureDrivers, there: There, printer: &Printer) -> Result<Plan, Stop> {
+fn ask(args: &ConfigureDrivers, there: ExistingConfig, printer: &Printer) -> Result<Plan, Stop> {
     let given = given(args);
     let user = args.user.as_deref().unwrap_or_default();
     let password = if given.is_there() { Some(given.password_of(user)?) } else { None };
@@ -95,7 +95,7 @@ fn ask(args: &ConfigureDrivers, there: There, printer: &Printer) -> Result<Plan,
     });
     let trust = tls(&args.certificate)?;
     let chosen = (!args.without_cloud_provider, !args.without_storage_provider);
-    let told = Told {
+    let told = KnownAnswers {
         server,
         name: args.name.clone(),
         tls: (trust != Tls::System).then_some(trust),
@@ -110,8 +110,8 @@ fn ask(args: &ConfigureDrivers, there: There, printer: &Printer) -> Result<Plan,
     DriversSurvey::new(told, &mut Terminal::new(printer), &mut Live::new(printer)?).run()
 }
 
-fn wanted(args: &ConfigureDrivers) -> Wanted {
-    Wanted {
+fn wanted(args: &ConfigureDrivers) -> DriverSelection {
+    DriverSelection {
         cloud_provider: !args.without_cloud_provider,
         storage_provider: !args.without_storage_provider,
         topology_categories: args.topology_category.clone(),
@@ -122,7 +122,7 @@ fn wanted(args: &ConfigureDrivers) -> Wanted {
             Policy::Lts => UpdatePolicy::Lts,
             Policy::Disabled => UpdatePolicy::Disabled,
         }),
-        ..Wanted::default()
+        ..DriverSelection::default()
     }
 }
 

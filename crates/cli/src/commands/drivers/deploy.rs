@@ -8,7 +8,7 @@ use slipway_assets::drivers::operator::{ALLOW_INSECURE, Placed};
 use slipway_config::private_url::PrivateUrl;
 use slipway_lifecycle::drivers::bundle::Bundle;
 use slipway_lifecycle::drivers::deploy::{self, DeployError};
-use slipway_lifecycle::drivers::status::{Status, Verdict, status};
+use slipway_lifecycle::drivers::status::{Health, Status, status};
 use tokio::time::Instant;
 
 use super::{on_cluster, status};
@@ -18,11 +18,11 @@ use crate::input;
 use crate::output::{GOOD, Printer};
 
 /// Between two looks.
-const LOOK: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// Nodes that have not come by then, with healthy drivers, have a trouble of their own.
-const STRAGGLERS: Duration = Duration::from_mins(1);
+const NODES_TIMEOUT: Duration = Duration::from_mins(1);
 /// What happens without us.
-pub(super) const GOES_ON: &str = "the operator goes on; `slipway drivers status` shows how far it is";
+pub(super) const GOES_ON: &str = "the operator continues; `slipway drivers status` shows its progress";
 
 pub(crate) fn run(args: &DeployDrivers, printer: &Printer) -> anyhow::Result<Exit> {
     let DeployDrivers {
@@ -43,12 +43,12 @@ pub(crate) fn run(args: &DeployDrivers, printer: &Printer) -> anyhow::Result<Exi
     } else {
         if matrix_proxy.as_ref().is_some_and(|proxy| proxy.contains('@')) {
             bail!(
-                "`--matrix-proxy` has a login: whoever sees the operator's pods would read it; give a proxy without one"
+                "`--matrix-proxy` has credentials, which are visible in the operator's pods; give a proxy without them"
             );
         }
         if matrix.as_deref().is_some_and(|place| PrivateUrl::from(place).has_login_or_signature()) {
             bail!(
-                "`--matrix` has a login or a signature: whoever sees the operator's pods would read it; give a URL without, \
+                "`--matrix` has credentials or a signature, which are visible in the operator's pods; give a URL without them, \
                  or a ConfigMap"
             );
         }
@@ -101,18 +101,18 @@ pub(super) async fn wait(client: &Client, waiting: &Waiting, printer: &Printer) 
         }
         let pending = now.nodes.as_ref().map_or(0, |nodes| nodes.pending);
         let settled = match now.verdict {
-            Verdict::NotInstalled => true,
-            Verdict::Healthy => pending == 0 || changed.elapsed() > STRAGGLERS,
-            Verdict::Progressing | Verdict::Degraded | Verdict::Unavailable => false,
+            Health::NotInstalled => true,
+            Health::Healthy => pending == 0 || changed.elapsed() > NODES_TIMEOUT,
+            Health::Progressing | Health::Degraded | Health::Unavailable => false,
         };
         if settled || Instant::now() > end {
-            let unwanted = now.verdict == Verdict::NotInstalled;
-            if now.verdict == Verdict::Healthy {
+            let unwanted = now.verdict == Health::NotInstalled;
+            if now.verdict == Health::Healthy {
                 let told = |what: &str| printer.say(&format!("{GOOD}removed{GOOD:#} {what}\n"));
                 deploy::remove_old_copies(client, told).await?;
             }
             if unwanted {
-                printer.hint("the operator waits for a VDOConfig: `slipway drivers configure` makes one");
+                printer.hint("the operator waits for a VDOConfig: `slipway drivers configure` creates one");
             } else if pending > 0 {
                 printer.hint("not all nodes are served yet: `slipway check` says what is wrong with them");
             }
@@ -122,7 +122,7 @@ pub(super) async fn wait(client: &Client, waiting: &Waiting, printer: &Printer) 
             }
             return Ok(if unwanted { Exit::Ok } else { status::exit(&now) });
         }
-        tokio::time::sleep(LOOK).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }
 

@@ -8,6 +8,7 @@ use secrecy::SecretString;
 use slipway_config::install_config::vsphere::Tls;
 
 use crate::args::Certificate;
+use crate::survey;
 
 pub(super) fn tls(args: &Certificate) -> anyhow::Result<Tls> {
     Ok(match (&args.ca_file, &args.thumbprint, args.insecure) {
@@ -44,9 +45,8 @@ impl Given<'_> {
             return Ok(fs_err::read_to_string(file)?.trim_end_matches(['\r', '\n']).into());
         }
         if !std::io::stdin().is_terminal() {
-            bail!("nobody is there to ask for the password; give {}", self.flags);
+            bail!("stdin is not a terminal, so no password can be typed; give {}", self.flags);
         }
-        let question = format!("Password of {user}:");
-        Ok(inquire::Password::new(&question).without_confirmation().prompt()?.into())
+        survey::password(&format!("Password of {user}:"))
     }
 }

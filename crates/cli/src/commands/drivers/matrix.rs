@@ -3,7 +3,6 @@
 pub(crate) mod pin;
 pub(crate) mod show;
 pub(crate) mod sign;
-pub(super) mod table;
 pub(crate) mod validate;
 
 use slipway_config::findings::Report;

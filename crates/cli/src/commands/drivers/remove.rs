@@ -36,7 +36,7 @@ pub(crate) fn run(args: &RemoveDrivers, printer: &Printer) -> anyhow::Result<Exi
             Ok(_) => Ok(Exit::Ok),
             Err(error @ RemoveError::Attached { .. }) => {
                 printer.error(&error.into());
-                printer.hint("end the pods that use them first; `--force` removes the driver nevertheless");
+                printer.hint("end the pods that use them first; `--force` removes the driver anyway");
                 Ok(Exit::Infrastructure)
             }
             Err(error) => Err(error.into()),

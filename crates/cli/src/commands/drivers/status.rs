@@ -1,11 +1,11 @@
 //! `slipway drivers status`.
 
 use slipway_api::slipway::condition::OF_DRIVERS;
-use slipway_lifecycle::drivers::status::{Connection, Driver, Status, Verdict, status};
+use slipway_lifecycle::drivers::status::{Connection, Driver, Health, Status, status};
 
-use super::matrix::table::table;
 use super::on_cluster;
 use crate::args::{Access, Output};
+use crate::commands::table::table;
 use crate::exit::Exit;
 use crate::output::{ERROR, FAINT, GOOD, HEADING, Printer, WARNING};
 
@@ -23,8 +23,8 @@ pub(crate) fn run(access: &Access, printer: &Printer) -> anyhow::Result<Exit> {
 /// What scripts go by.
 pub(super) fn exit(status: &Status) -> Exit {
     match status.verdict {
-        Verdict::Healthy => Exit::Ok,
-        Verdict::Progressing | Verdict::Degraded | Verdict::Unavailable | Verdict::NotInstalled => {
+        Health::Healthy => Exit::Ok,
+        Health::Progressing | Health::Degraded | Health::Unavailable | Health::NotInstalled => {
             Exit::Infrastructure
         }
     }
@@ -33,11 +33,11 @@ pub(super) fn exit(status: &Status) -> Exit {
 /// Everything, for people.
 pub(super) fn text(status: &Status) -> String {
     let (style, word) = match status.verdict {
-        Verdict::Healthy => (GOOD, "healthy"),
-        Verdict::Progressing => (WARNING, "on their way"),
-        Verdict::Degraded => (WARNING, "degraded"),
-        Verdict::Unavailable => (ERROR, "not available"),
-        Verdict::NotInstalled => (ERROR, "not installed"),
+        Health::Healthy => (GOOD, "healthy"),
+        Health::Progressing => (WARNING, "on their way"),
+        Health::Degraded => (WARNING, "degraded"),
+        Health::Unavailable => (ERROR, "not available"),
+        Health::NotInstalled => (ERROR, "not installed"),
     };
     let mut text = format!("the drivers are {style}{word}{style:#}\n");
     text.push_str(&match &status.operator {
@@ -83,7 +83,7 @@ pub(super) fn text(status: &Status) -> String {
         }
         if nodes.ready + nodes.pending == 0 && nodes.skipped > 0 {
             text.push_str(&format!(
-                "    {GOOD}hint{GOOD:#}: `slipway check` names those that are machines all the same\n"
+                "    {GOOD}hint{GOOD:#}: `slipway check` lists those that are vSphere VMs\n"
             ));
         }
     }

@@ -15,7 +15,7 @@ pub(crate) fn run(args: &UpgradeDrivers, printer: &Printer) -> anyhow::Result<Ex
     let UpgradeDrivers { access, waiting, cloud_provider, storage_provider, unpin, operator, image } = args;
     if cloud_provider.is_none() && storage_provider.is_none() && !unpin && !operator {
         let cure = "name a version with `--cloud-provider` or `--storage-provider`, or give `--unpin` or `--operator`";
-        return Err(Usage(format!("nothing was asked for: {cure}")).into());
+        return Err(Usage(format!("nothing to do: {cure}")).into());
     }
     let want = |version: &Option<String>| match version {
         Some(version) => Pin::To(version.clone()),

@@ -2,7 +2,7 @@
 
 use secrecy::ExposeSecret;
 use slipway_assets::drivers::Connection;
-use slipway_lifecycle::drivers::configure::{Wanted, config, configure};
+use slipway_lifecycle::drivers::configure::{DriverSelection, config, configure};
 use slipway_lifecycle::drivers::login::Administrator;
 use slipway_lifecycle::drivers::users::{Change, Component, Request, User};
 
@@ -20,7 +20,7 @@ pub(crate) fn verify(args: &VCenterUsers, printer: &Printer) -> anyhow::Result<E
     Runtime::new()?.block_on(async {
         let planned = unless_interrupted(administrator.plan(&request(args))).await;
         log_out(&administrator, printer).await;
-        let Some(planned) = planned else { return interrupt::tell("nothing was changed", printer) };
+        let Some(planned) = planned else { return interrupt::report("nothing was changed", printer) };
         let planned = planned?;
         show(&planned, printer)?;
         let right = planned.iter().all(User::is_right);
@@ -30,8 +30,8 @@ pub(crate) fn verify(args: &VCenterUsers, printer: &Printer) -> anyhow::Result<E
 
 const QUESTION: Question<'_> = Question {
     word: "yes",
-    deed: "make what is missing",
-    otherwise: "nothing was made",
+    deed: "create what is missing",
+    otherwise: "nothing was created",
     look: "`--plan` shows what would be",
 };
 
@@ -47,7 +47,7 @@ pub(crate) fn create(args: &CreateUsers, printer: &Printer) -> anyhow::Result<Ex
         }
         let work = async {
             let planned = unless_interrupted(administrator.plan(&request(vcenter))).await;
-            let Some(planned) = planned else { return interrupt::tell(QUESTION.otherwise, printer) };
+            let Some(planned) = planned else { return interrupt::report(QUESTION.otherwise, printer) };
             let planned = planned?;
             show(&planned, printer)?;
             let Some(cluster) = cluster else { return Ok(Exit::Ok) };
@@ -61,7 +61,7 @@ pub(crate) fn create(args: &CreateUsers, printer: &Printer) -> anyhow::Result<Ex
             let base = name.clone().unwrap_or_else(|| Connection::name_for(&vcenter.server));
             for one in made {
                 let name = format!("{base}-{}", one.component.word());
-                let mut wanted = Wanted::default();
+                let mut wanted = DriverSelection::default();
                 match one.component {
                     Component::CloudProvider => {
                         (wanted.cloud_provider, wanted.cloud_connections) = (true, vec![name.clone()]);
@@ -96,7 +96,7 @@ pub(crate) fn create(args: &CreateUsers, printer: &Printer) -> anyhow::Result<Ex
 
 async fn log_out(administrator: &Administrator, printer: &Printer) {
     if administrator.log_out().await.is_err() {
-        printer.warning("the administrator's session could not be ended; it ends by itself");
+        printer.warning("could not log out the administrator; the session expires by itself");
     }
 }
 

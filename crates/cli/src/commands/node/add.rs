@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use slipway_assess::csr::approve::bootstrappers_of;
 use slipway_assess::csr::host::{Host, survey};
-use slipway_assess::csr::{Bootstrapper, Signer, Verdict};
+use slipway_assess::csr::{Bootstrapper, Decision, Signer};
 use slipway_lifecycle::bare_metal;
 
 use super::confirm::not_approved;
@@ -22,9 +22,9 @@ use crate::progress::seconds;
 use crate::runtime::Runtime;
 
 /// Between two looks.
-const PAUSE: Duration = Duration::from_secs(3);
+const POLL_INTERVAL: Duration = Duration::from_secs(3);
 /// A node that asks for nothing for so long got its certificates from somebody else.
-const QUIET: Duration = Duration::from_mins(1);
+const IDLE_TIMEOUT: Duration = Duration::from_mins(1);
 
 pub(crate) fn run(args: &Add, printer: &Printer) -> anyhow::Result<Exit> {
     let (given, limit) = (given(&args.known)?, args.timeout);
@@ -67,7 +67,7 @@ pub(crate) fn run(args: &Add, printer: &Printer) -> anyhow::Result<Exit> {
     };
     match runtime.block_on(unless_interrupted(wait)) {
         Some(exit) => exit,
-        None => interrupt::tell("the host goes on by itself; what it asks for stays pending", printer),
+        None => interrupt::report("the host continues by itself; its requests stay pending", printer),
     }
 }
 
@@ -84,14 +84,14 @@ async fn wait(
     let mut told: BTreeSet<String> = BTreeSet::new();
     let mut quiet = Instant::now();
     let name = &host.name;
-    printer.say(&format!("waiting for {name} to ask for its certificates\n"));
+    printer.say(&format!("waiting for the certificate requests of {name}\n"));
     while started.elapsed() < limit {
         let sight = match survey(client, bootstrappers, &args.known.vip, host).await {
             Ok(sight) => sight,
             // The control plane may be busy; the host is not there yet anyway.
             Err(error) => {
                 printer.warning(&format!("{error}"));
-                tokio::time::sleep(PAUSE).await;
+                tokio::time::sleep(POLL_INTERVAL).await;
                 continue;
             }
         };
@@ -102,8 +102,8 @@ async fn wait(
                 continue;
             }
             printer.say(&Request::of(judged).text());
-            let Verdict::Approve(ground) = &judged.verdict else {
-                printer.hint("it stays pending. If it is right after all: slipway node approve NAME");
+            let Decision::Approve(ground) = &judged.verdict else {
+                printer.hint("it stays pending. To approve it anyway: slipway node approve NAME");
                 continue;
             };
             let refused = if args.yes { None } else { not_approved(&[judged], printer).await? };
@@ -115,13 +115,13 @@ async fn wait(
             // What was judged before does not know of it yet.
             break;
         }
-        if served || (sight.is_node && quiet.elapsed() > QUIET) {
+        if served || (sight.is_node && quiet.elapsed() > IDLE_TIMEOUT) {
             printer.say(&format!("{GOOD}{name} is a node{GOOD:#}\n"));
             return Ok(Exit::Ok);
         }
-        tokio::time::sleep(PAUSE).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
-    printer.error(&anyhow::anyhow!("{name} has not become a node within {}", seconds(args.timeout)));
-    printer.hint("look at its console; run the same command again to go on waiting");
+    printer.error(&anyhow::anyhow!("{name} did not join within {}", seconds(args.timeout)));
+    printer.hint("look at its console; run the same command again to keep waiting");
     Ok(Exit::Other)
 }

@@ -1,7 +1,7 @@
 //! `slipway node approve`.
 
 use slipway_assess::csr::approve::{Judged, bootstrappers_of, survey};
-use slipway_assess::csr::{Bootstrapper, Roster, Verdict};
+use slipway_assess::csr::{Bootstrapper, Decision, Roster};
 
 use super::confirm::not_approved;
 use super::show::Request;
@@ -52,8 +52,8 @@ pub(crate) fn run(args: &Approve, printer: &Printer) -> anyhow::Result<Exit> {
         }
         for judged in chosen {
             let message = match &judged.verdict {
-                Verdict::Approve(ground) => ground.to_string(),
-                Verdict::Refuse(refusal) => format!("{BY_HAND}; the rules refuse it: {}", refusal.reason()),
+                Decision::Approve(ground) => ground.to_string(),
+                Decision::Refuse(refusal) => format!("{BY_HAND}; the rules refuse it: {}", refusal.reason()),
             };
             let name = &judged.csr.name;
             match runtime.block_on(approve_and_remember(&client, judged, &message, None, printer)) {
@@ -93,7 +93,7 @@ fn listing(requests: &[Request]) -> String {
 /// Those that are named, or else those that the rules approve.
 fn is_chosen(judged: &Judged, names: &[String]) -> bool {
     if names.is_empty() {
-        matches!(judged.verdict, Verdict::Approve(_))
+        matches!(judged.verdict, Decision::Approve(_))
     } else {
         names.contains(&judged.csr.name)
     }

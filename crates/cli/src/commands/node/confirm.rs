@@ -1,6 +1,6 @@
 //! Asking whether requests are to be approved.
 
-use slipway_assess::csr::Verdict;
+use slipway_assess::csr::Decision;
 use slipway_assess::csr::approve::Judged;
 
 use crate::confirm::{Question, refused};
@@ -10,7 +10,7 @@ use crate::output::Printer;
 /// How the command ends, if they are not.
 pub(super) async fn not_approved(chosen: &[&Judged], printer: &Printer) -> anyhow::Result<Option<Exit>> {
     for judged in chosen {
-        if let Verdict::Refuse(refusal) = &judged.verdict {
+        if let Decision::Refuse(refusal) = &judged.verdict {
             printer.warning(&format!("the rules refuse {}: {}", judged.csr.name, refusal.reason()));
         }
     }

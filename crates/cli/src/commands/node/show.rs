@@ -1,7 +1,7 @@
 //! A request as people and programs see it.
 
 use serde::Serialize;
-use slipway_assess::csr::Verdict;
+use slipway_assess::csr::Decision;
 use slipway_assess::csr::approve::Judged;
 
 use crate::output::{FAINT, GOOD, NAME, WARNING};
@@ -37,8 +37,8 @@ impl Request {
         let Judged { csr, verdict, .. } = judged;
         let content = csr.content.as_ref().ok();
         let (verdict, reason, message) = match verdict {
-            Verdict::Approve(ground) => ("approve", ground.reason(), ground.to_string()),
-            Verdict::Refuse(refusal) => ("refuse", refusal.reason(), refusal.to_string()),
+            Decision::Approve(ground) => ("approve", ground.reason(), ground.to_string()),
+            Decision::Refuse(refusal) => ("refuse", refusal.reason(), refusal.to_string()),
         };
         let list = |items: Option<Vec<String>>| items.unwrap_or_default();
         Request {

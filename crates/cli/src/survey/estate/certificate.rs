@@ -1,7 +1,7 @@
 //! A server's certificate, told to people.
 
 use jiff::Timestamp;
-use slipway_lifecycle::survey::Certificate;
+use slipway_lifecycle::platform::vsphere::survey::Certificate;
 
 /// The lines that are shown.
 pub(crate) fn lines(certificate: &Certificate, now: Timestamp) -> Vec<String> {
@@ -32,7 +32,7 @@ pub(crate) fn lines(certificate: &Certificate, now: Timestamp) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use jiff::Timestamp;
-    use slipway_lifecycle::survey::{Certificate, Validity};
+    use slipway_lifecycle::platform::vsphere::survey::{Certificate, Validity};
 
     use super::lines;
 

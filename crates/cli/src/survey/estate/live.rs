@@ -1,10 +1,10 @@
 //! Real vCenters.
 
 use secrecy::SecretString;
-use slipway_lifecycle::survey::{self, Session};
+use slipway_lifecycle::platform::vsphere::survey::{self, Session};
 
-use super::hush::Hush;
-use super::{Estate, Failure, Greeting, Lists, Target};
+use super::raw_mode::RawModeGuard;
+use super::{ContactResult, Estate, Failure, Lists, Target};
 use crate::output::Printer;
 use crate::runtime::Runtime;
 
@@ -32,8 +32,8 @@ impl<'a> Live<'a> {
 }
 
 impl Estate for Live<'_> {
-    fn contact(&mut self, target: &Target) -> Result<Greeting, Failure> {
-        let hush = Hush::new();
+    fn contact(&mut self, target: &Target) -> Result<ContactResult, Failure> {
+        let hush = RawModeGuard::new();
         let greeting = self.wait(survey::contact(target), hush.wished());
         match greeting.filter(|_| !hush.end()) {
             Some(greeting) => Ok(greeting?),
@@ -43,7 +43,7 @@ impl Estate for Live<'_> {
 
     fn read(&mut self, target: &Target, user: &str, password: &SecretString) -> Result<Lists, Failure> {
         let session = Session::new(target, user, password)?;
-        let hush = Hush::new();
+        let hush = RawModeGuard::new();
         let lists = self.wait(session.read(), hush.wished());
         let announce = async {
             hush.wished().await;

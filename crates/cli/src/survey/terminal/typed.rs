@@ -33,6 +33,19 @@ pub(super) struct Typed<'a> {
     pub(super) colourless: bool,
 }
 
+/// A question as rows of a terminal.
+#[derive(Debug, PartialEq, Eq)]
+struct Question {
+    above: Vec<String>,
+    /// What is typed follows it.
+    last: String,
+}
+
+/// As many columns as can be used.
+fn width() -> usize {
+    size().map_or(FALLBACK_WIDTH, |(columns, _)| usize::from(columns)).max(20) - 1
+}
+
 /// Gives the terminal back, however it ends.
 struct Raw;
 
@@ -58,11 +71,13 @@ impl Typed<'_> {
         hint: impl Fn(&str) -> Option<String>,
     ) -> io::Result<Result<String, Pressed>> {
         let _raw = Raw::new()?;
+        let question = self.question(width());
+        self.open(&question)?;
         let mut line = Line::default();
         let mut wrong = None;
         loop {
             let below = wrong.clone().or_else(|| hint(&line.text()));
-            self.draw(&line, below.as_deref())?;
+            self.draw(&question, &line, below.as_deref())?;
             // What is pasted is drawn once.
             while let Event::Key(key) = event::read()? {
                 if key.kind != KeyEventKind::Press {
@@ -74,7 +89,7 @@ impl Typed<'_> {
                         let text = self.answer(&line);
                         match judge(&text) {
                             Ok(()) => {
-                                self.close(&text)?;
+                                self.close(&question, &text)?;
                                 return Ok(Ok(text));
                             }
                             Err(reason) => wrong = Some(reason),
@@ -82,7 +97,7 @@ impl Typed<'_> {
                         break;
                     }
                     other => {
-                        self.close("<canceled>")?;
+                        self.close(&question, "<canceled>")?;
                         return Ok(Err(other));
                     }
                 }
@@ -100,12 +115,44 @@ impl Typed<'_> {
         }
     }
 
-    /// Rows that are no longer than the terminal is wide. Of a long line the end is seen.
-    fn draw(&self, line: &Line, wrong: Option<&str>) -> io::Result<()> {
-        let width = size().map_or(FALLBACK_WIDTH, |(columns, _)| usize::from(columns)).max(20) - 1;
+    /// A long question takes several rows, so that there is room for the answer behind the last one.
+    fn question(&self, width: usize) -> Question {
         let default = self.default.map(|default| format!("({default}) ")).unwrap_or_default();
-        let question: String = format!("? {} {default}", self.message).chars().take(width * 2 / 3).collect();
-        let room = width - question.chars().count();
+        let text = format!("? {} {default}", self.message);
+        let most = width * 2 / 3;
+        if text.chars().count() <= most {
+            return Question { above: Vec::new(), last: text };
+        }
+        let mut above = wrapped(&text, width);
+        let last = match above.pop_if(|last| last.chars().count() < most) {
+            Some(last) => format!("{last} "),
+            None => "  ".to_owned(),
+        };
+        Question { above, last }
+    }
+
+    /// The rows of a question that stay as they are while it is answered.
+    fn open(&self, question: &Question) -> io::Result<()> {
+        let mut screen = io::stderr().lock();
+        for row in &question.above {
+            queue!(screen, Print(self.marked(row)), Print("\r\n"))?;
+        }
+        screen.flush()
+    }
+
+    /// A row of a question, its mark in colour.
+    fn marked(&self, row: &str) -> String {
+        match row.strip_prefix('?') {
+            Some(rest) => format!("{}{rest}", self.styled(GOOD, "?", 1)),
+            None => row.to_owned(),
+        }
+    }
+
+    /// Rows that are no longer than the terminal is wide. Of a long line the end is seen.
+    fn draw(&self, question: &Question, line: &Line, wrong: Option<&str>) -> io::Result<()> {
+        let width = width();
+        let question = &question.last;
+        let room = width.saturating_sub(question.chars().count());
         let (cursor, _) = line.position();
         let typed: Vec<char> = match self.shown {
             Shown::All => line.text().chars().collect(),
@@ -119,11 +166,10 @@ impl Typed<'_> {
             Some(reason) => (ERROR, wrapped(&format!("✗ {reason}"), width)),
             None => (NAME, wrapped(&format!("[{}]", self.help), width)),
         };
-        let rest: String = question.chars().skip(1).collect();
         let column = question.chars().count() + cursor - from;
         let mut screen = io::stderr().lock();
         queue!(screen, MoveToColumn(0), Clear(ClearType::FromCursorDown))?;
-        queue!(screen, Print(self.styled(GOOD, "?", 1)), Print(rest), Print(seen))?;
+        queue!(screen, Print(self.marked(question)), Print(seen))?;
         for row in &below {
             queue!(screen, Print("\r\n"), Print(self.styled(style, row, width)))?;
         }
@@ -133,9 +179,12 @@ impl Typed<'_> {
     }
 
     /// What stays on the screen.
-    fn close(&self, answer: &str) -> io::Result<()> {
+    fn close(&self, question: &Question, answer: &str) -> io::Result<()> {
         let answer = if self.shown == Shown::All || answer == "<canceled>" { answer } else { STARS };
         let mut screen = io::stderr().lock();
+        if !question.above.is_empty() {
+            queue!(screen, MoveUp(u16::try_from(question.above.len()).unwrap_or_default()))?;
+        }
         queue!(screen, MoveToColumn(0), Clear(ClearType::FromCursorDown))?;
         queue!(screen, Print(self.styled(GOOD, ">", 1)), Print(format!(" {} ", self.message)))?;
         queue!(screen, Print(self.styled(NAME, answer, usize::MAX)), Print("\r\n"))?;
@@ -167,7 +216,35 @@ fn wrapped(text: &str, width: usize) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::wrapped;
+    use rstest::rstest;
+
+    use super::{Question, Shown, Typed, wrapped};
+
+    /// On 80 columns nothing of a question is cut, and there is room to answer.
+    #[rstest]
+    #[case::short("Cluster name", None, &[], "? Cluster name ")]
+    #[case::long(
+        "Name of the failure domain in /datacenter-north/host/a-compute-cluster-with-a-name",
+        Some("north"),
+        &["? Name of the failure domain in", "/datacenter-north/host/a-compute-cluster-with-a-name (north)"],
+        "  "
+    )]
+    #[case::full(
+        "Zone of",
+        Some("a-zone-with-a-name-of-fifty-characters-or-some-more-of-them-yet"),
+        &["? Zone of (a-zone-with-a-name-of-fifty-characters-or-some-more-of-them-yet)"],
+        "  "
+    )]
+    fn long_questions_take_several_rows(
+        #[case] message: &str,
+        #[case] default: Option<&str>,
+        #[case] above: &[&str],
+        #[case] last: &str,
+    ) {
+        let typed = Typed { message, default, help: "", shown: Shown::All, colourless: true };
+        let above = above.iter().map(|row| (*row).to_owned()).collect();
+        assert_eq!(typed.question(79), Question { above, last: last.to_owned() });
+    }
 
     #[test]
     fn long_reasons_take_several_rows() {

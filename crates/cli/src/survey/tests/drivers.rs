@@ -3,20 +3,21 @@
 use jiff::Timestamp;
 use secrecy::SecretString;
 use serde_json::{Value, from_value, json};
-use slipway_lifecycle::drivers::configure::{Plan, There, Wanted};
+use slipway_lifecycle::drivers::configure::{DriverSelection, ExistingConfig, Plan};
 
 use super::script::{Do, Fake, PASSWORD, Script, inventory};
 use super::{estate, fake};
-use crate::survey::{DriversSurvey, Stop, Told};
+use crate::survey::{DriversSurvey, KnownAnswers, Stop};
 
 const USER: &str = "csi@vsphere.local";
 
-fn told() -> Told {
-    let wanted = Wanted { cloud_provider: true, storage_provider: true, ..Wanted::default() };
-    Told { wanted, now: Timestamp::UNIX_EPOCH, ..Told::default() }
+fn told() -> KnownAnswers {
+    let wanted =
+        DriverSelection { cloud_provider: true, storage_provider: true, ..DriverSelection::default() };
+    KnownAnswers { wanted, now: Timestamp::UNIX_EPOCH, ..KnownAnswers::default() }
 }
 
-fn run(told: Told, steps: &[(&'static str, Do)], estate: &mut Fake) -> (Result<Plan, Stop>, String) {
+fn run(told: KnownAnswers, steps: &[(&'static str, Do)], estate: &mut Fake) -> (Result<Plan, Stop>, String) {
     let mut script = Script::new(steps.to_vec());
     let result = DriversSurvey::new(told, &mut script, estate).run();
     assert!(script.is_done(), "not everything was asked:\n{}", script.transcript);
@@ -116,12 +117,12 @@ fn some_datacenters_and_the_way_back() {
 #[test]
 fn what_is_known_is_not_asked() {
     let config = json!({"storageProvider": {"topologyCategories": ["k8s-zone"]}, "updatePolicy": "disabled"});
-    let there = There {
+    let there = ExistingConfig {
         config: Some(from_value(config).expect("a VDOConfig")),
         connections: vec!["south.example.com".to_owned()],
-        ..There::default()
+        ..ExistingConfig::default()
     };
-    let told = Told {
+    let told = KnownAnswers {
         server: Some("north.example.com".to_owned()),
         name: Some("north".to_owned()),
         user: Some(USER.to_owned()),

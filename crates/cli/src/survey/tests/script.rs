@@ -4,9 +4,11 @@ use std::collections::{BTreeMap, VecDeque};
 
 use jiff::Timestamp;
 use secrecy::{ExposeSecret, SecretString};
-use slipway_lifecycle::survey::{self, Cluster, Validity};
+use slipway_lifecycle::platform::vsphere::survey::{self, Cluster, Validity};
 
-use crate::survey::estate::{Certificate, Datacenter, Datastore, Estate, Failure, Greeting, Lists, Target};
+use crate::survey::estate::{
+    Certificate, ContactResult, Datacenter, Datastore, Estate, Failure, Lists, Target,
+};
 use crate::survey::prompt::{Ask, Check, Echo, Prompter, Stop, Tone};
 
 /// What somebody does at a prompt.
@@ -143,7 +145,7 @@ const FINGERPRINT: &str =
     "AB:AB:AB:AB:AB:AB:AB:AB:AB:AB:AB:AB:AB:AB:AB:AB:AB:AB:AB:AB:AB:AB:AB:AB:AB:AB:AB:AB:AB:AB:AB:AB";
 
 impl Estate for Fake {
-    fn contact(&mut self, target: &Target) -> Result<Greeting, Failure> {
+    fn contact(&mut self, target: &Target) -> Result<ContactResult, Failure> {
         if !self.inventories.contains_key(target.server.as_str()) {
             let hint = Some("check the name".to_owned());
             let message = "the server cannot be reached".to_owned();
@@ -158,9 +160,12 @@ impl Estate for Fake {
                 validity: Some(Validity { not_before: Timestamp::UNIX_EPOCH, not_after: Timestamp::MAX }),
                 sha256: FINGERPRINT.to_owned(),
             });
-            return Ok(Greeting::Untrusted { reason: "its issuer is not trusted".to_owned(), certificate });
+            return Ok(ContactResult::Untrusted {
+                reason: "its issuer is not trusted".to_owned(),
+                certificate,
+            });
         }
-        Ok(Greeting::Trusted("VMware vCenter Server 8.0.3".to_owned()))
+        Ok(ContactResult::Trusted("VMware vCenter Server 8.0.3".to_owned()))
     }
 
     fn read(&mut self, target: &Target, user: &str, password: &SecretString) -> Result<Lists, Failure> {

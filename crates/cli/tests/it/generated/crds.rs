@@ -22,6 +22,8 @@ pub(super) fn files() -> BTreeMap<PathBuf, String> {
         ("rbac", operator::objects()),
         // Only for an operator that runs with `--controllers=...,csr`.
         ("rbac-csr", operator::approver()),
+        // Only for one that runs the controllers of machines.
+        ("rbac-machines", operator::machine_controllers(|_| true)),
         ("deployment", operator::deployment(&Placed::default())),
     ] {
         let documents: Vec<String> = objects.expect("objects").iter().map(to_yaml).collect();

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-use clap::CommandFactory;
 use slipway_config::findings::Rule;
 use slipway_config::install_config::InstallConfig;
 use slipway_config::matrix::Matrix;
@@ -19,23 +18,31 @@ pub(super) fn files() -> BTreeMap<PathBuf, String> {
     let schema = json_schema(&Matrix::shape(), "Slipway compatibility matrix");
     files.insert(reference.join("matrix.schema.json"), format!("{schema:#}\n"));
     files.insert(reference.join("rules.md"), rules());
-    man_pages(&slipway_cli::Args::command(), &reference.join("man"), &mut files);
+    man_pages(&slipway_cli::args::command(), &reference.join("man"), &mut files);
     files
 }
 
 /// One page per command, named as man expects.
 fn man_pages(command: &clap::Command, directory: &Path, files: &mut BTreeMap<PathBuf, String>) {
-    let mut root = command.clone().disable_help_subcommand(true);
+    let mut root = command.clone();
     root.build();
     let mut pending = vec![root];
     while let Some(command) = pending.pop() {
         let mut page = Vec::new();
         // Without a date the pages do not change from one day to the next.
-        clap_mangen::Man::new(command.clone()).date("").render(&mut page).expect("writing to memory");
+        // Global options are hidden so that help can show them as one group; their manual page is the first.
+        let is_root = !command.get_display_name().unwrap_or_default().contains('-');
+        let shown = if is_root { with_global_options(command.clone()) } else { command.clone() };
+        clap_mangen::Man::new(shown).date("").render(&mut page).expect("writing to memory");
         let name = command.get_display_name().unwrap_or(command.get_name()).replace(' ', "-");
         files.insert(directory.join(format!("{name}.1")), String::from_utf8(page).expect("text"));
         pending.extend(command.get_subcommands().cloned());
     }
+}
+
+fn with_global_options(command: clap::Command) -> clap::Command {
+    let hidden: Vec<clap::Id> = command.get_arguments().map(|one| one.get_id().clone()).collect();
+    hidden.into_iter().fold(command, |command, id| command.mut_arg(id, |one| one.hide(false)))
 }
 
 fn rules() -> String {

@@ -24,7 +24,7 @@ pub(super) fn check(config: &CloudConfig, findings: &mut Findings, places: &Plac
         None => ("loadBalancer", "LoadBalancer"),
     };
     if let Some((key, missing, hint)) = balancers.then(|| balancer_problem(config)).flatten() {
-        let message = format!("{missing}; the driver then makes no load balancers, without a word");
+        let message = format!("{missing}; the driver then silently creates no load balancers");
         say(place, class, key, message, hint);
     }
     if !config.nsxt.is_blank() {
@@ -77,7 +77,7 @@ fn balancer_problem(config: &CloudConfig) -> Option<Problem> {
     }
     if !SIZES.contains(&balancer.size.as_str()) {
         let key = ("size", "size");
-        return Some((key, "the size is none of NSX-T's", "write SMALL, MEDIUM, LARGE, XLARGE or DLB"));
+        return Some((key, "NSX-T does not have this size", "write SMALL, MEDIUM, LARGE, XLARGE or DLB"));
     }
     if !balancer.ip_pool_name.is_empty() && !balancer.ip_pool_id.is_empty() {
         let key = ("ipPoolId", "ip-pool-id");

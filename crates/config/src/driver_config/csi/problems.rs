@@ -7,9 +7,9 @@ use crate::driver_config::keys::Section;
 use crate::names::storage_driver_accepts;
 
 /// Limits of the driver itself.
-const MOST_VCENTERS: usize = 5;
-const MOST_CATEGORIES: usize = 5;
-const LONGEST_CLUSTER_ID: usize = 64;
+const MAX_VCENTERS: usize = 5;
+const MAX_CATEGORIES: usize = 5;
+const MAX_CLUSTER_ID: usize = 64;
 const LABEL_DOMAINS: [&str; 3] =
     ["topology.kubernetes.io", "failure-domain.beta.kubernetes.io", "topology.csi.vmware.com"];
 
@@ -57,10 +57,10 @@ impl CsiConfig {
                 let hint = "add [VirtualCenter \"server\"]";
                 problems.push(Problem::new("VirtualCenter", "", "no vCenter is configured", hint).missing());
             }
-            count if count > MOST_VCENTERS => problems.push(Problem::new(
+            count if count > MAX_VCENTERS => problems.push(Problem::new(
                 "VirtualCenter",
                 "",
-                format!("{count} vCenters; the driver takes at most {MOST_VCENTERS}"),
+                format!("{count} vCenters; the driver takes at most {MAX_VCENTERS}"),
                 "remove the ones without volumes",
             )),
             count if count > 1 && self.labels.topology_categories.is_empty() => problems.push(
@@ -108,19 +108,19 @@ impl CsiConfig {
             (&self.global.supervisor_id, "supervisor-id", "copy it from the Supervisor"),
             (&self.global.cluster_id, "cluster-id", "use the infrastructure's name"),
         ];
-        for (_, key, hint) in ids.into_iter().filter(|(id, ..)| id.len() > LONGEST_CLUSTER_ID) {
-            let message = format!("`{key}` is longer than {LONGEST_CLUSTER_ID} characters");
+        for (_, key, hint) in ids.into_iter().filter(|(id, ..)| id.len() > MAX_CLUSTER_ID) {
+            let message = format!("`{key}` is longer than {MAX_CLUSTER_ID} characters");
             problems.push(Problem::new("Global", key, message, hint));
         }
     }
 
     fn label_problems(&self, problems: &mut Vec<Problem>) {
         let categories = &self.labels.topology_categories;
-        if categories.len() > MOST_CATEGORIES {
+        if categories.len() > MAX_CATEGORIES {
             problems.push(Problem::new(
                 "Labels",
                 "topology-categories",
-                format!("{} categories; the driver takes at most {MOST_CATEGORIES}", categories.len()),
+                format!("{} categories; the driver takes at most {MAX_CATEGORIES}", categories.len()),
                 "use region and zone",
             ));
         }

@@ -33,7 +33,7 @@ pub(super) fn check(
             findings
                 .error(Rule::NetworkPlugin, at, format!("`{key}` is for {OVN}, the plugin is {other}"))
                 .on_key()
-                .hint("remove it; other plugins are told by their own manifests");
+                .hint("remove it; other plugins are configured by their own manifests");
         }
         return;
     }

@@ -14,7 +14,7 @@ use crate::names::{ClusterName, FailureDomainName, TagId};
 use crate::yaml::At;
 
 /// Longest name of an object in vSphere.
-const LONGEST_NAME: usize = 80;
+const MAX_NAME: usize = 80;
 
 /// A place machines can be put: one zone of one region on one vCenter.
 #[derive(Debug, Clone)]
@@ -162,7 +162,7 @@ fn unique_name(
                 name.at,
                 format!("two failure domains are named `{}`", name.value),
             )
-            .hint("give each failure domain a name of its own")
+            .hint("give each failure domain a unique name")
             .related(*first, "the first one");
     } else {
         names.insert(name.value.as_str().to_owned(), name.at);
@@ -185,7 +185,7 @@ fn unique_place(
                 zone.at,
                 format!("zone `{}` of region `{region}` is already another failure domain", zone.value),
             )
-            .hint("use another zone or region; nodes are told apart by the two")
+            .hint("use another zone or region; nodes are distinguished by both")
             .related(*first, "used here");
     } else {
         places.insert(place, zone.at);
@@ -346,8 +346,8 @@ fn unused_group(host_group: Option<&Field<String>>, check: &mut Check<'_>) {
 
 fn name_length(name: &Located<String>, what: &str, check: &mut Check<'_>) {
     let length = name.value.chars().count();
-    if length > LONGEST_NAME {
-        let message = format!("the {what}'s name has {length} characters, vSphere allows {LONGEST_NAME}");
+    if length > MAX_NAME {
+        let message = format!("the {what}'s name has {length} characters, vSphere allows {MAX_NAME}");
         check.findings.error(Rule::TooLong, name.at, message);
     }
 }
@@ -556,16 +556,16 @@ fn template_name(domain: &Located<WrittenFailureDomain>, infra_id: usize, check:
     let fixed = infra_id + "-rhcos-".len();
     let usual = fixed + region.chars().count() + 1 + zone.chars().count();
     let short = fixed + name.value.as_str().len();
-    if usual > LONGEST_NAME && short > LONGEST_NAME {
+    if usual > MAX_NAME && short > MAX_NAME {
         check
             .findings
             .error(
                 Rule::TemplateName,
                 name.at,
-                format!("the template of this failure domain would have a name of {short} characters, vSphere allows {LONGEST_NAME}"),
+                format!("the template of this failure domain would have a name of {short} characters, vSphere allows {MAX_NAME}"),
             )
-            .hint(format!("shorten the failure domain's name to {} characters", LONGEST_NAME - fixed));
-    } else if usual > LONGEST_NAME {
+            .hint(format!("shorten the failure domain's name to {} characters", MAX_NAME - fixed));
+    } else if usual > MAX_NAME {
         check.findings.note(
             Rule::TemplateName,
             name.at,

@@ -190,7 +190,7 @@ fn names_to_paths(platform: &mut WrittenPlatform, lookup: &dyn PathLookup, findi
             };
             match lookup.path(&server, datacenter, branch, &name.value) {
                 Ok(path) => {
-                    let message = format!("`{}` is taken for `{path}`", name.value);
+                    let message = format!("`{}` is read as `{path}`", name.value);
                     let below = name.value.strip_prefix(branch.as_str());
                     // Half a path is rarely the name of something.
                     if let Some(rest) = below.and_then(|rest| rest.strip_prefix('/')) {
@@ -220,7 +220,7 @@ fn names_to_paths(platform: &mut WrittenPlatform, lookup: &dyn PathLookup, findi
             };
             let path = format!("{cluster}/Resources/{}", pool.value);
             findings
-                .note(Rule::NameBecomesPath, pool.at, format!("`{}` is taken for `{path}`", pool.value))
+                .note(Rule::NameBecomesPath, pool.at, format!("`{}` is read as `{path}`", pool.value))
                 .hint(format!("write `{path}`"));
             pool.value = path;
         }

@@ -11,14 +11,14 @@ use crate::features::Gate;
 use crate::findings::Rule;
 use crate::yaml::At;
 
-const LARGEST_DISK_GIB: u32 = 16384;
+const MAX_DISK_GIB: u32 = 16384;
 /// With less no machine starts: the system's image alone has 16 GiB, and most often a digit is missing.
 const MIN_MEMORY_MIB: u32 = 1024;
 const MIN_OS_DISK_GIB: u32 = 16;
 /// What OpenShift's documentation asks for the control plane.
 const CONTROL_PLANE_MEMORY_MIB: u32 = 16384;
 const CONTROL_PLANE_OS_DISK_GIB: u32 = 100;
-const LONGEST_DISK_NAME: usize = 80;
+const MAX_DISK_NAME: usize = 80;
 
 /// What a machine looks like on vSphere.
 #[derive(Debug, Clone)]
@@ -229,7 +229,7 @@ fn data_disks(list: &Field<Entries<WrittenDataDisk>>, check: &mut Check<'_>) -> 
             check
                 .findings
                 .error(Rule::DataDisk, name.at, format!("two data disks are named `{}`", name.value))
-                .hint("give each disk a name of its own")
+                .hint("give each disk a unique name")
                 .related(first, "the first one");
         }
         disks.push(data_disk(disk, Some(check)));
@@ -247,7 +247,7 @@ fn data_disk(disk: &Located<WrittenDataDisk>, check: Option<&mut Check<'_>>) -> 
             let inside = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
             let edges = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric());
             let text = &name.value;
-            let valid = text.len() <= LONGEST_DISK_NAME
+            let valid = text.len() <= MAX_DISK_NAME
                 && text.chars().all(inside)
                 && edges(text.chars().next())
                 && edges(text.chars().last());
@@ -256,17 +256,17 @@ fn data_disk(disk: &Located<WrittenDataDisk>, check: Option<&mut Check<'_>>) -> 
                     .findings
                     .error(Rule::DataDisk, name.at, format!("`{text}` is not a valid name for a disk"))
                     .hint(format!(
-                        "use up to {LONGEST_DISK_NAME} letters and digits, with `-` and `_` between them"
+                        "use up to {MAX_DISK_NAME} letters and digits, with `-` and `_` between them"
                     ));
             }
         }
         if let Some(size) = size_gib.located()
-            && !(1..=LARGEST_DISK_GIB).contains(&size.value)
+            && !(1..=MAX_DISK_GIB).contains(&size.value)
         {
             check.findings.error(
                 Rule::DataDisk,
                 size.at,
-                format!("{} GiB; a disk has 1 to {LARGEST_DISK_GIB} GiB", size.value),
+                format!("{} GiB; a disk has 1 to {MAX_DISK_GIB} GiB", size.value),
             );
         }
     }

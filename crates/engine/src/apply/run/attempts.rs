@@ -15,7 +15,7 @@ use crate::progress::{Event, Listener};
 use crate::reason::{Cause, Reason};
 use crate::resource::{Id, Resource};
 use crate::retry;
-use crate::world::{Seen, Sight};
+use crate::world::{Observation, Observed};
 
 /// Something that was tried.
 pub(super) struct Attempt<P: Platform> {
@@ -50,8 +50,8 @@ struct Failed {
 impl<P: Platform> Attempt<P> {
     pub(super) async fn make(
         platform: &P,
-        resource: &Resource<P::Wanted>,
-        seen: Seen<P::State>,
+        resource: &Resource<P::Desired>,
+        observed: Observed<P::State>,
         work: Work<P::Action>,
         context: &Context,
         held: Reservation,
@@ -60,7 +60,7 @@ impl<P: Platform> Attempt<P> {
         let resumed = matches!(work, Work::Resume { .. });
         let (sentence, ended) = match work {
             Work::Step(step) => {
-                let doing = platform.perform(resource, &seen, &step.action, context);
+                let doing = platform.perform(resource, &observed, &step.action, context);
                 let ended = match tokio::time::timeout(step.limit, doing).await {
                     Ok(Ok(state)) => Ended::Done(state),
                     Ok(Err(error)) => Ended::Failed(error),
@@ -73,7 +73,7 @@ impl<P: Platform> Attempt<P> {
                     Ok(Resumed::Done(state)) => Ended::Done(state),
                     Ok(Resumed::Failed(cause)) => Ended::Over(cause),
                     Ok(Resumed::Over) => {
-                        let message = format!("{} is over, and what it did is looked at", task.reference);
+                        let message = format!("{} has ended; its result is checked", task.reference);
                         Ended::Over(Cause::new(Reason::TASK_OVER, message))
                     }
                     Err(error) => Ended::Failed(error),
@@ -102,7 +102,9 @@ impl<P: Platform, J: Journal<P::State>, L: Listener> Run<'_, P, J, L> {
                 let over = Journaled::Failed { error, refused, under_way };
                 self.journal.append(vec![self.entry(&id, &verb, over)]).await?;
                 self.answered(&id.endpoint);
-                self.stale.insert(id, Instant::now());
+                if !self.ends.contains_key(&id) {
+                    self.stale.insert(id, Instant::now());
+                }
                 return Ok(());
             }
             Ended::Failed(error) => {
@@ -111,7 +113,7 @@ impl<P: Platform, J: Journal<P::State>, L: Listener> Run<'_, P, J, L> {
                 // That a task cannot be asked about says nothing about how it ended.
                 let open = resumed || error.leaves_task_running();
                 let under_way = open && self.journal.task(&id).is_some();
-                let refused = severity == Severity::Lasting;
+                let refused = severity == Severity::Permanent;
                 let failed = Journaled::Failed { error: cause.message.clone(), refused, under_way };
                 self.journal.append(vec![self.entry(&id, &verb, failed)]).await?;
                 if severity != Severity::Unreachable {
@@ -125,11 +127,14 @@ impl<P: Platform, J: Journal<P::State>, L: Listener> Run<'_, P, J, L> {
                 let failed = Journaled::Failed { error: error.clone(), refused: false, under_way };
                 self.journal.append(vec![self.entry(&id, &verb, failed)]).await?;
                 let cause = Cause::new(Reason::TIMED_OUT, error);
-                let severity = Severity::Passing { after: None };
+                let severity = Severity::Transient { after: None };
                 Failed { cause, severity, silence: Duration::ZERO, remedy: None }
             }
         };
-        self.failed(&id, &verb, failed);
+        // What was given up meanwhile stays so.
+        if !self.ends.contains_key(&id) {
+            self.failed(&id, &verb, failed);
+        }
         Ok(())
     }
 
@@ -150,7 +155,7 @@ impl<P: Platform, J: Journal<P::State>, L: Listener> Run<'_, P, J, L> {
         }
         self.changed.insert(id.clone());
         self.attempts.remove(id);
-        self.world.set(id.clone(), Sight::Known(state));
+        self.world.set(id.clone(), Observation::Known(state));
         if let Some(resource) = self.graph.get(id).cloned() {
             self.consider(&resource);
         }
@@ -169,7 +174,7 @@ impl<P: Platform, J: Journal<P::State>, L: Listener> Run<'_, P, J, L> {
         *count += 1;
         let count = *count;
         let pause = match severity {
-            Severity::Lasting => return self.settle(id, give_up),
+            Severity::Permanent => return self.settle(id, give_up),
             _ if count >= self.options.attempts => return self.settle(id, give_up),
             Severity::Unreachable => {
                 let Some(pause) = self.silent(&id.endpoint, &error, silence) else {
@@ -178,7 +183,7 @@ impl<P: Platform, J: Journal<P::State>, L: Listener> Run<'_, P, J, L> {
                 };
                 pause
             }
-            Severity::Passing { after } => {
+            Severity::Transient { after } => {
                 after.unwrap_or_else(|| retry::pause(&self.options.pauses, count, id))
             }
         };

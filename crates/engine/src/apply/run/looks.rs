@@ -23,7 +23,9 @@ impl<P: Platform, J: Journal<P::State>, L: Listener> Run<'_, P, J, L> {
             let opened = breaker.failed(error.to_owned(), silence);
             (opened, breaker.silent_for(), breaker.open_until())
         });
-        if silent_for > self.options.patience {
+        let left = self.options.patience.saturating_sub(silent_for);
+        self.give_up_at.insert(endpoint.clone(), Instant::now() + left);
+        if left.is_zero() {
             return None;
         }
         let pause = until.map_or_else(|| retry::pause(&pauses, 1, endpoint), |until| until - Instant::now());
@@ -33,8 +35,31 @@ impl<P: Platform, J: Journal<P::State>, L: Listener> Run<'_, P, J, L> {
         Some(pause)
     }
 
+    /// Ends what is left at endpoints that have not answered for too long. Nothing that is under way there is waited for: the
+    /// journal says that it was begun, and the next run looks what became of it.
+    pub(super) fn end_silent(&mut self) {
+        let now = Instant::now();
+        let due = self.give_up_at.iter().filter(|(_, at)| **at <= now);
+        for endpoint in due.map(|(endpoint, _)| endpoint.clone()).collect::<Vec<_>>() {
+            self.give_up_at.remove(&endpoint);
+            // Another run may have had an answer.
+            let Some(why) = self.options.lanes.silent_for(&endpoint, self.options.patience) else { continue };
+            self.running.remove(&endpoint).into_iter().flatten().for_each(|task| task.abort());
+            self.looking.remove(&endpoint);
+            self.stale.retain(|id, _| id.endpoint != endpoint);
+            self.pending.retain(|_, work| work.resource().endpoint != endpoint);
+            let begun = self.open.iter().filter(|(id, open)| **open == 0 && id.endpoint == endpoint);
+            let left = begun.map(|(id, _)| id).filter(|id| !self.ends.contains_key(*id));
+            let cause = Cause::new(Reason::UNREACHABLE, why);
+            for id in left.cloned().collect::<Vec<Id>>() {
+                self.settle(&id, End::Unknown(cause.clone()));
+            }
+        }
+    }
+
     pub(super) fn answered(&mut self, endpoint: &Endpoint) {
-        if self.options.lanes.answered(endpoint) {
+        self.give_up_at.remove(endpoint);
+        if self.options.lanes.answered(endpoint, self.options.pauses) {
             self.listener.tell(&Event::Back { endpoint });
         }
     }
@@ -60,20 +85,24 @@ impl<P: Platform, J: Journal<P::State>, L: Listener> Run<'_, P, J, L> {
             let questions = Questions::new(self.graph, self.journal, chosen);
             self.stale.retain(|id, at| !(id.endpoint == endpoint && *at <= now));
             let platform = self.platform.clone();
-            self.tasks.spawn(async move { Message::Looked(look(platform, endpoint, questions).await) });
+            let looking = endpoint.clone();
+            self.run_at(looking, async move { Message::Looked(look(platform, endpoint, questions).await) });
         }
     }
 
     pub(super) fn looked(&mut self, Look { endpoint, ids, unreadable, result }: Look<P>) {
-        self.looking.remove(&endpoint);
+        // The endpoint was given up, and this came late.
+        if !self.looking.remove(&endpoint) {
+            return;
+        }
         for (id, cause) in unreadable {
             self.settle(&id, End::Unknown(cause));
         }
         match result {
-            Ok(sights) => {
+            Ok(observations) => {
                 self.answered(&endpoint);
-                for (id, sight) in ids.into_iter().zip(sights) {
-                    self.world.set(id.clone(), sight);
+                for (id, observation) in ids.into_iter().zip(observations) {
+                    self.world.set(id.clone(), observation);
                     if let Some(resource) = self.graph.get(&id).cloned() {
                         self.consider(&resource);
                     }
@@ -87,8 +116,8 @@ impl<P: Platform, J: Journal<P::State>, L: Listener> Run<'_, P, J, L> {
     fn blind(&mut self, endpoint: &Endpoint, ids: Vec<Id>, error: &P::Error) {
         let cause = Cause::new(error.reason(), explain(error));
         let pause = match error.severity() {
-            Severity::Lasting => None,
-            Severity::Unreachable | Severity::Passing { .. } => {
+            Severity::Permanent => None,
+            Severity::Unreachable | Severity::Transient { .. } => {
                 self.silent(endpoint, &cause.message, error.silence())
             }
         };

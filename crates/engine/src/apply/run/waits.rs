@@ -24,7 +24,7 @@ const GATHER_TIME: Duration = Duration::from_millis(100);
 const VERB: &str = "wait";
 
 /// What one feed follows.
-type Group<P> = Vec<Followed<<P as Platform>::Wanted, <P as Platform>::State>>;
+type Group<P> = Vec<Followed<<P as Platform>::Desired, <P as Platform>::State>>;
 
 /// What is waited for.
 pub(super) struct Waiting {
@@ -94,8 +94,8 @@ impl<P: Platform, J: Journal<P::State>, L: Listener> Run<'_, P, J, L> {
         let mut groups: BTreeMap<Endpoint, Group<P>> = BTreeMap::new();
         for id in std::mem::take(&mut self.waiting.unfollowed) {
             let Some(resource) = self.graph.get(&id).cloned() else { continue };
-            let seen = self.world.get(&id).state().cloned();
-            groups.entry(id.endpoint.clone()).or_default().push(Followed { resource, seen });
+            let observed = self.world.get(&id).state().cloned();
+            groups.entry(id.endpoint.clone()).or_default().push(Followed { resource, observed });
             self.waiting.followed.insert(id);
         }
         for (endpoint, group) in groups {

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{CONFIG, Directory, KUBERNETES, fate};
 use crate::create::{Error, Generators, Outcome, create_ignition_with, create_manifests_with};
-use crate::store::Fate;
+use crate::store::FileResult;
 
 /// Quick to draw.
 const ECDSA: &str = "pki: {signerCertificates: {key: {algorithm: ECDSA, ecdsa: {curve: P256}}}}\n";
@@ -57,10 +57,10 @@ fn keys_are_drawn_when_a_step_needs_them() {
         let all = directory.keys();
         assert_eq!(drawn(&all), signers, "{:?}", all.keys());
         assert!(first.iter().all(|(name, key)| all[name] == *key), "drawn once");
-        assert_eq!(fate(&outcome, "bootstrap.ign"), Some(Fate::Written));
+        assert_eq!(fate(&outcome, "bootstrap.ign"), Some(FileResult::Written));
         let manifests = outcome.files.iter().filter(|(path, _)| path.starts_with("manifests/"));
         assert!(manifests.clone().count() > 0);
-        assert!(manifests.clone().all(|(_, fate)| *fate == Fate::Unchanged));
+        assert!(manifests.clone().all(|(_, fate)| *fate == FileResult::Unchanged));
 
         directory.real_ignition().unwrap();
         directory.real_manifests().unwrap();

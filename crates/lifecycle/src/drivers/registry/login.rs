@@ -10,7 +10,7 @@ use thiserror::Error;
 /// Why there are no logins from a file. It is never quoted.
 #[derive(Debug, Error)]
 pub enum FileError {
-    #[error("`{file}` is no file of logins")]
+    #[error("`{file}` is not a file of logins")]
     Logins { file: PathBuf, source: LoginError },
     #[error(transparent)]
     Io(#[from] std::io::Error),

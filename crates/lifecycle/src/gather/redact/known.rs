@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::view::View;
 
 /// Shorter ones would hit innocent words.
-const SHORTEST: usize = 6;
+const MIN_SECRET: usize = 6;
 
 /// Secrets to look for.
 #[derive(Default)]
@@ -46,7 +46,7 @@ impl Known {
     }
 
     fn add_line(&mut self, line: &str) {
-        if line.len() < SHORTEST || self.plain.iter().any(|known| known.expose_secret() == line) {
+        if line.len() < MIN_SECRET || self.plain.iter().any(|known| known.expose_secret() == line) {
             return;
         }
         self.search = OnceLock::new();

@@ -72,6 +72,31 @@ fn objects() {
     );
 }
 
+/// A secret may be a word that names have in them: fields stay readable, and none is lost.
+#[test]
+fn keys_survive() {
+    let mut redactor = Redactor::default();
+    for secret in ["cluster", "harbour", "hunter22", "x7k2p9"] {
+        redactor.add(secret);
+    }
+    let mut value = json!({
+        "cluster": "cluster", "clusterName": 1, "kubernetes.io/cluster-service": true,
+        "harbour-master-0": {"cluster": 2}, "harbour-master-1": {"cluster": 3},
+        "hunter22": 4, "a/hunter22": 5, "x7k2p9": 6, "myhunter22s": 7,
+        "https://me:swordfish@r.example.com": 8,
+    });
+    redactor.value(&mut value);
+    assert_eq!(
+        value,
+        json!({
+            "cluster": "<removed>", "clusterName": 1, "kubernetes.io/cluster-service": true,
+            "harbour-master-0": {"cluster": 2}, "harbour-master-1": {"cluster": 3},
+            "<removed>": 4, "a/<removed>": 5, "<removed> 2": 6, "myhunter22s": 7,
+            "https://***@r.example.com": 8,
+        })
+    );
+}
+
 #[test]
 fn what_a_pull_secret_holds_is_known() {
     let mut redactor = Redactor::default();

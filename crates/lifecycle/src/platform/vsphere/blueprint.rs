@@ -14,22 +14,21 @@ use slipway_config::install_config::vsphere::{FailureDomain, ZoneKind};
 use slipway_config::install_config::{InstallConfig, Platform};
 use slipway_config::yaml::from_yaml;
 use slipway_engine::Endpoint;
-use slipway_providers::vsphere::kinds::{Ignition, Place, Zone};
+use slipway_providers::vsphere::kinds::{Ignition, TemplateLocation, VmGroup};
 use uuid::Uuid;
 
 use super::desired::compute_cluster;
-use super::endpoint_of;
+use super::{FOLDER, MACHINES, endpoint_of};
 use crate::install::Error;
-use crate::platform::BrokenFile;
+use crate::platform::{Boot, BrokenFile};
 use crate::regular;
 
-const FOLDER: &str = "cluster-api";
 const MAX_FILE_BYTES: u64 = 16 << 20;
 
 /// Machines, the groups of hosts they are bound to, and templates that are not there yet.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Blueprint {
-    pub(crate) machines: Vec<Planned>,
+    pub(crate) machines: Vec<BlueprintMachine>,
     pub(crate) zones: Vec<VSphereFailureDomain>,
     pub(crate) templates: Vec<Imported>,
     pub(crate) prepared: Vec<Prepared>,
@@ -41,7 +40,7 @@ pub(crate) struct Prepared {
     pub(crate) endpoint: Endpoint,
     pub(crate) folder: String,
     /// Where its hosts are a group of the user's.
-    pub(crate) zone: Option<Zone>,
+    pub(crate) zone: Option<VmGroup>,
 }
 
 /// A template that is made from an image, one in every failure domain that has none.
@@ -51,12 +50,12 @@ pub(crate) struct Imported {
     pub(crate) name: String,
     pub(crate) datacenter: String,
     pub(crate) networks: Vec<String>,
-    pub(crate) place: Place,
+    pub(crate) place: TemplateLocation,
 }
 
 /// A machine.
 #[derive(Debug, Clone)]
-pub(crate) struct Planned {
+pub(crate) struct BlueprintMachine {
     pub(crate) name: String,
     pub(crate) endpoint: Endpoint,
     pub(crate) uuid: Uuid,
@@ -89,10 +88,10 @@ impl Blueprint {
         let mut reader = Reader { directory, broken: Vec::new() };
         let mut blueprint =
             Blueprint { templates: imported(named), prepared: prepared(named), ..Blueprint::default() };
-        for path in reader.list(&format!("{FOLDER}/machines"), "10_inframachine_") {
+        for path in reader.list(MACHINES, "10_inframachine_") {
             let Some(infra) = reader.object::<VSphereMachine>(&path) else { continue };
             let name = infra.metadata.name.clone().unwrap_or_default();
-            let machine = format!("{FOLDER}/machines/10_machine_{name}.yaml");
+            let machine = format!("{MACHINES}/10_machine_{name}.yaml");
             let Some(machine) = reader.object::<CapiMachine>(&machine) else { continue };
             let (mut planned, file) = match planned(named, name, machine, infra) {
                 Ok(planned) => planned,
@@ -120,20 +119,13 @@ impl Blueprint {
     }
 }
 
-/// Whether it matters what machines boot from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Boot {
-    Needed,
-    NotNeeded,
-}
-
 /// A machine, and the file it boots from; or what is wrong with it.
 fn planned(
     named: &Named,
     name: String,
     machine: CapiMachine,
     infra: VSphereMachine,
-) -> Result<(Planned, &'static str), String> {
+) -> Result<(BlueprintMachine, &'static str), String> {
     let secret = machine.spec.bootstrap.data_secret_name;
     let (file, is_bootstrap) = match secret.strip_prefix(named.identity.infra_id.as_str()) {
         Some("-bootstrap") => ("bootstrap.ign", true),
@@ -144,7 +136,7 @@ fn planned(
     let endpoint = endpoint(&named.config, server)
         .ok_or_else(|| format!("`{server}` is not a vCenter of the install-config"))?;
     let uuid = named.identity.object_id(&name);
-    Ok((Planned { name, endpoint, uuid, is_bootstrap, spec: infra.spec, ignition: None }, file))
+    Ok((BlueprintMachine { name, endpoint, uuid, is_bootstrap, spec: infra.spec, ignition: None }, file))
 }
 
 fn endpoint(config: &InstallConfig, server: &str) -> Option<Endpoint> {
@@ -159,9 +151,11 @@ fn prepared(named: &Named) -> Vec<Prepared> {
     let prepared = |position| {
         let site = named.site(platform, position)?;
         let zone = match (&site.domain.zone_kind, site.vm_group, &site.domain.topology.compute_cluster) {
-            (ZoneKind::HostGroup(hosts), Some(name), Some(compute_cluster)) => {
-                Some(Zone { name, compute_cluster: compute_cluster.to_string(), host_group: hosts.clone() })
-            }
+            (ZoneKind::HostGroup(hosts), Some(name), Some(compute_cluster)) => Some(VmGroup {
+                name,
+                compute_cluster: compute_cluster.to_string(),
+                host_group: hosts.clone(),
+            }),
             _ => None,
         };
         Some(Prepared { endpoint: endpoint_of(site.vcenter), folder: site.folder.to_string(), zone })
@@ -185,7 +179,7 @@ fn imported(named: &Named) -> Vec<Imported> {
             endpoint: endpoint_of(site.vcenter),
             datacenter: domain.topology.datacenter.clone(),
             networks: site.network_paths(),
-            place: Place {
+            place: TemplateLocation {
                 uuid: named.identity.template_id(&site.template),
                 infra_id: named.identity.infra_id.to_string(),
                 folder: site.folder.to_string(),

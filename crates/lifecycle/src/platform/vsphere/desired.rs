@@ -9,12 +9,12 @@ use slipway_config::ids::InfraId;
 use slipway_engine::{Cause, Endpoint, Goal, Id, Resource};
 use slipway_providers::provider::UNCLEAR;
 use slipway_providers::vsphere::kinds::{
-    Apart, Folder, Image, Kind, Machine, Power, Shape, Source, Tag, Template, Wanted, Zone,
+    AntiAffinityRule, Desired, Folder, Image, Kind, Machine, Power, Shape, Source, Tag, Template, VmGroup,
 };
 use slipway_providers::vsphere::machines::{DiskSpec, Provisioning};
 
-use super::blueprint::{Blueprint, Imported, Planned, Prepared};
-use crate::install::{Abode, Home, Homes};
+use super::blueprint::{Blueprint, BlueprintMachine, Imported, Prepared};
+use crate::install::{ActualLocation, MachineLocation, MachineLocations};
 
 /// Of what could start, the control plane goes first.
 const FIRST: u8 = 1;
@@ -24,21 +24,21 @@ const LATER: u8 = 2;
 /// machines of the blueprint, where they live or will live.
 pub(super) fn resources(
     blueprint: &Blueprint,
-    homes: &Homes,
+    locations: &MachineLocations,
     infra_id: &InfraId,
     image: Option<&Arc<Image>>,
-) -> Vec<Resource<Wanted>> {
-    let mut resources: BTreeMap<Id, Resource<Wanted>> = BTreeMap::new();
-    let mut add = |resource: Resource<Wanted>| {
+) -> Vec<Resource<Desired>> {
+    let mut resources: BTreeMap<Id, Resource<Desired>> = BTreeMap::new();
+    let mut add = |resource: Resource<Desired>| {
         resources.entry(resource.id.clone()).or_insert(resource);
     };
     for template in imports(blueprint, infra_id, image) {
         let endpoint = &template.id.endpoint;
         add(Tag::of_cluster(endpoint, infra_id, Goal::Present));
-        if let Wanted::Template(Template {
+        if let Desired::Template(Template {
             source: Source::Import { place, .. } | Source::Copy { place },
             ..
-        }) = &template.wanted
+        }) = &template.desired
         {
             folders(endpoint, &place.folder, infra_id).into_iter().for_each(&mut add);
         }
@@ -51,9 +51,9 @@ pub(super) fn resources(
             add(zone_resource(endpoint, zone.clone()));
         }
     }
-    let home = |machine: &Planned| homes.get(&machine.name).unwrap_or(&Home::Planned);
-    let (planned, others): (Vec<&Planned>, Vec<&Planned>) =
-        blueprint.machines.iter().partition(|machine| *home(machine) == Home::Planned);
+    let home = |machine: &BlueprintMachine| locations.get(&machine.name).unwrap_or(&MachineLocation::Planned);
+    let (planned, others): (Vec<&BlueprintMachine>, Vec<&BlueprintMachine>) =
+        blueprint.machines.iter().partition(|machine| *home(machine) == MachineLocation::Planned);
     for machine in &planned {
         let endpoint = &machine.endpoint;
         add(Tag::of_cluster(endpoint, infra_id, Goal::Present));
@@ -63,9 +63,10 @@ pub(super) fn resources(
             add(zone);
         }
     }
-    let apart = apart(blueprint, homes, infra_id);
-    let rule_of = |endpoint: &Endpoint, machine: &Planned| {
-        let rule = apart.iter().find(|rule| rule.needs.contains(&Kind::Machine.id(endpoint, &machine.name)));
+    let apart = apart(blueprint, locations, infra_id);
+    let rule_of = |endpoint: &Endpoint, machine: &BlueprintMachine| {
+        let rule =
+            apart.iter().find(|rule| rule.depends_on.contains(&Kind::Machine.id(endpoint, &machine.name)));
         rule.map(|rule| rule.id.clone())
     };
     for machine in &planned {
@@ -81,7 +82,7 @@ pub(super) fn resources(
         if hold.is_none() {
             add(Tag::of_cluster(endpoint, infra_id, Goal::Present));
         }
-        add(Resource { needs, hold, ..settled(machine, endpoint, Goal::Present) });
+        add(Resource { depends_on: needs, hold, ..settled(machine, endpoint, Goal::Present) });
         add(power(machine, endpoint, Goal::Present, rule_of(endpoint, machine)));
     }
     apart.into_iter().for_each(&mut add);
@@ -89,14 +90,18 @@ pub(super) fn resources(
 }
 
 /// A machine that is to go.
-pub(super) fn going(machine: &Planned, endpoint: &Endpoint, hold: Option<Cause>) -> [Resource<Wanted>; 2] {
+pub(super) fn going(
+    machine: &BlueprintMachine,
+    endpoint: &Endpoint,
+    hold: Option<Cause>,
+) -> [Resource<Desired>; 2] {
     let there = Resource { hold: hold.clone(), ..settled(machine, endpoint, Goal::Absent) };
     let power = Resource { hold, ..power(machine, endpoint, Goal::Absent, None) };
     [there, power]
 }
 
 /// A machine that is there, or is to go: nothing is said about how it should look, so it is never made.
-fn settled(planned: &Planned, endpoint: &Endpoint, goal: Goal) -> Resource<Wanted> {
+fn settled(planned: &BlueprintMachine, endpoint: &Endpoint, goal: Goal) -> Resource<Desired> {
     let machine = Machine {
         name: planned.name.clone(),
         uuid: planned.uuid,
@@ -106,13 +111,13 @@ fn settled(planned: &Planned, endpoint: &Endpoint, goal: Goal) -> Resource<Wante
         zone: None,
         shape: None,
     };
-    let (id, wanted) = (Kind::Machine.id(endpoint, &planned.name), Wanted::Machine(Box::new(machine)));
+    let (id, desired) = (Kind::Machine.id(endpoint, &planned.name), Desired::Machine(Box::new(machine)));
     let rank = if planned.is_bootstrap { FIRST } else { LATER };
-    Resource { id, goal, wanted, needs: Vec::new(), rank, hold: None }
+    Resource { id, goal, desired, depends_on: Vec::new(), rank, hold: None }
 }
 
 /// A folder and those it is in, below the datacenter's own.
-pub(super) fn folders(endpoint: &Endpoint, path: &str, infra_id: &InfraId) -> Vec<Resource<Wanted>> {
+pub(super) fn folders(endpoint: &Endpoint, path: &str, infra_id: &InfraId) -> Vec<Resource<Desired>> {
     let Some((datacenter, rest)) = path.split_once("/vm/") else { return Vec::new() };
     let mut parent: Option<Id> = None;
     let mut path = format!("{datacenter}/vm");
@@ -120,15 +125,15 @@ pub(super) fn folders(endpoint: &Endpoint, path: &str, infra_id: &InfraId) -> Ve
         path = format!("{path}/{name}");
         let id = Kind::Folder.id(endpoint, &path);
         let needs = [Kind::Tag.id(endpoint, infra_id.as_str())].into_iter().chain(parent.replace(id.clone()));
-        let wanted =
-            Wanted::Folder(Folder { path: path.clone(), named_after_cluster: name == infra_id.as_str() });
-        Resource { id, goal: Goal::Present, wanted, needs: needs.collect(), rank: FIRST, hold: None }
+        let desired =
+            Desired::Folder(Folder { path: path.clone(), named_after_cluster: name == infra_id.as_str() });
+        Resource { id, goal: Goal::Present, desired, depends_on: needs.collect(), rank: FIRST, hold: None }
     };
     rest.split('/').filter(|name| !name.is_empty()).map(level).collect()
 }
 
 /// Templates that are made: the first of a vCenter from the image, the others as copies of it.
-fn imports(blueprint: &Blueprint, infra_id: &InfraId, image: Option<&Arc<Image>>) -> Vec<Resource<Wanted>> {
+fn imports(blueprint: &Blueprint, infra_id: &InfraId, image: Option<&Arc<Image>>) -> Vec<Resource<Desired>> {
     let Some(image) = image else { return Vec::new() };
     let mut first: BTreeMap<&Endpoint, Id> = BTreeMap::new();
     let mut resources = Vec::new();
@@ -145,27 +150,34 @@ fn imports(blueprint: &Blueprint, infra_id: &InfraId, image: Option<&Arc<Image>>
             first.insert(endpoint, id.clone());
             Source::Import { image: image.clone(), place, networks }
         };
-        let wanted = Wanted::Template(Template { name, source });
-        resources.push(Resource { id, goal: Goal::Present, wanted, needs, rank: FIRST, hold: None });
+        let desired = Desired::Template(Template { name, source });
+        resources.push(Resource {
+            id,
+            goal: Goal::Present,
+            desired,
+            depends_on: needs,
+            rank: FIRST,
+            hold: None,
+        });
     }
     resources
 }
 
-fn template(machine: &Planned) -> Resource<Wanted> {
+fn template(machine: &BlueprintMachine) -> Resource<Desired> {
     let spec = &machine.spec;
     let source = Source::Existing { datacenter: format!("/{}", spec.datacenter.trim_start_matches('/')) };
-    let wanted = Wanted::Template(Template { name: spec.template.clone(), source });
+    let desired = Desired::Template(Template { name: spec.template.clone(), source });
     let id = template_id(machine);
-    Resource { id, goal: Goal::Present, wanted, needs: Vec::new(), rank: FIRST, hold: None }
+    Resource { id, goal: Goal::Present, desired, depends_on: Vec::new(), rank: FIRST, hold: None }
 }
 
 /// Where the template is, as far as one can tell.
-fn template_path(machine: &Planned) -> String {
+fn template_path(machine: &BlueprintMachine) -> String {
     let VSphereMachineSpec { template, datacenter, .. } = &machine.spec;
     if template.starts_with('/') { template.clone() } else { format!("/{datacenter}/vm/{template}") }
 }
 
-fn template_id(machine: &Planned) -> Id {
+fn template_id(machine: &BlueprintMachine) -> Id {
     Kind::template_id(&machine.endpoint, &machine.spec.datacenter, &machine.spec.template)
 }
 
@@ -174,11 +186,11 @@ pub(crate) fn compute_cluster(pool: &str) -> &str {
     pool.split_once("/Resources").map_or(pool, |(cluster, _)| cluster)
 }
 
-fn zone(blueprint: &Blueprint, machine: &Planned) -> Option<Resource<Wanted>> {
+fn zone(blueprint: &Blueprint, machine: &BlueprintMachine) -> Option<Resource<Desired>> {
     let name = machine.spec.failure_domain.as_ref()?;
     let domain = blueprint.zones.iter().find(|zone| zone.metadata.name.as_ref() == Some(name))?;
     let hosts = domain.spec.topology.hosts.as_ref()?;
-    let zone = Zone {
+    let zone = VmGroup {
         name: hosts.vm_group_name.clone(),
         compute_cluster: domain.spec.topology.compute_cluster.clone(),
         host_group: hosts.host_group_name.clone(),
@@ -186,17 +198,17 @@ fn zone(blueprint: &Blueprint, machine: &Planned) -> Option<Resource<Wanted>> {
     Some(zone_resource(&machine.endpoint, zone))
 }
 
-fn zone_resource(endpoint: &Endpoint, zone: Zone) -> Resource<Wanted> {
-    let id = Kind::Zone.id_in(endpoint, &zone.compute_cluster, &zone.name);
-    let wanted = Wanted::Zone(zone);
-    Resource { id, goal: Goal::Present, wanted, needs: Vec::new(), rank: FIRST, hold: None }
+fn zone_resource(endpoint: &Endpoint, zone: VmGroup) -> Resource<Desired> {
+    let id = Kind::VmGroup.id_in(endpoint, &zone.compute_cluster, &zone.name);
+    let desired = Desired::VmGroup(zone);
+    Resource { id, goal: Goal::Present, desired, depends_on: Vec::new(), rank: FIRST, hold: None }
 }
 
-fn machine(blueprint: &Blueprint, planned: &Planned, infra_id: &InfraId) -> Resource<Wanted> {
-    let Planned { name, endpoint, spec, ignition, .. } = planned;
+fn machine(blueprint: &Blueprint, planned: &BlueprintMachine, infra_id: &InfraId) -> Resource<Desired> {
+    let BlueprintMachine { name, endpoint, spec, ignition, .. } = planned;
     let zone = zone(blueprint, planned);
-    let zone_name = match zone.as_ref().map(|zone| &zone.wanted) {
-        Some(Wanted::Zone(zone)) => Some(zone.name.clone()),
+    let zone_name = match zone.as_ref().map(|zone| &zone.desired) {
+        Some(Desired::VmGroup(zone)) => Some(zone.name.clone()),
         _ => None,
     };
     let shape = Shape {
@@ -210,6 +222,7 @@ fn machine(blueprint: &Blueprint, planned: &Planned, infra_id: &InfraId) -> Reso
         disk_gib: spec.disk_gib.into(),
         data_disks: spec.data_disks.iter().map(data_disk).collect(),
         linked: spec.clone_mode == "linkedClone",
+        snapshot: None,
         vmx: spec.custom_vmx_keys.clone(),
         ignition: ignition.clone(),
         tags: spec.tag_ids.clone(),
@@ -232,8 +245,8 @@ fn machine(blueprint: &Blueprint, planned: &Planned, infra_id: &InfraId) -> Reso
     Resource {
         id: Kind::Machine.id(endpoint, name),
         goal: Goal::Present,
-        wanted: Wanted::Machine(Box::new(machine)),
-        needs,
+        desired: Desired::Machine(Box::new(machine)),
+        depends_on: needs,
         rank: if planned.is_bootstrap { FIRST } else { LATER },
         hold: None,
     }
@@ -249,13 +262,15 @@ fn data_disk(disk: &DiskFile) -> DiskSpec {
 }
 
 /// One rule for the control-plane machines of each compute cluster that has several, wherever the files place them.
-fn apart(blueprint: &Blueprint, homes: &Homes, infra_id: &InfraId) -> Vec<Resource<Wanted>> {
+fn apart(blueprint: &Blueprint, locations: &MachineLocations, infra_id: &InfraId) -> Vec<Resource<Desired>> {
     let mut clusters: BTreeMap<(&Endpoint, &str), BTreeSet<&str>> = BTreeMap::new();
     for machine in blueprint.machines.iter().filter(|machine| !machine.is_bootstrap) {
-        let (endpoint, cluster) = match homes.get(&machine.name).unwrap_or(&Home::Planned) {
-            Home::Planned => (&machine.endpoint, compute_cluster(&machine.spec.resource_pool)),
-            Home::Elsewhere(Abode { endpoint, place: Some(cluster) }) => (endpoint, cluster.as_str()),
-            Home::Elsewhere(_) | Home::Unclear(_) => continue,
+        let (endpoint, cluster) = match locations.get(&machine.name).unwrap_or(&MachineLocation::Planned) {
+            MachineLocation::Planned => (&machine.endpoint, compute_cluster(&machine.spec.resource_pool)),
+            MachineLocation::Elsewhere(ActualLocation { endpoint, place: Some(cluster) }) => {
+                (endpoint, cluster.as_str())
+            }
+            MachineLocation::Elsewhere(_) | MachineLocation::Unclear(_) => continue,
         };
         clusters.entry((endpoint, cluster)).or_default().insert(&machine.name);
     }
@@ -263,10 +278,10 @@ fn apart(blueprint: &Blueprint, homes: &Homes, infra_id: &InfraId) -> Vec<Resour
     let rule = |((endpoint, cluster), machines): ((&Endpoint, &str), BTreeSet<&str>)| {
         let name = format!("{infra_id}-control-plane");
         Resource {
-            id: Kind::AntiAffinity.id_in(endpoint, cluster, &name),
+            id: Kind::AntiAffinityRule.id_in(endpoint, cluster, &name),
             goal: Goal::Present,
-            needs: machines.iter().map(|machine| Kind::Machine.id(endpoint, machine)).collect(),
-            wanted: Wanted::Apart(Apart {
+            depends_on: machines.iter().map(|machine| Kind::Machine.id(endpoint, machine)).collect(),
+            desired: Desired::AntiAffinityRule(AntiAffinityRule {
                 name,
                 compute_cluster: cluster.to_owned(),
                 machines: machines.into_iter().map(str::to_owned).collect(),
@@ -278,14 +293,14 @@ fn apart(blueprint: &Blueprint, homes: &Homes, infra_id: &InfraId) -> Vec<Resour
     clusters.into_iter().map(rule).collect()
 }
 
-fn power(machine: &Planned, endpoint: &Endpoint, goal: Goal, rule: Option<Id>) -> Resource<Wanted> {
-    let Planned { name, uuid, spec, .. } = machine;
+fn power(machine: &BlueprintMachine, endpoint: &Endpoint, goal: Goal, rule: Option<Id>) -> Resource<Desired> {
+    let BlueprintMachine { name, uuid, spec, .. } = machine;
     let path = format!("{}/{name}", spec.folder);
     Resource {
         id: Kind::Power.id(endpoint, name),
         goal,
-        wanted: Wanted::Power(Power { machine: name.clone(), uuid: *uuid, path }),
-        needs: [Kind::Machine.id(endpoint, name)].into_iter().chain(rule).collect(),
+        desired: Desired::Power(Power::new(name.clone(), *uuid, path)),
+        depends_on: [Kind::Machine.id(endpoint, name)].into_iter().chain(rule).collect(),
         rank: if machine.is_bootstrap { FIRST } else { LATER },
         hold: None,
     }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use slipway_config::install_config::PayloadType;
 use slipway_testkit::control_plane::{ControlPlane, Options};
 
-use crate::wait::{Error, Goal, Listener, Patience, Subject, View, for_install};
+use crate::wait::{Error, Goal, Listener, View, WaitTarget, WaitTimeouts, for_install};
 
 const LONG_AGO: &str = "2026-11-16T11:00:00Z";
 /// Short enough to be used up by a test.
@@ -96,8 +96,8 @@ async fn wait<F: Fn(usize) + Sync>(
     install: Duration,
     next: F,
 ) -> (Result<View, Error>, Vec<View>) {
-    let subject = Subject::of_kubeconfig(plane.kubeconfig(), PayloadType::OpenShift, 3);
-    let patience = Patience { install, pause: Duration::from_millis(50), ..Patience::default() };
+    let subject = WaitTarget::of_kubeconfig(plane.kubeconfig(), PayloadType::OpenShift, 3);
+    let patience = WaitTimeouts { install, pause: Duration::from_millis(50), ..WaitTimeouts::default() };
     let course = Course { views: Mutex::default(), next };
     let result = for_install(&subject, patience, &course, std::future::pending()).await;
     (result, course.views.into_inner().unwrap())
@@ -110,7 +110,7 @@ fn stuck(result: Result<View, Error>) -> View {
     }
 }
 
-/// Giving up takes its time: one API server for all of it. That what moves gets more time is shown by the tests of `Pace`.
+/// Giving up takes its time: one API server for all of it. That what moves gets more time is shown by the tests of `ProgressTimer`.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_openshift_cluster_becomes_complete() {
     let plane = ControlPlane::start(Options::default()).unwrap();
@@ -177,7 +177,7 @@ async fn an_openshift_cluster_becomes_complete() {
         [
             "the cluster operator etcd is at work: NodeInstallerProgressing: 1 node is at revision 6",
             "the cluster operator ingress is degraded: the certificate has expired",
-            "the cluster operator network has just come to rest",
+            "the cluster operator network became stable only a moment ago",
         ]
     );
 

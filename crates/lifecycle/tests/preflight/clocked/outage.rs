@@ -44,9 +44,9 @@ async fn a_frozen_vcenter_delays_nobody_beyond_the_deadline() {
 #[case::early(
     "CreateContainerView",
     &[],
-    "not looked at: the inventory, hosts, templates and taken names, tags, privileges"
+    "not checked: the inventory, hosts, templates and taken names, tags, privileges"
 )]
-#[case::late("FetchUserPrivilegeOnEntities", &["127.0.0.1: Failure network net"], "not looked at: privileges")]
+#[case::late("FetchUserPrivilegeOnEntities", &["127.0.0.1: Failure network net"], "not checked: privileges")]
 #[tokio::test]
 async fn a_vcenter_that_falls_silent(#[case] method: &str, #[case] found: &[&str], #[case] unseen: &str) {
     let mut estate = inventory(0);

@@ -12,7 +12,7 @@ use super::kubeadm::ADMIN;
 use crate::runtime::host::Files;
 
 /// A watch that says nothing for so long is dead.
-const QUIET: Duration = Duration::from_mins(5);
+const WATCH_TIMEOUT: Duration = Duration::from_mins(5);
 
 /// Which API server is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,9 +29,9 @@ pub async fn client(files: &Files, server: Server) -> Result<Client, StageError>
     let mut config = config_of(Kubeconfig::from_yaml(&text), ADMIN).await?;
     if server == Server::Own {
         let url = format!("https://localhost:{API_PORT}/");
-        config.cluster_url = url.parse().map_err(|_| StageError::Other(format!("`{url}` is no URL")))?;
+        config.cluster_url = url.parse().map_err(|_| StageError::Other(format!("`{url}` is not a URL")))?;
         config.proxy_url = None;
     }
-    config.read_timeout = Some(QUIET);
+    config.read_timeout = Some(WATCH_TIMEOUT);
     Ok(client_of(config)?)
 }

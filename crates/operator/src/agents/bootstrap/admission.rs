@@ -8,7 +8,7 @@ use std::net::IpAddr;
 use jiff::{SignedDuration, Timestamp};
 
 /// A machine that came in and did not get further within this time no longer keeps others out.
-const PATIENCE: SignedDuration = SignedDuration::from_mins(15);
+const ADMISSION_TIMEOUT: SignedDuration = SignedDuration::from_mins(15);
 
 /// How far a control-plane machine is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,7 +34,7 @@ pub fn turn(candidates: &[Candidate], now: Timestamp) -> Option<&str> {
         .iter()
         .filter(|candidate| !candidate.is_complete())
         .filter_map(|candidate| Some((candidate.entered?, candidate)))
-        .filter(|(entered, _)| now.duration_since(*entered) < PATIENCE)
+        .filter(|(entered, _)| now.duration_since(*entered) < ADMISSION_TIMEOUT)
         .min_by_key(|(entered, candidate)| (*entered, &candidate.name));
     let waiting = candidates
         .iter()

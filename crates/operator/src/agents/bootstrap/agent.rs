@@ -17,7 +17,7 @@ use slipway_assess::csr::{self as rules, Bootstrapper, Roster};
 use slipway_assets::kubernetes::record::Stage;
 use slipway_assets::kubernetes::rights::SYSTEM;
 use slipway_assets::kubernetes::{
-    COMPLETION_NAME, Facts, JOIN_TOKEN_FILE, MACHINE_CONFIG_KEY, MACHINE_CONFIG_NAMESPACE,
+    COMPLETION_NAME, ClusterFacts, JOIN_TOKEN_FILE, MACHINE_CONFIG_KEY, MACHINE_CONFIG_NAMESPACE,
     MACHINE_CONFIG_SECRET, MACHINE_CONFIG_TLS_SECRET, NAMESPACE, TOKENS_KEY,
 };
 use slipway_assets::names::Role;
@@ -30,10 +30,10 @@ use tokio::task::JoinSet;
 use super::access::{Server, client};
 use super::apply::{Manifest, apply, read};
 use super::etcd::Etcd;
-use super::observe::{Wishes, observe};
-use super::{Ledger, StageError, Steps, admission, kubeadm, pivot, told};
-use crate::agents::node::here::used_towards;
-use crate::agents::node::{Here, Place, follow};
+use super::observe::{CertificateRequests, observe};
+use super::{Ledger, StageError, Steps, admission, kubeadm, pivot, publish};
+use crate::agents::node::local_network::used_towards;
+use crate::agents::node::{LocalNetwork, MachineFiles, follow};
 use crate::controllers::csr::{self, controller};
 use crate::runtime::host::{Files, Programs};
 use crate::runtime::watches::Watches;
@@ -41,7 +41,7 @@ use crate::server::machine_config;
 use crate::server::machine_config::joining::{Joining, Renewal};
 use crate::server::machine_config::rotate;
 
-const PAUSE: Duration = Duration::from_secs(2);
+const RETRY_INTERVAL: Duration = Duration::from_secs(2);
 
 /// The agent of the bootstrap machine.
 pub struct Agent<P> {
@@ -49,7 +49,7 @@ pub struct Agent<P> {
     folder: PathBuf,
     files: Files,
     programs: Arc<P>,
-    facts: Facts,
+    facts: ClusterFacts,
     ledger: Arc<Ledger>,
     own: OnceCell<Client>,
     /// What the approver of certificates knows.
@@ -78,7 +78,7 @@ impl<P: Programs> Agent<P> {
         folder: impl Into<PathBuf>,
         files: Files,
         programs: P,
-        facts: Facts,
+        facts: ClusterFacts,
         ledger: Arc<Ledger>,
         metrics: csr::metrics::Metrics,
     ) -> Self {
@@ -129,12 +129,13 @@ impl<P: Programs> Agent<P> {
     /// Files for this machine alone: the others are not known yet.
     fn network(&self) -> Result<(), StageError> {
         let Some(onprem) = &self.facts.onprem else { return Ok(()) };
-        let Here { interface, addresses, upstreams } = Here::look(&self.files, &self.vips(), &[])?;
+        let LocalNetwork { interface, addresses, upstreams } =
+            LocalNetwork::look(&self.files, &self.vips(), &[])?;
         let invalid = |error| StageError::Onprem(crate::agents::node::OnpremError::Invalid(error));
         let this = Machine::new(&self.facts.bootstrap_name(), Part::Bootstrap, addresses).map_err(invalid)?;
         let settings =
             Settings::new(onprem.clone(), this, Vec::new(), &interface, upstreams).map_err(invalid)?;
-        Place::new(self.files.clone()).put(&settings, Part::Bootstrap)?;
+        MachineFiles::new(self.files.clone()).put(&settings, Part::Bootstrap)?;
         Ok(())
     }
 
@@ -197,7 +198,7 @@ impl<P: Programs> Agent<P> {
         let etcd = Etcd::new(&self.files, Ipv4Addr::LOCALHOST.into())?;
         let joining = Joining::new(client.clone(), "bootstrap", Renewal::Same);
         let tokens = self.join_tokens()?;
-        let mut wishes = Wishes::new(self.facts.bootstrapper(Role::Master));
+        let mut wishes = CertificateRequests::new(self.facts.bootstrapper(Role::Master));
         loop {
             let observed = observe(&client, etcd.members().await?, &mut wishes).await?;
             let now = Timestamp::now();
@@ -224,14 +225,14 @@ impl<P: Programs> Agent<P> {
             if call("looking for the signers' keys", secret).await?.is_none() {
                 kubeadm::upload_certificates(&*self.programs, &self.at("kubeadm-init.yaml")).await?;
             }
-            tokio::time::sleep(PAUSE).await;
+            tokio::time::sleep(RETRY_INTERVAL).await;
         }
     }
 
     /// All machines of the control plane are there: what their pointers know is of no use to anybody after a while.
     async fn end_tokens(&self) -> Result<(), StageError> {
         let role = Role::Master.as_str().parse().map_err(|error| StageError::Other(format!("{error}")))?;
-        let last = Timestamp::now() + rotate::MASTER_TOKEN_LIFE;
+        let last = Timestamp::now() + rotate::MASTER_TOKEN_LIFETIME;
         let ended = rotate::end(self.client().await?, &role, last).await;
         ended.map_err(|error| StageError::Other(chain(&error)))
     }
@@ -287,7 +288,7 @@ impl<P: Programs> Agent<P> {
             .map(|role| {
                 let name = format!("{}={}", role.as_str(), self.facts.bootstrapper(role));
                 Bootstrapper::of(&name)
-                    .ok_or_else(|| StageError::Other(format!("`{name}` is no bootstrapper")))
+                    .ok_or_else(|| StageError::Other(format!("`{name}` is not a bootstrapper")))
             })
             .collect::<Result<_, _>>()?;
         // Until the first look everybody waits.
@@ -350,7 +351,7 @@ impl<P: Programs> Steps for Agent<P> {
             Stage::Machines => self.machines().await,
             Stage::Complete => {
                 self.end_tokens().await?;
-                Ok(told::put(self.client().await?, COMPLETION_NAME, json!({"status": "complete"})).await?)
+                Ok(publish::put(self.client().await?, COMPLETION_NAME, json!({"status": "complete"})).await?)
             }
             Stage::HandOver => {
                 // Nothing may put the pod back that is about to go.

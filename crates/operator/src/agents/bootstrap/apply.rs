@@ -14,8 +14,8 @@ use super::MANAGER;
 use crate::runtime::host::Files;
 
 /// How long nothing may get better before it is given up, and begun again.
-const PATIENCE: Duration = Duration::from_mins(5);
-const PAUSE: Duration = Duration::from_secs(1);
+const PROGRESS_TIMEOUT: Duration = Duration::from_mins(5);
+const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Manifests that cannot be used, or that the cluster does not take.
 #[derive(Debug, thiserror::Error)]
@@ -143,10 +143,10 @@ pub async fn apply(client: &Client, manifests: Vec<Manifest>, say: impl Fn(&str)
         say(&format!("{} of {all} objects applied; {first}", all - left.len()));
         if left.len() < before {
             since = Instant::now();
-        } else if since.elapsed() > PATIENCE {
+        } else if since.elapsed() > PROGRESS_TIMEOUT {
             return Err(ApplyError::Refused { all, refused });
         }
-        tokio::time::sleep(PAUSE).await;
+        tokio::time::sleep(RETRY_INTERVAL).await;
     }
     Ok(())
 }

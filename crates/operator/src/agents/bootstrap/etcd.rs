@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::runtime::host::Files;
 
-const PATIENCE: Duration = Duration::from_secs(15);
+const CALL_TIMEOUT: Duration = Duration::from_secs(15);
 const FOLDER: &str = "/etc/kubernetes/pki";
 /// Of the client side of etcd.
 pub const PORT: u16 = 2379;
@@ -78,7 +78,7 @@ impl Etcd {
             .tls_certs_only([authority])
             .identity(identity)
             .no_proxy()
-            .timeout(PATIENCE)
+            .timeout(CALL_TIMEOUT)
             .build()
             .map_err(EtcdError::Certificates)?;
         Ok(Etcd { client, server: format!("https://{}", std::net::SocketAddr::new(host, PORT)) })

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::runtime::host::{Files, ProgramError, Programs};
 
 /// kubeadm waits four minutes for an API server, and images may have to be fetched first.
-const PATIENCE: Duration = Duration::from_mins(20);
+const KUBEADM_TIMEOUT: Duration = Duration::from_mins(20);
 
 /// What a run of kubeadm that was cut off leaves behind, and would complain about the next time. Everything in it is used
 /// as it is: keys, certificates and the data of etcd stay.
@@ -36,7 +36,7 @@ pub async fn init(files: &Files, programs: &impl Programs, config: &str) -> Resu
     if traces.iter().any(|path| files.exists(path)) {
         arguments.push(&ignored);
     }
-    programs.run("kubeadm", &arguments, PATIENCE).await
+    programs.run("kubeadm", &arguments, KUBEADM_TIMEOUT).await
 }
 
 /// Uploads the signers' keys again, encrypted with the same key.
@@ -50,7 +50,7 @@ pub async fn upload_certificates(programs: &impl Programs, config: &str) -> Resu
         "--config",
         config,
     ];
-    programs.run("kubeadm", &arguments, PATIENCE).await
+    programs.run("kubeadm", &arguments, KUBEADM_TIMEOUT).await
 }
 
 #[cfg(test)]

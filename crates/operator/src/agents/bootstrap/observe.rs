@@ -9,7 +9,7 @@ use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::api::{DeleteParams, ListParams, Preconditions};
 use kube::{Api, Client, ResourceExt};
 use slipway_assess::csr::{Csr, Signer};
-use slipway_assets::kubernetes::Facts;
+use slipway_assets::kubernetes::ClusterFacts;
 use slipway_assets::kubernetes::rights::SYSTEM;
 use slipway_providers::cluster::{AccessError, call};
 
@@ -26,7 +26,7 @@ const SILENT: SignedDuration = SignedDuration::from_mins(1);
 pub struct Observed {
     pub nodes: Vec<Node>,
     /// What was asked for each machine.
-    pub wishes: BTreeMap<String, Wish>,
+    pub wishes: BTreeMap<String, RequestTimes>,
     /// Static pods of the control plane.
     pub pods: Vec<Pod>,
     pub members: Vec<Member>,
@@ -34,7 +34,7 @@ pub struct Observed {
 
 /// When first certificates of a machine were asked for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Wish {
+pub struct RequestTimes {
     /// The oldest that is undecided.
     asked: Option<Timestamp>,
     /// The newest that was decided.
@@ -43,20 +43,20 @@ pub struct Wish {
 
 /// Reads what machines of the control plane ask for. Anybody with a token can ask for much, so each request is read once.
 #[derive(Debug)]
-pub struct Wishes {
+pub struct CertificateRequests {
     bootstrapper: String,
     /// The node of each request, by the request's id.
     read: HashMap<String, Option<String>>,
 }
 
-impl Wishes {
+impl CertificateRequests {
     /// `bootstrapper` asks for the machines that count.
     pub fn new(bootstrapper: String) -> Self {
-        Wishes { bootstrapper, read: HashMap::new() }
+        CertificateRequests { bootstrapper, read: HashMap::new() }
     }
 
-    fn of(&mut self, requests: &[CertificateSigningRequest]) -> BTreeMap<String, Wish> {
-        let mut wishes: BTreeMap<String, Wish> = BTreeMap::new();
+    fn of(&mut self, requests: &[CertificateSigningRequest]) -> BTreeMap<String, RequestTimes> {
+        let mut wishes: BTreeMap<String, RequestTimes> = BTreeMap::new();
         let mut before = std::mem::take(&mut self.read);
         for object in requests {
             let ours = object.spec.username.as_ref() == Some(&self.bootstrapper)
@@ -83,7 +83,7 @@ impl Wishes {
 pub async fn observe(
     client: &Client,
     members: Vec<Member>,
-    wishes: &mut Wishes,
+    wishes: &mut CertificateRequests,
 ) -> Result<Observed, AccessError> {
     let all = ListParams::default();
     let nodes: Api<Node> = Api::all(client.clone());
@@ -110,7 +110,7 @@ type Again = BTreeMap<String, Timestamp>;
 
 impl Observed {
     /// The control-plane machines there must be, and how far each is.
-    pub fn candidates(&self, facts: &Facts) -> Vec<Candidate> {
+    pub fn candidates(&self, facts: &ClusterFacts) -> Vec<Candidate> {
         let names = facts.control_plane_names().unwrap_or_else(|| self.unnamed(facts));
         let mut candidates: Vec<Candidate> = names.iter().map(|name| self.candidate(name)).collect();
         let wanted = facts.control_plane_replicas as usize;
@@ -127,7 +127,7 @@ impl Observed {
     }
 
     /// Where the user names machines, they are known once they are there.
-    fn unnamed(&self, facts: &Facts) -> Vec<String> {
+    fn unnamed(&self, facts: &ClusterFacts) -> Vec<String> {
         let bootstrap = facts.bootstrap_name();
         let marked =
             |node: &&Node| node.labels().contains_key(CONTROL_PLANE_LABEL) && node.name_any() != bootstrap;
@@ -136,7 +136,7 @@ impl Observed {
 
     fn candidate(&self, name: &str) -> Candidate {
         let node = self.nodes.iter().find(|node| node.name_any() == name);
-        let Wish { asked, decided: approved } = self.wishes.get(name).copied().unwrap_or_default();
+        let RequestTimes { asked, decided: approved } = self.wishes.get(name).copied().unwrap_or_default();
         let member = self.members.iter().find(|member| member.name == name);
         let api_server = format!("kube-apiserver-{name}");
         let serves = self.pods.iter().any(|pod| pod.name_any() == api_server && is_ready(pod));
@@ -199,12 +199,12 @@ mod tests {
     use k8s_openapi::api::core::v1::{Node, Pod};
     use rstest::rstest;
     use serde_json::json;
-    use slipway_assets::kubernetes::Facts;
+    use slipway_assets::kubernetes::ClusterFacts;
 
     use super::Observed;
     use crate::agents::bootstrap::etcd::Member;
 
-    fn facts(platform: &str) -> Facts {
+    fn facts(platform: &str) -> ClusterFacts {
         serde_json::from_value(json!({
             "name": "a", "infraId": "a-x", "domain": "a.example.com", "platform": platform, "version": "v1.34.4",
             "controlPlaneReplicas": 1, "computeReplicas": 0, "bootstrapTokens": {"master": "abcdef", "worker": "ghijkl"},

@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::api::{DeleteParams, ListParams};
 use kube::{Api, Client, ResourceExt};
 use reqwest::Certificate;
-use slipway_assets::kubernetes::Facts;
+use slipway_assets::kubernetes::ClusterFacts;
 use slipway_assets::kubernetes::rights::SYSTEM;
 use slipway_assets::onprem::API_PORT;
 use slipway_providers::cluster::{AccessError, call};
@@ -16,24 +16,24 @@ use tokio::time::Instant;
 use super::StageError;
 use super::etcd::{self, Etcd};
 use super::observe::is_ready;
-use crate::agents::node::Place;
-use crate::agents::node::here::is_here;
+use crate::agents::node::MachineFiles;
+use crate::agents::node::local_network::is_here;
+use crate::agents::node::machine_files::MANIFESTS;
 use crate::agents::node::nodes::{CONTROL_PLANE_LABEL, addresses};
-use crate::agents::node::place::MANIFESTS;
 use crate::runtime::host::{Files, Programs};
 
-const PAUSE: Duration = Duration::from_secs(1);
+const RETRY_INTERVAL: Duration = Duration::from_secs(1);
 /// Until another machine has the address and answers on it.
-const TAKE_OVER: Duration = Duration::from_secs(90);
+const TAKE_OVER_TIMEOUT: Duration = Duration::from_secs(90);
 /// Until the pods of this machine have ended.
-const END: Duration = Duration::from_mins(3);
+const END_TIMEOUT: Duration = Duration::from_mins(3);
 /// For systemctl.
-const PATIENCE: Duration = Duration::from_mins(2);
+const SYSTEMCTL_TIMEOUT: Duration = Duration::from_mins(2);
 /// What must run on a machine before it can take over.
 const NEEDED: [&str; 3] = ["slipway-keepalived", "slipway-haproxy", "slipway-coredns"];
 
 /// The machines of the control plane but this one.
-async fn others(client: &Client, facts: &Facts) -> Result<Vec<Node>, AccessError> {
+async fn others(client: &Client, facts: &ClusterFacts) -> Result<Vec<Node>, AccessError> {
     let nodes: Api<Node> = Api::all(client.clone());
     let marked = ListParams::default().labels(CONTROL_PLANE_LABEL);
     let mut nodes = call("listing the control plane", nodes.list(&marked)).await?.items;
@@ -46,7 +46,7 @@ async fn others(client: &Client, facts: &Facts) -> Result<Vec<Node>, AccessError
 pub async fn hand_over(
     client: &Client,
     files: &Files,
-    facts: &Facts,
+    facts: &ClusterFacts,
     say: impl Fn(&str),
 ) -> Result<(), StageError> {
     let Some(onprem) = &facts.onprem else { return Ok(()) };
@@ -56,29 +56,29 @@ pub async fn hand_over(
             break;
         }
         say(&format!("not ready to take over: {}", missing.join(", ")));
-        tokio::time::sleep(PAUSE * 2).await;
+        tokio::time::sleep(RETRY_INTERVAL * 2).await;
     }
-    let place = Place::new(files.clone());
-    place.let_go()?;
+    let machine_files = MachineFiles::new(files.clone());
+    machine_files.let_go()?;
     let since = Instant::now();
     for vip in &onprem.api_vips {
         while is_here(*vip) || !answers(files, *vip).await? {
-            if since.elapsed() > TAKE_OVER {
-                place.put_pods()?;
+            if since.elapsed() > TAKE_OVER_TIMEOUT {
+                machine_files.put_pods()?;
                 return Err(StageError::Other(format!(
                     "no control-plane machine answers on the virtual address {vip}: it stays here for now; look at keepalived on \
                      the control-plane machines"
                 )));
             }
             say(&format!("waiting for a control-plane machine to answer on {vip}"));
-            tokio::time::sleep(PAUSE).await;
+            tokio::time::sleep(RETRY_INTERVAL).await;
         }
     }
     Ok(())
 }
 
 /// Pods that must run on the control plane and do not, as `<pod>`.
-async fn missing(client: &Client, facts: &Facts) -> Result<Vec<String>, AccessError> {
+async fn missing(client: &Client, facts: &ClusterFacts) -> Result<Vec<String>, AccessError> {
     let pods: Api<Pod> = Api::namespaced(client.clone(), SYSTEM);
     let ours = ListParams::default().labels("app.kubernetes.io/part-of=slipway");
     let pods = call("listing our own pods", pods.list(&ours)).await?.items;
@@ -107,7 +107,7 @@ pub(crate) async fn answers(files: &Files, address: IpAddr) -> Result<bool, Stag
 pub async fn leave_etcd(
     client: &Client,
     files: &Files,
-    facts: &Facts,
+    facts: &ClusterFacts,
     say: impl Fn(&str),
 ) -> Result<(), StageError> {
     let nodes = others(client, facts).await?;
@@ -149,16 +149,16 @@ pub async fn leave_etcd(
 pub async fn leave(
     client: &Client,
     programs: &impl Programs,
-    facts: &Facts,
+    facts: &ClusterFacts,
     say: impl Fn(&str),
 ) -> Result<(), StageError> {
     let since = Instant::now();
-    while (listens(API_PORT).await || listens(etcd::PORT).await) && since.elapsed() < END {
+    while (listens(API_PORT).await || listens(etcd::PORT).await) && since.elapsed() < END_TIMEOUT {
         say("waiting for the API server and etcd of this machine to end");
-        tokio::time::sleep(PAUSE).await;
+        tokio::time::sleep(RETRY_INTERVAL).await;
     }
     // A kubelet that runs would bring the node back.
-    programs.run("systemctl", &["disable", "--now", "kubelet.service"], PATIENCE).await?;
+    programs.run("systemctl", &["disable", "--now", "kubelet.service"], SYSTEMCTL_TIMEOUT).await?;
     let nodes: Api<Node> = Api::all(client.clone());
     let name = facts.bootstrap_name();
     match call(&format!("removing the node `{name}`"), nodes.delete(&name, &DeleteParams::default())).await {

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Node;
 use kube::{Api, Client, ResourceExt};
-use slipway_assets::kubernetes::Facts;
+use slipway_assets::kubernetes::ClusterFacts;
 use slipway_assets::onprem::{BALANCER_HEALTH_PORT, CONFIG_FOLDER, Machine, Part, Settings, redirect_rules};
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 
 use super::nodes::{addresses, machines, part};
-use super::{Here, OnpremError, Place};
+use super::{LocalNetwork, MachineFiles, OnpremError};
 use crate::runtime::host::{Files, Programs};
 use crate::runtime::stop::stopped;
 use crate::runtime::trigger::{Controller, Trigger};
@@ -19,13 +19,13 @@ use crate::runtime::watches::{Mirror, Watches, short};
 /// How often to look at the balancer.
 const LOOK_INTERVAL: Duration = Duration::from_secs(5);
 /// For a program.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PROGRAM_TIMEOUT: Duration = Duration::from_secs(30);
 const RULES: &str = "api.nft";
 
 /// Keeps the files of the machine `name` up to date until it is told to end.
 pub async fn follow<P: Programs>(
     client: Client,
-    facts: Facts,
+    facts: ClusterFacts,
     name: &str,
     files: Files,
     programs: P,
@@ -39,40 +39,41 @@ pub async fn follow<P: Programs>(
     let trigger = Trigger::new(Duration::ZERO);
     let watches = Watches::new(client.clone());
     let nodes = watches.keep_some(Api::all(client), short(), &trigger);
-    let place = Place::new(files.clone());
-    let door = Door { files: files.clone(), programs, loaded: None };
-    let mut keeper = Keeper { facts, onprem, name: name.to_owned(), nodes, files, place, door };
+    let machine_files = MachineFiles::new(files.clone());
+    let redirect = RedirectRules { files: files.clone(), programs, loaded: None };
+    let mut keeper =
+        NodeFiles { facts, onprem, name: name.to_owned(), nodes, files, machine_files, redirect };
     trigger.run(stop, &mut keeper).await;
 }
 
 /// Keeps the files of a machine.
-struct Keeper<P> {
-    facts: Facts,
-    onprem: slipway_assets::onprem::Facts,
+struct NodeFiles<P> {
+    facts: ClusterFacts,
+    onprem: slipway_assets::onprem::NetworkFacts,
     name: String,
     nodes: Mirror<Node>,
     files: Files,
-    place: Place,
-    door: Door<P>,
+    machine_files: MachineFiles,
+    redirect: RedirectRules<P>,
 }
 
-impl<P: Programs> Controller for Keeper<P> {
+impl<P: Programs> Controller for NodeFiles<P> {
     async fn pass(&mut self) -> Instant {
         // The writer lives as long as the watch does.
         let _ = self.nodes.wait_until_ready().await;
         let nodes = self.nodes.state();
         match make(&self.facts, &self.onprem, &self.name, nodes.iter().map(AsRef::as_ref), &self.files) {
             Ok(Some((settings, part))) => {
-                match self.place.put(&settings, part) {
-                    Ok(programs) => programs.into_iter().for_each(|program| self.place.tell(program)),
+                match self.machine_files.put(&settings, part) {
+                    Ok(programs) => programs.into_iter().for_each(|program| self.machine_files.tell(program)),
                     Err(error) => tracing::error!(%error, "the files of this machine cannot be written"),
                 }
                 if part == Part::ControlPlane {
-                    self.door.keep(&settings).await;
+                    self.redirect.update(&settings).await;
                 }
             }
             Ok(None) => tracing::debug!("this machine has no node yet"),
-            Err(error) => tracing::error!(%error, "the files of this machine cannot be made"),
+            Err(error) => tracing::error!(%error, "the files of this machine cannot be generated"),
         }
         Instant::now() + LOOK_INTERVAL
     }
@@ -80,8 +81,8 @@ impl<P: Programs> Controller for Keeper<P> {
 
 /// What the files of a machine are made from; nothing as long as it has no node.
 pub(crate) fn make<'a>(
-    facts: &Facts,
-    onprem: &slipway_assets::onprem::Facts,
+    facts: &ClusterFacts,
+    onprem: &slipway_assets::onprem::NetworkFacts,
     name: &str,
     nodes: impl Iterator<Item = &'a Node> + Clone,
     files: &Files,
@@ -90,21 +91,21 @@ pub(crate) fn make<'a>(
     let Some(own) = nodes.clone().find(|node| node.name_any() == name) else { return Ok(None) };
     let part = part(own, &bootstrap);
     let vips: Vec<_> = onprem.api_vips.iter().chain(&onprem.ingress_vips).copied().collect();
-    let Here { interface, addresses, upstreams } = Here::look(files, &vips, &addresses(own))?;
+    let LocalNetwork { interface, addresses, upstreams } = LocalNetwork::look(files, &vips, &addresses(own))?;
     let this = Machine::new(name, part, addresses)?;
     let settings = Settings::new(onprem.clone(), this, machines(nodes, &bootstrap), &interface, upstreams)?;
     Ok(Some((settings, part)))
 }
 
 /// The rules that lead the API's address into the balancer, as long as it works.
-struct Door<P> {
+struct RedirectRules<P> {
     files: Files,
     programs: P,
     loaded: Option<String>,
 }
 
-impl<P: Programs> Door<P> {
-    async fn keep(&mut self, settings: &Settings) {
+impl<P: Programs> RedirectRules<P> {
+    async fn update(&mut self, settings: &Settings) {
         let rules = redirect_rules(settings);
         let works = answers(BALANCER_HEALTH_PORT).await;
         if works == (self.loaded.as_deref() == Some(&rules)) && (works || self.loaded.is_none()) {
@@ -117,9 +118,9 @@ impl<P: Programs> Door<P> {
                 return;
             }
             let path = self.files.at(&path);
-            self.programs.run("nft", &["--file", &path.to_string_lossy()], PATIENCE).await
+            self.programs.run("nft", &["--file", &path.to_string_lossy()], PROGRAM_TIMEOUT).await
         } else {
-            self.programs.run("nft", &["delete", "table", "inet", "slipway_api"], PATIENCE).await
+            self.programs.run("nft", &["delete", "table", "inet", "slipway_api"], PROGRAM_TIMEOUT).await
         };
         match result {
             Ok(()) => self.loaded = works.then_some(rules),

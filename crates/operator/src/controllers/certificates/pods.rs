@@ -7,7 +7,7 @@ use std::io;
 use serde_json::{Value, json};
 use slipway_config::yaml::{from_yaml, to_yaml};
 
-use crate::agents::node::place::MANIFESTS;
+use crate::agents::node::machine_files::MANIFESTS;
 use crate::runtime::host::Files;
 
 /// All that read a certificate of kubeadm's. Some read it again by themselves, and some do not.
@@ -32,7 +32,7 @@ pub fn restart(files: &Files, until: &str) -> io::Result<Pods> {
         let path = format!("{MANIFESTS}/{pod}.yaml");
         let Some(text) = files.read_if_there(&path)? else { continue };
         let broken =
-            || io::Error::new(io::ErrorKind::InvalidData, format!("`{path}` is no manifest of a pod"));
+            || io::Error::new(io::ErrorKind::InvalidData, format!("`{path}` is not a manifest of a pod"));
         let mut manifest: Value = from_yaml(&text).map_err(|_| broken())?;
         let metadata = manifest.get_mut("metadata").and_then(Value::as_object_mut).ok_or_else(broken)?;
         let annotations = metadata.entry("annotations").or_insert_with(|| json!({}));

@@ -26,11 +26,11 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::MANAGER;
-use super::input::{ConfigInput, ConnectionInput, Input, adopts, heed, nodes};
+use super::input::{ConfigInput, ConnectionInput, Input, adopts, nodes, skip_refused_logins};
 use super::status::{Times, news, of_round, unread};
 use crate::controllers::connections::Insecure;
 use crate::controllers::objects::{Objects, Versions};
-use crate::runtime::events::tell;
+use crate::runtime::events::publish_event;
 use crate::runtime::metrics::Metrics;
 use crate::runtime::nodes::{All, Nodes};
 use crate::runtime::stop::stopped;
@@ -43,7 +43,7 @@ const OPENSHIFT: [(&str, &str); 2] =
 
 /// How fast changes are followed. How long to wait between rounds is in [`schedule`].
 #[derive(Debug, Clone, Copy)]
-pub struct Pace {
+pub struct CheckIntervals {
     /// Changes within this time are looked at together.
     pub gather: Duration,
     /// Between two rounds, whatever changes.
@@ -52,9 +52,9 @@ pub struct Pace {
     pub haste: u32,
 }
 
-impl Default for Pace {
+impl Default for CheckIntervals {
     fn default() -> Self {
-        Pace { gather: Duration::from_secs(1), least: Duration::from_secs(30), haste: 1 }
+        CheckIntervals { gather: Duration::from_secs(1), least: Duration::from_secs(30), haste: 1 }
     }
 }
 
@@ -64,7 +64,7 @@ pub struct Settings {
     /// Where connections and their Secrets are.
     pub namespace: String,
     pub options: Options,
-    pub pace: Pace,
+    pub pace: CheckIntervals,
     /// Whether connections may do without verifying certificates.
     pub insecure: Insecure,
 }
@@ -183,7 +183,7 @@ pub async fn run(watches: Watches, settings: Settings, metrics: Metrics, mut sto
 struct Rounds {
     watched: Watched,
     nodes: Nodes,
-    pace: Pace,
+    pace: CheckIntervals,
     checker: Checker,
     /// What the last round depended on.
     seen: Option<Input>,
@@ -250,7 +250,7 @@ impl Checker {
                 self.bad += 1;
                 let times = Times { now: Timestamp::now(), pause };
                 let status = unread(&why, old, generation, times);
-                return if self.write(Some(&status)).await { pause } else { schedule::SHORTEST };
+                return if self.write(Some(&status)).await { pause } else { schedule::MIN_INTERVAL };
             }
         };
         let meaning = verdict(&round, installed);
@@ -263,10 +263,10 @@ impl Checker {
         let known = before.as_ref().filter(|_| self.last.is_none()).map(|before| &*before.failing);
         for one in news(schedule::changes(self.last.as_ref(), &round), &round, known) {
             tracing::info!(reason = one.reason, message = one.message, "a check changed");
-            tell(&self.recorder, config, one.good, &one.reason, &one.message, "Check").await;
+            publish_event(&self.recorder, config, one.good, &one.reason, &one.message, "Check").await;
         }
         self.last = Some(round);
-        if written { pause } else { schedule::SHORTEST }
+        if written { pause } else { schedule::MIN_INTERVAL }
     }
 
     async fn round(
@@ -275,7 +275,7 @@ impl Checker {
         connections: &[VSphereConnection],
     ) -> Result<(Round, bool), read::Error> {
         let mut subject = read::subject(&self.client, Some(&self.namespace)).await?;
-        heed(&mut subject, connections, self.insecure);
+        skip_refused_logins(&mut subject, connections, self.insecure);
         let storage = config.spec.storage_provider.as_ref();
         subject.volumes_per_node = storage.map(|storage| storage.max_volumes_per_node);
         let cluster = read::cluster(&self.client).await?;

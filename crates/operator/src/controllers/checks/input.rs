@@ -2,7 +2,7 @@
 
 use slipway_api::slipway::condition::{AUTHENTICATED, READY};
 use slipway_api::slipway::{VDOConfig, VSphereConnection};
-use slipway_assess::check::subject::{NoLogin, Subject};
+use slipway_assess::check::target::{CheckTarget, NoLogin};
 use slipway_providers::vsphere::Trust;
 
 use crate::controllers::connections::Insecure;
@@ -75,7 +75,7 @@ pub fn nodes(nodes: &All) -> u64 {
 
 /// Logins that were refused a moment ago are not tried again here: vCenters lock accounts, and whoever validates the
 /// connection tries in its own time. Nothing is sent where a connection does without verifying, unless that is allowed.
-pub fn heed(subject: &mut Subject, connections: &[VSphereConnection], insecure: Insecure) {
+pub fn skip_refused_logins(subject: &mut CheckTarget, connections: &[VSphereConnection], insecure: Insecure) {
     for vcenter in &mut subject.vcenters {
         let server = vcenter.server.clone();
         let mut leading = connections.iter().filter(|connection| connection.spec.server == server);
@@ -101,10 +101,10 @@ pub fn heed(subject: &mut Subject, connections: &[VSphereConnection], insecure: 
 #[cfg(test)]
 mod tests {
     use serde_json::json;
-    use slipway_assess::check::subject::{NoLogin, Subject, VCenter};
+    use slipway_assess::check::target::{CheckTarget, NoLogin, VCenter};
     use slipway_providers::vsphere::Trust;
 
-    use super::heed;
+    use super::skip_refused_logins;
     use crate::controllers::connections::Insecure;
 
     #[test]
@@ -118,7 +118,7 @@ mod tests {
             resources: Vec::new(),
         };
         let mut subject =
-            Subject { vcenters: vec![vcenter("north"), vcenter("south")], ..Subject::default() };
+            CheckTarget { vcenters: vec![vcenter("north"), vcenter("south")], ..CheckTarget::default() };
         let connection = json!({
             "apiVersion": "slipway.dev/v1alpha1", "kind": "VSphereConnection",
             "metadata": {"name": "south", "generation": 2},
@@ -136,9 +136,9 @@ mod tests {
         subject.vcenters.push(VCenter { trust: Trust::Anything, ..vcenter("east") });
         // As OpenShift's own configuration has it.
         subject.vcenters.push(VCenter { trust: Trust::Anything, ..vcenter("west") });
-        heed(&mut subject, &connections, Insecure::Allowed);
+        skip_refused_logins(&mut subject, &connections, Insecure::Allowed);
         assert!(subject.vcenters[2].login.is_ok());
-        heed(&mut subject, &connections, Insecure::Refused);
+        skip_refused_logins(&mut subject, &connections, Insecure::Refused);
         assert!(subject.vcenters[2].login.is_err() && subject.vcenters[3].login.is_ok());
         assert!(subject.vcenters[0].login.is_ok());
         let refused = subject.vcenters[1].login.as_ref().err();

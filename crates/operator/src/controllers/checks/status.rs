@@ -8,11 +8,11 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 use slipway_api::slipway::condition::{DEGRADED, INSTALLABLE, UPGRADEABLE};
 use slipway_api::slipway::vdo_status::{CheckFinding, ChecksStatus};
 use slipway_assess::check::catalog::Reason;
-use slipway_assess::check::conditions::{State, Verdict as Meaning};
+use slipway_assess::check::conditions::{DriverConditions as Meaning, State};
 use slipway_assess::check::report::{Group, Outcome, Round};
 use slipway_assess::check::schedule::Change;
 
-use crate::runtime::conditions::{Holds, Verdict, merge};
+use crate::runtime::conditions::{ConditionStatus, ConditionUpdate, merge};
 
 /// Findings and names of nodes that are shown.
 const FINDINGS: usize = 50;
@@ -60,14 +60,17 @@ pub fn of_round(
 
 /// What is written down when the cluster itself could not be read.
 pub fn unread(why: &str, before: &[Condition], generation: Option<i64>, times: Times) -> ChecksStatus {
-    let unknown = |about| Verdict::new(about, Holds::Unknown, "NotChecked", why);
-    let verdicts =
-        vec![Verdict::new(DEGRADED, false, "NotChecked", why), unknown(UPGRADEABLE), unknown(INSTALLABLE)];
+    let unknown = |about| ConditionUpdate::new(about, ConditionStatus::Unknown, "NotChecked", why);
+    let verdicts = vec![
+        ConditionUpdate::new(DEGRADED, false, "NotChecked", why),
+        unknown(UPGRADEABLE),
+        unknown(INSTALLABLE),
+    ];
     timed(verdicts, before, generation, times)
 }
 
 fn timed(
-    verdicts: Vec<Verdict>,
+    verdicts: Vec<ConditionUpdate>,
     before: &[Condition],
     generation: Option<i64>,
     times: Times,
@@ -82,10 +85,10 @@ fn timed(
     }
 }
 
-fn verdict(about: &'static str, state: &State) -> Verdict {
-    let holds = state.status.map_or(Holds::Unknown, Holds::from);
+fn verdict(about: &'static str, state: &State) -> ConditionUpdate {
+    let holds = state.status.map_or(ConditionStatus::Unknown, ConditionStatus::from);
     let known = Reason::ALL.iter().map(|reason| reason.as_str()).find(|reason| *reason == state.reason);
-    Verdict::new(about, holds, known.unwrap_or("AsExpected"), state.message.clone())
+    ConditionUpdate::new(about, holds, known.unwrap_or("AsExpected"), state.message.clone())
 }
 
 fn finding(group: &Group<'_>) -> CheckFinding {
@@ -129,7 +132,7 @@ pub fn news(changes: Vec<Change>, round: &Round, known: Option<&[String]>) -> Ve
                 && finding.check == change.check
                 && finding.node.as_ref() == change.node.as_ref()
         });
-        let message = first.filter(|_| change.failed).map_or("it is as it should be", |one| &one.message);
+        let message = first.filter(|_| change.failed).map_or("as expected", |one| &one.message);
         let place = match (&nodes[..], first.and_then(|finding| finding.endpoint.as_deref())) {
             ([], Some(server)) => format!("vCenter {server}: "),
             ([], None) => String::new(),

@@ -16,14 +16,14 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 
 use super::demands::Demands;
+use super::intervals::ConnectionIntervals;
 use super::judge::judge;
-use super::look::{Seen, look};
-use super::pace::Pace;
+use super::observe::{Observed, observe};
 use super::problem::Problem;
 use super::read::{Insecure, Read, read};
 use crate::controllers::objects::{Objects, Versions};
 use crate::runtime::conditions::news;
-use crate::runtime::events::tell;
+use crate::runtime::events::publish_event;
 use crate::runtime::metrics::Metrics;
 use crate::runtime::trigger::{Controller, Trigger};
 use crate::runtime::watches::Watches;
@@ -69,7 +69,7 @@ struct Done {
 pub async fn run(
     watches: Watches,
     namespace: String,
-    pace: Pace,
+    pace: ConnectionIntervals,
     insecure: Insecure,
     metrics: Metrics,
     stop: watch::Receiver<bool>,
@@ -99,7 +99,7 @@ pub async fn run(
 struct Validations {
     objects: Objects,
     validator: Validator,
-    pace: Pace,
+    pace: ConnectionIntervals,
     metrics: Metrics,
     entries: BTreeMap<String, Entry>,
     looks: JoinSet<()>,
@@ -126,7 +126,7 @@ impl Controller for Validations {
                 versions: self.objects.versions(&object.spec),
                 demands: Demands::of(&name, config.as_ref().map(|config| &config.spec)),
             };
-            self.look(name, object, input);
+            self.observe(name, object, input);
         }
         let due = self.entries.values().filter(|entry| !entry.running).map(|entry| entry.next).min();
         due.unwrap_or_else(|| Instant::now() + IDLE_INTERVAL)
@@ -149,7 +149,7 @@ impl Validations {
     }
 
     /// Begins a look, if one is due and none is under way.
-    fn look(&mut self, name: String, object: VSphereConnection, input: Input) {
+    fn observe(&mut self, name: String, object: VSphereConnection, input: Input) {
         let now = Instant::now();
         let fresh = || Entry { input: input.clone(), running: false, failures: 0, next: now };
         let entry = self.entries.entry(name).or_insert_with(fresh);
@@ -186,16 +186,16 @@ impl Validator {
         &self,
         object: VSphereConnection,
         demands: &Demands,
-        pace: Pace,
+        pace: ConnectionIntervals,
         failures: u32,
     ) -> Done {
         let name = object.metadata.name.clone().unwrap_or_default();
         let seen = match read(&self.client, &self.namespace, &name, &object.spec, self.insecure).await {
             Ok(Ok(Read { connection, login, version })) => {
-                let seen = look(&connection, login, &object.spec, demands).await;
-                Seen { credentials_version: version, ..seen }
+                let seen = observe(&connection, login, &object.spec, demands).await;
+                Observed { credentials_version: version, ..seen }
             }
-            Ok(Err(problem)) => Seen { problems: vec![problem], ..Seen::default() },
+            Ok(Err(problem)) => Observed { problems: vec![problem], ..Observed::default() },
             Err(error) => {
                 tracing::warn!(connection = name, error = chain(&error), "not validated");
                 return Done { name, problems: Vec::new(), written: false };
@@ -218,7 +218,7 @@ impl Validator {
                             reason = condition.reason,
                             "validated"
                         );
-                        tell(
+                        publish_event(
                             &self.recorder,
                             &object,
                             good,

@@ -6,13 +6,13 @@ use slipway_api::slipway::VSphereConnectionStatus;
 use slipway_api::slipway::condition::{AUTHENTICATED, AUTHORIZED, REACHABLE, READY};
 use slipway_api::slipway::connection::MissingPrivileges;
 
-use super::look::Seen;
+use super::observe::Observed;
 use super::problem::Problem;
-use crate::runtime::conditions::{Holds, Verdict, merge};
+use crate::runtime::conditions::{ConditionStatus, ConditionUpdate, merge};
 
 /// The status of a connection after a look.
 pub fn judge(
-    seen: &Seen,
+    seen: &Observed,
     before: &VSphereConnectionStatus,
     generation: Option<i64>,
     now: Timestamp,
@@ -48,7 +48,12 @@ fn missing(problems: &[Problem]) -> Vec<MissingPrivileges> {
     lists.flatten().take(100).collect()
 }
 
-fn conditions(seen: &Seen, before: &[Condition], generation: Option<i64>, now: Timestamp) -> Vec<Condition> {
+fn conditions(
+    seen: &Observed,
+    before: &[Condition],
+    generation: Option<i64>,
+    now: Timestamp,
+) -> Vec<Condition> {
     let good = [
         (REACHABLE, "Answers", "the vCenter answers, and its certificate is the expected one"),
         (AUTHENTICATED, "LoggedIn", "the user can log in"),
@@ -59,18 +64,21 @@ fn conditions(seen: &Seen, before: &[Condition], generation: Option<i64>, now: T
     for (about, reason, message) in good {
         let of: Vec<&Problem> = seen.problems.iter().filter(|problem| problem.condition() == about).collect();
         verdicts.push(match of.first() {
-            Some(first) => Verdict::new(about, false, first.reason(), words(&of)),
-            None if blocked => {
-                Verdict::new(about, Holds::Unknown, "NotFoundOut", "what comes before it does not work")
-            }
-            None => Verdict::new(about, true, reason, message),
+            Some(first) => ConditionUpdate::new(about, false, first.reason(), words(&of)),
+            None if blocked => ConditionUpdate::new(
+                about,
+                ConditionStatus::Unknown,
+                "NotChecked",
+                "not checked: the step before it failed",
+            ),
+            None => ConditionUpdate::new(about, true, reason, message),
         });
         blocked |= !of.is_empty();
     }
     let all: Vec<&Problem> = seen.problems.iter().collect();
     verdicts.push(match all.first() {
-        Some(first) => Verdict::new(READY, false, first.reason(), words(&all)),
-        None => Verdict::new(READY, true, "Valid", "the drivers can use this connection"),
+        Some(first) => ConditionUpdate::new(READY, false, first.reason(), words(&all)),
+        None => ConditionUpdate::new(READY, true, "Valid", "the drivers can use this connection"),
     });
     merge(before, verdicts, generation, now)
 }
@@ -90,7 +98,7 @@ mod tests {
     use slipway_api::slipway::connection::MissingPrivileges;
 
     use super::judge;
-    use crate::controllers::connections::look::Seen;
+    use crate::controllers::connections::observe::Observed;
     use crate::controllers::connections::problem::Problem;
 
     fn lacks() -> Problem {
@@ -108,7 +116,7 @@ mod tests {
         ["False", "False", "Unknown", "False"], "Unreachable",
     )]
     fn conditions(#[case] problems: Vec<Problem>, #[case] expected: [&str; 4], #[case] reason: &str) {
-        let seen = Seen { problems, ..Seen::default() };
+        let seen = Observed { problems, ..Observed::default() };
         let now = Timestamp::UNIX_EPOCH;
         let status = judge(&seen, &VSphereConnectionStatus::default(), Some(3), now, now);
         let found: Vec<(&str, &str)> =

@@ -6,8 +6,8 @@ use slipway_api::slipway::condition;
 use slipway_api::slipway::connection::MissingPrivileges;
 use slipway_assets::drivers::connection::Unbound;
 use slipway_providers::text::chain;
-use slipway_providers::vsphere::distrust::Distrust;
 use slipway_providers::vsphere::error::Cause;
+use slipway_providers::vsphere::trust_error::TrustError;
 use slipway_providers::vsphere::{Error, FaultKind};
 use thiserror::Error as ThisError;
 
@@ -18,7 +18,7 @@ pub enum Problem {
     AuthoritiesMissing { name: String, key: String },
     #[error("{0}")]
     BadSettings(String),
-    #[error("`tls.insecure` is refused: anybody on the way to the vCenter could read the password")]
+    #[error("`tls.insecure` is refused: a man in the middle could read the password")]
     InsecureRefused,
     #[error("{0}")]
     Unreachable(String),
@@ -130,7 +130,7 @@ impl Problem {
                 "give its authority in `tls.caBundle`, or its fingerprint in `tls.thumbprint`"
             }
             Problem::NotAVCenter(_) => "check that `server` and `port` lead to a vCenter",
-            Problem::CredentialsMissing(_) => "make it, with the keys `server`, `username` and `password`",
+            Problem::CredentialsMissing(_) => "create it, with the keys `server`, `username` and `password`",
             Problem::CredentialsIncomplete { .. } => "add the key",
             Problem::UserWithoutDomain(_) => "write the user as name@domain, such as csi@vsphere.local",
             Problem::InvalidLogin(_) => {
@@ -142,7 +142,7 @@ impl Problem {
             }
             Problem::PrivilegeMissing(_) => "give the user a role with these privileges on these objects",
             Problem::TagCategoryMissing(_) => {
-                "make the category in this vCenter and tag its objects, or correct the name in the VDOConfig"
+                "create the category in this vCenter and tag its objects, or correct the name in the VDOConfig"
             }
             Problem::CheckFailed(_) => "look at the operator's log; it is tried again",
         };
@@ -186,7 +186,7 @@ impl Problem {
             Cause::Timeout(limit) => {
                 Problem::Timeout { server: error.server.to_string(), seconds: limit.as_secs() }
             }
-            Cause::Untrusted(Distrust::Expired) => Problem::CertificateExpired(text),
+            Cause::Untrusted(TrustError::Expired) => Problem::CertificateExpired(text),
             Cause::Untrusted(_) => Problem::CertificateUntrusted(text),
             Cause::Setup(_) => Problem::BadSettings(text),
             _ => Problem::NotAVCenter(text),

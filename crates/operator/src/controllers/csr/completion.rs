@@ -19,7 +19,7 @@ const LOOK_INTERVAL: Duration = Duration::from_secs(5);
 pub const WAITING: &str = "the bootstrap machine lets in control-plane machines one by one, until the ConfigMap \
                            kube-system/bootstrap says that it is complete";
 
-/// Holds back control-plane machines until the bootstrap machine has done its part.
+/// ConditionStatus back control-plane machines until the bootstrap machine has done its part.
 pub async fn follow(client: Client, roster: watch::Sender<Roster>, stop: watch::Receiver<bool>) {
     let work = async {
         loop {

@@ -14,7 +14,7 @@ use kube::runtime::events::Recorder;
 use kube::{Api, Client, ResourceExt};
 use slipway_assess::csr::approve::{GuardedMachine, NodeName, approve, machine, published_vips};
 use slipway_assess::csr::keys::{self, Claim};
-use slipway_assess::csr::{Bootstrapper, Cluster, Csr, Ground, Refusal, Roster, Verdict, judge};
+use slipway_assess::csr::{Bootstrapper, Cluster, Csr, Decision, Ground, Refusal, Roster, judge};
 use slipway_assets::names::MACHINES_NAMESPACE;
 use slipway_providers::cluster::{AccessError, call};
 use slipway_providers::text::chain;
@@ -22,7 +22,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 
 use super::metrics::Metrics;
-use crate::runtime::events::tell;
+use crate::runtime::events::publish_event;
 use crate::runtime::trigger::{Controller, Trigger};
 use crate::runtime::watches::{Mirror, Watches, short};
 
@@ -142,12 +142,12 @@ impl Approver {
         let mut refused = BTreeMap::new();
         for (object, csr) in pending {
             let verdict = match judge(&csr, &cluster) {
-                Verdict::Approve(ground) => self.admit(&csr, ground, &cluster).await,
-                refused @ Verdict::Refuse(_) => Ok(refused),
+                Decision::Approve(ground) => self.admit(&csr, ground, &cluster).await,
+                refused @ Decision::Refuse(_) => Ok(refused),
             };
             match verdict {
-                Ok(Verdict::Approve(ground)) => self.approve(&object, &csr, ground).await,
-                Ok(Verdict::Refuse(refusal)) => {
+                Ok(Decision::Approve(ground)) => self.approve(&object, &csr, ground).await,
+                Ok(Decision::Refuse(refusal)) => {
                     if let (Some(node), true) = (csr.node(), refusal.keeps_out()) {
                         refused.insert(node.to_owned(), refusal.to_string());
                     }
@@ -163,19 +163,21 @@ impl Approver {
 
     /// Before a machine's first certificate: there is no node of its name now, whatever the watch has seen, and the key
     /// is written down as the machine's. What was approved a moment ago counts as well.
-    async fn admit(&self, csr: &Csr, ground: Ground, cluster: &Cluster) -> Result<Verdict, AccessError> {
-        let Ground::FirstCertificate { machine, node } = &ground else { return Ok(Verdict::Approve(ground)) };
+    async fn admit(&self, csr: &Csr, ground: Ground, cluster: &Cluster) -> Result<Decision, AccessError> {
+        let Ground::FirstCertificate { machine, node } = &ground else {
+            return Ok(Decision::Approve(ground));
+        };
         let nodes: Api<NodeName> = Api::all(self.client.clone());
         if call(&format!("looking for the node `{node}`"), nodes.get_opt(node)).await?.is_some() {
-            return Ok(Verdict::Refuse(Refusal::NodeExists { node: node.clone() }));
+            return Ok(Decision::Refuse(Refusal::NodeExists { node: node.clone() }));
         }
         let key = csr.content.as_ref().map(|content| content.fingerprint.clone()).unwrap_or_default();
         let uid = cluster.machine_for(node).and_then(|machine| machine.uid.as_deref());
         let is_gone = |node: &str, uid: &str| cluster.is_gone(node, uid);
         Ok(match self.keys.claim(node, uid, &key, is_gone).await? {
-            Claim::Granted => Verdict::Approve(ground),
+            Claim::Granted => Decision::Approve(ground),
             Claim::Taken(first) => {
-                Verdict::Refuse(Refusal::AnotherKey { machine: machine.clone(), key, first })
+                Decision::Refuse(Refusal::AnotherKey { machine: machine.clone(), key, first })
             }
         })
     }
@@ -185,7 +187,7 @@ impl Approver {
         match approve(&self.client, object, &message, Timestamp::now()).await {
             Ok(()) => {
                 tracing::info!(request = csr.name, signer = %csr.signer, reason = ground.reason(), message, "approved");
-                self.metrics.count(csr.signer, &Verdict::Approve(ground));
+                self.metrics.count(csr.signer, &Decision::Approve(ground));
             }
             Err(error) => {
                 tracing::warn!(request = csr.name, error = %chain(&error), "not approved yet");
@@ -222,13 +224,13 @@ impl Approver {
         if self.told.get(&csr.uid) == Some(&reason) {
             return;
         }
-        self.metrics.count(csr.signer, &Verdict::Refuse(refusal));
+        self.metrics.count(csr.signer, &Decision::Refuse(refusal));
         let quiet = flooded && self.told.len() >= TOLD_IN_FLOOD;
         self.told.insert(csr.uid.clone(), reason);
         if quiet {
             return;
         }
         tracing::warn!(request = csr.name, signer = %csr.signer, requestor = csr.username, reason, note, "refused");
-        tell(&self.recorder, object, false, reason, &note, "Approve").await;
+        publish_event(&self.recorder, object, false, reason, &note, "Approve").await;
     }
 }

@@ -5,7 +5,7 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
-use slipway_assess::csr::{Signer, Verdict};
+use slipway_assess::csr::{Decision, Signer};
 
 /// Counters of the approver.
 #[derive(Debug, Clone, Default)]
@@ -31,16 +31,16 @@ impl Metrics {
         );
         registry.register(
             "slipway_csr_pending",
-            "Certificate signing requests of kubelets that nobody has decided about",
+            "Certificate signing requests of kubelets that are pending",
             metrics.pending.clone(),
         );
         metrics
     }
 
-    pub(super) fn count(&self, signer: Signer, verdict: &Verdict) {
+    pub(super) fn count(&self, signer: Signer, verdict: &Decision) {
         let (outcome, reason) = match verdict {
-            Verdict::Approve(ground) => ("approved", ground.reason()),
-            Verdict::Refuse(refusal) => ("refused", refusal.reason()),
+            Decision::Approve(ground) => ("approved", ground.reason()),
+            Decision::Refuse(refusal) => ("refused", refusal.reason()),
         };
         self.verdicts.get_or_create(&Labels { signer: signer.as_str(), outcome, reason }).inc();
     }

@@ -14,11 +14,11 @@ use slipway_assets::drivers::{
 use slipway_config::matrix::{Driver, Row};
 use slipway_config::secret::Secret;
 
-use super::health::{Place, REDEPLOYED, Workload};
+use super::health::{ObjectKey, REDEPLOYED, Workload};
 
 /// What is the same for all versions.
 #[derive(Debug)]
-pub struct Site<'a> {
+pub struct BuildInput<'a> {
     pub spec: &'a VDOConfigSpec,
     pub control_plane_nodes: u32,
     pub hash_key: &'a Secret,
@@ -32,7 +32,11 @@ pub struct Site<'a> {
 }
 
 /// The objects of a version, in the order they are to be applied.
-pub fn build(site: &Site<'_>, row: &Row, connections: &[Connection]) -> Result<Vec<Object>, DriverError> {
+pub fn build(
+    site: &BuildInput<'_>,
+    row: &Row,
+    connections: &[Connection],
+) -> Result<Vec<Object>, DriverError> {
     let images = site.spec.images.as_ref();
     let names: Vec<String> =
         PULL_SECRETS.iter().zip(site.pull_secrets).map(|(name, _)| (*name).to_owned()).collect();
@@ -115,7 +119,7 @@ pub fn mark_redeployed(object: &mut Object, time: &str) {
 
 /// Leaves out the workloads whose turn has not come, and the webhook's registration as long as nobody answers: without
 /// it no claim could be changed.
-pub fn upto(objects: Vec<Object>, places: &[Place], step: usize, workloads: &[Workload]) -> Vec<Object> {
+pub fn upto(objects: Vec<Object>, places: &[ObjectKey], step: usize, workloads: &[Workload]) -> Vec<Object> {
     let later = places.get(step.saturating_add(1)..).unwrap_or_default();
     let answers = workloads
         .iter()

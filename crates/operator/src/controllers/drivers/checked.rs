@@ -5,9 +5,9 @@ use slipway_api::slipway::condition::{DEGRADED, INSTALLABLE, UPGRADEABLE};
 use slipway_api::slipway::vdo_status::Failure;
 use slipway_config::matrix::Driver;
 
-use super::choose::{Held, failure};
+use super::choose::{Hold, failure};
 use super::status::known_reason;
-use crate::runtime::conditions::{Holds, find};
+use crate::runtime::conditions::{ConditionStatus, find};
 
 /// What the checks say.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -15,9 +15,9 @@ pub struct Checked {
     /// What degrades the driver, and keeps it from being upgraded.
     pub failures: Vec<Failure>,
     /// Why it is not to be upgraded, though nothing is wrong with it.
-    pub upgrade: Option<Held>,
+    pub upgrade: Option<Hold>,
     /// Why it is not to be installed where it is not yet.
-    pub install: Option<Held>,
+    pub install: Option<Hold>,
 }
 
 /// The checks are about the storage driver; the cloud provider needs only its connections. `made` says whether there is
@@ -29,22 +29,23 @@ pub fn checked(driver: Driver, config: &VDOConfig, made: bool) -> Checked {
     }
     let Some(checks) = config.status.as_ref().and_then(|status| status.checks.as_ref()) else {
         let message = "the first round of checks is not over yet".to_owned();
-        let install = Held { holds: Holds::Unknown, reason: "Checking", message };
+        let install = Hold { holds: ConditionStatus::Unknown, reason: "Checking", message };
         return Checked { install: Some(install), ..Checked::default() };
     };
-    let held = |about: &str, holds: Holds| {
+    let held = |about: &str, holds: ConditionStatus| {
         let found = find(&checks.conditions, about).filter(|one| one.status == holds.as_str())?;
         let (reason, message) = (known_reason(&found.reason), found.message.clone());
-        Some(Held { holds, reason, message })
+        Some(Hold { holds, reason, message })
     };
-    let degraded = held(DEGRADED, Holds::Yes).map(|held| {
+    let degraded = held(DEGRADED, ConditionStatus::Yes).map(|held| {
         let remedy = "`slipway check` shows every finding, and what to do about it";
         failure("checks", held.reason, &held.message, Some(remedy))
     });
     Checked {
         failures: degraded.into_iter().collect(),
-        upgrade: held(UPGRADEABLE, Holds::No).or_else(|| held(UPGRADEABLE, Holds::Unknown)),
-        install: held(INSTALLABLE, Holds::No),
+        upgrade: held(UPGRADEABLE, ConditionStatus::No)
+            .or_else(|| held(UPGRADEABLE, ConditionStatus::Unknown)),
+        install: held(INSTALLABLE, ConditionStatus::No),
     }
 }
 

@@ -11,11 +11,11 @@ use slipway_assets::drivers::settings::policy;
 use slipway_config::matrix::{Driver, Environment, Matrix, Policy, Release, choose};
 
 use crate::controllers::connections::problem::Problem;
-use crate::runtime::conditions::{Holds, find, holds};
+use crate::runtime::conditions::{ConditionStatus, find, holds};
 
 /// A connection as the API server has it, with its login.
 #[derive(Debug)]
-pub struct Known {
+pub struct KnownConnection {
     pub name: String,
     pub spec: VSphereConnectionSpec,
     pub status: VSphereConnectionStatus,
@@ -24,7 +24,7 @@ pub struct Known {
     pub tried: bool,
 }
 
-impl Known {
+impl KnownConnection {
     pub fn is_ready(&self) -> bool {
         holds(&self.status.conditions, READY)
     }
@@ -70,7 +70,7 @@ pub fn failure(subject: &str, reason: &str, message: &str, remedy: Option<&str>)
 
 /// What is to be there.
 #[derive(Debug, Default)]
-pub struct Wish {
+pub struct DesiredDriver {
     pub version: Option<Version>,
     /// Why, in words.
     pub why: Option<String>,
@@ -81,15 +81,15 @@ pub struct Wish {
     pub connections: Vec<Connection>,
     pub failures: Vec<Failure>,
     /// Why it waits, though nothing is wrong with the driver: its upgrade, and its first installation.
-    pub upgrade: Option<Held>,
-    pub install: Option<Held>,
+    pub upgrade: Option<Hold>,
+    pub install: Option<Hold>,
 }
 
 /// Why something waits.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Held {
+pub struct Hold {
     /// It must not be, or nobody knows yet.
-    pub holds: Holds,
+    pub holds: ConditionStatus,
     pub reason: &'static str,
     pub message: String,
 }
@@ -116,41 +116,41 @@ pub fn setup(spec: &VDOConfigSpec, driver: Driver) -> Option<Setup<'_>> {
 }
 
 /// Chooses. A matrix that is not the one the user wanted changes nothing that runs.
-pub fn wish(
+pub fn desired(
     driver: Driver,
     spec: &VDOConfigSpec,
-    known: &[Known],
+    known: &[KnownConnection],
     matrix: &Matrix,
     settled: bool,
     kubernetes: Release,
     deployed: Option<Version>,
-) -> Wish {
-    let mut wish = Wish::default();
-    let Some(setup) = setup(spec, driver) else { return wish };
+) -> DesiredDriver {
+    let mut desired = DesiredDriver::default();
+    let Some(setup) = setup(spec, driver) else { return desired };
     let subject = driver.key();
     let pinned = setup.version.and_then(|version| version.parse().ok());
     let policy = if settled { policy(spec.update_policy) } else { Policy::Disabled };
-    wish.asked = pinned.is_some();
-    wish.automatic = pinned.is_none() && policy != Policy::Disabled;
+    desired.asked = pinned.is_some();
+    desired.automatic = pinned.is_none() && policy != Policy::Disabled;
     let mut vcenters = Vec::new();
     let mut complete = true;
     for name in setup.connections.unwrap_or_default() {
         if !known.iter().any(|known| known.name == *name) {
             complete = false;
             let message = format!("there is no VSphereConnection `{name}`");
-            let remedy = "make it, or correct `connections`";
-            wish.failures.push(failure(subject, "ConnectionMissing", &message, Some(remedy)));
+            let remedy = "create it, or correct `connections`";
+            desired.failures.push(failure(subject, "ConnectionMissing", &message, Some(remedy)));
         }
     }
     let used = known.iter().filter(|known| setup.connections.is_none_or(|names| names.contains(&known.name)));
     for known in used {
-        wish.failures.extend(known.failure());
+        desired.failures.extend(known.failure());
         match known.status.api_version.as_ref().and_then(|version| version.parse().ok()) {
             Some(version) => vcenters.push(version),
             None => complete = false,
         }
         match &known.read {
-            Ok(connection) if known.tried => wish.connections.push(connection.clone()),
+            Ok(connection) if known.tried => desired.connections.push(connection.clone()),
             // The validation of the connection has said so, or is about to.
             Ok(_) | Err(_) => complete = false,
         }
@@ -158,13 +158,13 @@ pub fn wish(
     if complete && vcenters.is_empty() {
         complete = false;
         let remedy =
-            "make one in the operator's namespace: `slipway drivers configure` asks for what it needs";
+            "create one in the operator's namespace: `slipway drivers configure` asks for what it needs";
         let message = "there is no VSphereConnection to use";
-        wish.failures.push(failure(subject, "NoConnection", message, Some(remedy)));
+        desired.failures.push(failure(subject, "NoConnection", message, Some(remedy)));
     }
     if !complete {
-        wish.connections.clear();
-        return wish;
+        desired.connections.clear();
+        return desired;
     }
     let environment = Environment { kubernetes, vcenters, policy, pinned, deployed };
     let choice = choose(matrix, driver, &environment);
@@ -176,9 +176,9 @@ pub fn wish(
         let message = format!("{}: {}", choice.why, objections.collect::<Vec<_>>().join("; "));
         let remedy = "use a version of Kubernetes and vSphere that goes together, or a newer matrix; \
                       `slipway drivers matrix show --explain` has all reasons";
-        wish.failures.push(failure(subject, "NoFittingVersion", &message, Some(remedy)));
+        desired.failures.push(failure(subject, "NoFittingVersion", &message, Some(remedy)));
     }
-    wish.version = choice.row.map(|row| row.version.clone());
-    wish.why = Some(choice.why);
-    wish
+    desired.version = choice.row.map(|row| row.version.clone());
+    desired.why = Some(choice.why);
+    desired
 }

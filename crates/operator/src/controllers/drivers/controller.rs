@@ -25,11 +25,11 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::apply::{Ledger, label};
-use super::build::{Site, build, mark_redeployed, upto};
+use super::build::{BuildInput, build, mark_redeployed, upto};
 use super::census::Census;
 use super::checked::{Checked, checked};
-use super::choose::{Known, Wish, failure, setup, wish};
-use super::fetch::{Facts, FetchError, fetch};
+use super::choose::{DesiredDriver, KnownConnection, desired, failure, setup};
+use super::fetch::{FetchError, Fetched, fetch};
 use super::health::{Workload, places};
 use super::marks::{Search, unmarked};
 use super::matrix::{Library, Source};
@@ -38,7 +38,7 @@ use super::{ADOPT, MANAGER, status};
 use crate::controllers::connections::Insecure;
 use crate::controllers::objects::Objects;
 use crate::runtime::conditions::{find, news};
-use crate::runtime::events::tell;
+use crate::runtime::events::publish_event;
 use crate::runtime::metrics::Metrics;
 use crate::runtime::nodes::Nodes;
 use crate::runtime::trigger::{Controller, Trigger};
@@ -53,7 +53,7 @@ const RESYNC_INTERVAL: Duration = Duration::from_mins(10);
 
 /// How long things may take.
 #[derive(Debug, Clone, Copy)]
-pub struct Pace {
+pub struct DriverTimeouts {
     /// Between two passes when nothing happens.
     pub rest: Duration,
     /// For one step of an upgrade.
@@ -62,9 +62,9 @@ pub struct Pace {
     pub redeploy: Duration,
 }
 
-impl Default for Pace {
+impl Default for DriverTimeouts {
     fn default() -> Self {
-        Pace {
+        DriverTimeouts {
             rest: Duration::from_mins(1),
             step: Duration::from_mins(10),
             redeploy: Duration::from_mins(10),
@@ -80,7 +80,7 @@ pub struct Settings {
     pub matrix: Source,
     /// Where images come from, unless the VDOConfig says so.
     pub images: Images,
-    pub pace: Pace,
+    pub pace: DriverTimeouts,
     /// Whether connections may do without verifying certificates.
     pub insecure: Insecure,
     /// Whether somebody makes health checks, whose results are waited for.
@@ -103,7 +103,7 @@ pub async fn run(
     let client = watches.client().clone();
     let recorder = Recorder::new(client.clone(), "slipway-operator".into());
     let library = Library::new(matrix, trigger.clone())?;
-    let mut keeper = Keeper {
+    let mut controller = DriversController {
         client,
         namespace,
         objects,
@@ -119,7 +119,7 @@ pub async fn run(
         search: Search::default(),
         whole: Instant::now(),
     };
-    trigger.run(stop, &mut keeper).await;
+    trigger.run(stop, &mut controller).await;
     Ok(())
 }
 
@@ -157,13 +157,13 @@ async fn follow_nodes(mut nodes: Nodes, trigger: Trigger) {
     }
 }
 
-struct Keeper {
+struct DriversController {
     client: Client,
     namespace: String,
     objects: Objects,
     nodes: Nodes,
     images: Images,
-    pace: Pace,
+    pace: DriverTimeouts,
     insecure: Insecure,
     checked: bool,
     metrics: Metrics,
@@ -174,7 +174,7 @@ struct Keeper {
     whole: Instant,
 }
 
-impl Controller for Keeper {
+impl Controller for DriversController {
     async fn pass(&mut self) -> Instant {
         self.objects.ready().await;
         self.nodes.wait_until_ready().await;
@@ -184,7 +184,7 @@ impl Controller for Keeper {
                 Ok(()) => self.metrics.pass("done"),
                 Err(error) => {
                     self.metrics.pass("failed");
-                    tracing::warn!(error = chain(&error), "a pass could not be finished");
+                    tracing::warn!(error = chain(&error), "reconciling failed");
                     pause = RETRY_INTERVAL;
                 }
             }
@@ -193,8 +193,8 @@ impl Controller for Keeper {
     }
 }
 
-impl Keeper {
-    async fn reconcile(&mut self, mut config: VDOConfig) -> Result<(), Trouble> {
+impl DriversController {
+    async fn reconcile(&mut self, mut config: VDOConfig) -> Result<(), ReconcileError> {
         let connections = self.objects.connections();
         let census = &Census::of(&self.nodes.now(), config.spec.cloud_provider.is_some());
         fill(config.spec.images.get_or_insert_default(), &self.images);
@@ -271,8 +271,15 @@ impl Keeper {
                     reason = condition.reason,
                     "changed"
                 );
-                tell(&self.recorder, &config, good, &condition.reason, &condition.message, &condition.type_)
-                    .await;
+                publish_event(
+                    &self.recorder,
+                    &config,
+                    good,
+                    &condition.reason,
+                    &condition.message,
+                    &condition.type_,
+                )
+                .await;
             }
         }
         Ok(())
@@ -283,7 +290,7 @@ impl Keeper {
         &mut self,
         driver: Driver,
         config: &VDOConfig,
-        facts: &Facts,
+        facts: &Fetched,
         census: &Census,
         now: Timestamp,
     ) -> (Option<DriverStatus>, Vec<Failure>) {
@@ -312,33 +319,40 @@ impl Keeper {
             workloads.iter().filter(|live| live.ours).filter_map(|live| live.version.clone()).min();
         let (matrix, settled) = (self.library.matrix(), self.library.is_settled());
         let there = deployed.or(labelled);
-        let mut wish =
-            wish(driver, &config.spec, &facts.connections, matrix, settled, facts.kubernetes, there.clone());
+        let mut desired = desired(
+            driver,
+            &config.spec,
+            &facts.connections,
+            matrix,
+            settled,
+            facts.kubernetes,
+            there.clone(),
+        );
         let Checked { failures, upgrade, install } = checked(driver, config, self.checked);
-        wish.failures.extend(failures);
-        wish.upgrade = upgrade;
-        wish.install = install.filter(|_| there.is_none());
-        if wish.install.is_some() {
-            wish.version = None;
+        desired.failures.extend(failures);
+        desired.upgrade = upgrade;
+        desired.install = install.filter(|_| there.is_none());
+        if desired.install.is_some() {
+            desired.version = None;
         }
         let adopt = config.metadata.annotations.as_ref().is_some_and(|all| all.contains_key(ADOPT));
         if let Some(foreign) = workloads.iter().find(|live| !live.ours).filter(|_| !adopt) {
             let message = format!(
-                "{} {}/{} was installed by somebody else",
+                "{} {}/{} was installed by another owner",
                 foreign.kind, foreign.namespace, foreign.name
             );
             let remedy =
                 "remove that driver, or annotate the VDOConfig with slipway.dev/adopt=true to take it over";
-            wish.failures.push(failure(driver.key(), "ForeignDriver", &message, Some(remedy)));
-            wish.version = None;
-            wish.connections.clear();
+            desired.failures.push(failure(driver.key(), "ForeignDriver", &message, Some(remedy)));
+            desired.version = None;
+            desired.connections.clear();
         }
-        let held = wish.upgrade.iter().map(|held| held.message.clone());
+        let held = desired.upgrade.iter().map(|held| held.message.clone());
         let obstacles: Vec<String> =
-            wish.failures.iter().map(|failure| failure.message.clone()).chain(held).collect();
-        let next = upgrade::next(&upgrade::Seen {
-            wanted: wish.version.as_ref(),
-            asked: wish.asked,
+            desired.failures.iter().map(|failure| failure.message.clone()).chain(held).collect();
+        let next = upgrade::next(&upgrade::Observed {
+            wanted: desired.version.as_ref(),
+            asked: desired.asked,
             obstacles: &obstacles,
             before: &before,
             places,
@@ -349,13 +363,13 @@ impl Keeper {
             patience: self.pace.step,
         });
         let failures =
-            self.carry_out(driver, config, facts, census, &wish, &next, &workloads, &before, now).await;
+            self.carry_out(driver, config, facts, census, &desired, &next, &workloads, &before, now).await;
         if next.upgrade != before.upgrade || next.rollback != before.rollback {
             self.report(config, driver, &before, &next).await;
         }
-        let (status, failures) = status::judge(&status::Seen {
+        let (status, failures) = status::judge(&status::DriverState {
             driver,
-            wish: &wish,
+            desired: &desired,
             next: &next,
             places,
             workloads: &workloads,
@@ -375,9 +389,9 @@ impl Keeper {
         &mut self,
         driver: Driver,
         config: &VDOConfig,
-        facts: &Facts,
+        facts: &Fetched,
         census: &Census,
-        wish: &Wish,
+        desired: &DesiredDriver,
         next: &Next,
         workloads: &[Workload],
         before: &DriverStatus,
@@ -389,7 +403,7 @@ impl Keeper {
             Plan::Upto(version, step) => (version, *step),
         };
         // What is wrong with the connections has been said; whatever runs goes on with what it has.
-        if wish.connections.is_empty() {
+        if desired.connections.is_empty() {
             return Vec::new();
         }
         let Some(row) = self.library.matrix().row(driver, version) else {
@@ -405,11 +419,11 @@ impl Keeper {
                 pull_secrets.insert(name.clone(), content.clone());
             } else {
                 let message = format!("there is no Secret `{name}` for pulling images");
-                let remedy = "make it in the operator's namespace";
+                let remedy = "create it in the operator's namespace";
                 failures.push(failure(driver.key(), "PullSecretMissing", &message, Some(remedy)));
             }
         }
-        let site = Site {
+        let site = BuildInput {
             spec: &config.spec,
             control_plane_nodes: census.control_plane,
             hash_key: &facts.keys.hash,
@@ -419,7 +433,7 @@ impl Keeper {
             workloads,
             node_mark: mark(config, facts, census),
         };
-        let mut objects = match build(&site, row, &wish.connections) {
+        let mut objects = match build(&site, row, &desired.connections) {
             Ok(objects) => objects,
             Err(error) => {
                 let reason = match &error {
@@ -470,14 +484,14 @@ impl Keeper {
             let object =
                 objects.iter_mut().find(|object| object.kind == live.kind && object.name == live.name);
             if let Some(object) = object {
-                tracing::warn!(object = object.describe(), "unwell for long: its pods are replaced");
+                tracing::warn!(object = object.describe(), "unhealthy for too long: replacing its pods");
                 mark_redeployed(object, &now.to_string());
             }
         }
     }
 
     /// A driver that is no longer wanted goes, unless volumes would be cut off.
-    async fn remove(&mut self, driver: Driver, facts: &Facts) -> Vec<Failure> {
+    async fn remove(&mut self, driver: Driver, facts: &Fetched) -> Vec<Failure> {
         let there = facts.live.iter().any(|live| live.driver == label(driver));
         if !there {
             return Vec::new();
@@ -512,7 +526,7 @@ impl Keeper {
             _ => return,
         };
         tracing::info!(driver = %driver, reason, message, "upgrade");
-        tell(&self.recorder, config, good, reason, &message, "Upgrade").await;
+        publish_event(&self.recorder, config, good, reason, &message, "Upgrade").await;
     }
 
     async fn write(&self, status: &VDOConfigStatus) -> Result<(), AccessError> {
@@ -540,22 +554,28 @@ fn fill(images: &mut Images, told: &Images) {
 
 /// Somebody has to set the label: a cloud provider, of ours or of the release, or else the operator. Where the operator has
 /// done so it goes on: a cloud provider looks at new nodes only, and pods must not leave the others.
-fn mark(config: &VDOConfig, facts: &Facts, census: &Census) -> NodeMark {
+fn mark(config: &VDOConfig, facts: &Fetched, census: &Census) -> NodeMark {
     let cloud = config.spec.cloud_provider.is_some() || facts.owners.contains_key(&Driver::CloudProvider);
     if cloud && !census.marked_only { NodeMark::InstanceType } else { NodeMark::Slipway }
 }
 
 /// The connections that a driver uses.
-fn used(config: &VDOConfig, facts: &Facts) -> Vec<slipway_api::slipway::vdo_status::ConnectionSummary> {
+fn used(config: &VDOConfig, facts: &Fetched) -> Vec<slipway_api::slipway::vdo_status::ConnectionSummary> {
     let setups: Vec<_> = Driver::ALL.iter().filter_map(|driver| setup(&config.spec, *driver)).collect();
     let is_used =
         |name: &String| setups.iter().any(|setup| setup.connections.is_none_or(|names| names.contains(name)));
-    facts.connections.iter().filter(|known| is_used(&known.name)).map(Known::summary).take(32).collect()
+    facts
+        .connections
+        .iter()
+        .filter(|known| is_used(&known.name))
+        .map(KnownConnection::summary)
+        .take(32)
+        .collect()
 }
 
 /// What kept a pass from being finished.
 #[derive(Debug, thiserror::Error)]
-enum Trouble {
+enum ReconcileError {
     #[error(transparent)]
     Fetch(#[from] FetchError),
     #[error(transparent)]

@@ -16,7 +16,7 @@ use slipway_providers::cluster::{AccessError, call, or_absent};
 use thiserror::Error;
 
 use super::apply::{Live, live};
-use super::choose::Known;
+use super::choose::KnownConnection;
 use super::health::Workload;
 use super::keys::{KeyError, Keys, keys};
 use crate::controllers::connections::read::{Insecure, Read, read};
@@ -28,17 +28,17 @@ pub enum FetchError {
     Access(#[from] AccessError),
     #[error(transparent)]
     Keys(#[from] KeyError),
-    #[error("the API server says it is `{0}`, which is no version")]
+    #[error("the API server says it is `{0}`, which is not a version")]
     Version(String),
 }
 
 /// What is there.
 #[derive(Debug)]
-pub struct Facts {
+pub struct Fetched {
     pub kubernetes: Release,
     /// Who else runs a driver, and what to do to change that.
     pub owners: BTreeMap<Driver, String>,
-    pub connections: Vec<Known>,
+    pub connections: Vec<KnownConnection>,
     pub workloads: Vec<Workload>,
     pub live: Vec<Live>,
     pub keys: Keys,
@@ -55,7 +55,7 @@ pub async fn fetch(
     config: &VDOConfig,
     connections: Vec<VSphereConnection>,
     insecure: Insecure,
-) -> Result<Facts, FetchError> {
+) -> Result<Fetched, FetchError> {
     let version = call("asking for the version of Kubernetes", client.apiserver_version()).await?;
     let kubernetes =
         version.git_version.parse().map_err(|_| FetchError::Version(version.git_version.clone()))?;
@@ -73,7 +73,7 @@ pub async fn fetch(
             Ok(Read { connection, login, version }) => (login.map(|()| connection), tried(&version)),
             Err(problem) => (Err(problem), false),
         };
-        known.push(Known { name, spec: object.spec, status, read, tried });
+        known.push(KnownConnection { name, spec: object.spec, status, read, tried });
     }
     known.sort_by(|one, other| one.name.cmp(&other.name));
     let mut pull_secrets = BTreeMap::new();
@@ -83,7 +83,7 @@ pub async fn fetch(
         pull_secrets.insert(name.clone(), found.map(|secret| secret.data.unwrap_or_default()));
     }
     let given = config.spec.storage_provider.as_ref().and_then(|storage| storage.cluster_id.clone());
-    Ok(Facts {
+    Ok(Fetched {
         kubernetes,
         owners: owners(client).await?,
         connections: known,

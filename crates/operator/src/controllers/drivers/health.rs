@@ -13,12 +13,12 @@ use slipway_config::matrix::Driver;
 pub const REDEPLOYED: &str = "slipway.dev/redeployed";
 
 /// A kind, a namespace and a name.
-pub type Place = (&'static str, &'static str, &'static str);
+pub type ObjectKey = (&'static str, &'static str, &'static str);
 
 /// What runs of a driver, in the order it is upgraded.
-pub fn places(driver: Driver) -> &'static [Place] {
-    const CLOUD: [Place; 1] = [("DaemonSet", cloud::NAMESPACE, cloud::DAEMON_SET)];
-    const STORAGE: [Place; 3] = [
+pub fn places(driver: Driver) -> &'static [ObjectKey] {
+    const CLOUD: [ObjectKey; 1] = [("DaemonSet", cloud::NAMESPACE, cloud::DAEMON_SET)];
+    const STORAGE: [ObjectKey; 3] = [
         ("Deployment", storage::NAMESPACE, storage::CONTROLLER),
         ("DaemonSet", storage::NAMESPACE, storage::NODE),
         ("Deployment", storage::NAMESPACE, storage::WEBHOOK),
@@ -87,7 +87,7 @@ impl Workload {
         }
     }
 
-    pub fn is_at(&self, place: &Place) -> bool {
+    pub fn is_at(&self, place: &ObjectKey) -> bool {
         (self.kind, self.namespace.as_str(), self.name.as_str()) == *place
     }
 

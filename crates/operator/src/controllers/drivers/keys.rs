@@ -35,7 +35,7 @@ pub enum KeyError {
     Access(#[from] AccessError),
     #[error("making the webhook's certificate")]
     Certificate(#[from] rcgen::Error),
-    #[error("there is no randomness to be had")]
+    #[error("the system has no random numbers")]
     Random,
 }
 

@@ -15,9 +15,9 @@ use tokio::time::{Instant, timeout};
 use crate::runtime::nodes::{All, Label, Node};
 
 /// How long a vCenter may take.
-const PATIENCE: Duration = Duration::from_mins(1);
+const LOOKUP_TIMEOUT: Duration = Duration::from_mins(1);
 /// Nodes that no vCenter knows are not asked about more often than this.
-const AGAIN: Duration = Duration::from_mins(5);
+const LOOKUP_INTERVAL: Duration = Duration::from_mins(5);
 
 /// A node that may be of a vCenter.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,14 +68,17 @@ impl Search {
         unmarked: Vec<Unmarked>,
         connections: &[Connection],
     ) -> Result<(), AccessError> {
-        let known = self.last.as_ref().is_some_and(|(when, who)| when.elapsed() < AGAIN && *who == unmarked);
+        let known = self
+            .last
+            .as_ref()
+            .is_some_and(|(when, who)| when.elapsed() < LOOKUP_INTERVAL && *who == unmarked);
         if unmarked.is_empty() || known {
             return Ok(());
         }
         let mut machines = BTreeSet::new();
         if unmarked.iter().any(|node| !node.certain) {
             for connection in connections {
-                match timeout(PATIENCE, uuids(connection)).await {
+                match timeout(LOOKUP_TIMEOUT, uuids(connection)).await {
                     Ok(Ok(found)) => machines.extend(found),
                     Ok(Err(error)) => {
                         tracing::warn!(

@@ -22,8 +22,8 @@ use tokio::time::Instant;
 use crate::runtime::trigger::Trigger;
 
 /// How long each of two downloads may take, and one connection of them.
-const PATIENCE: Duration = Duration::from_secs(30);
-const CONNECT: Duration = Duration::from_secs(10);
+const DOWNLOAD_TIMEOUT: Duration = Duration::from_secs(30);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// The keys of a ConfigMap.
 const KEY: &str = "matrix.yaml";
 const SIGNATURE_KEY: &str = "matrix.yaml.sig";
@@ -31,7 +31,7 @@ const AUTHORITIES_KEY: &str = "ca.crt";
 
 /// Where a matrix is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
+pub enum MatrixSource {
     Embedded,
     /// Its signature is in the file beside it, with `.sig` at the end.
     File(PathBuf),
@@ -41,35 +41,35 @@ pub enum Place {
     Url(PrivateUrl),
 }
 
-impl FromStr for Place {
+impl FromStr for MatrixSource {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         match text.split_once(':') {
-            _ if text == "embedded" => Ok(Place::Embedded),
-            Some(("configmap", name)) if !name.is_empty() => Ok(Place::ConfigMap(name.to_owned())),
+            _ if text == "embedded" => Ok(MatrixSource::Embedded),
+            Some(("configmap", name)) if !name.is_empty() => Ok(MatrixSource::ConfigMap(name.to_owned())),
             Some(("https", _)) => {
                 let url = PrivateUrl::from(text);
                 if url.has_login_or_signature() {
-                    return Err("the URL of a matrix has a login or a signature, which whoever sees the operator's pods \
+                    return Err("the URL of a matrix has credentials or a signature, which are visible in the operator's pods \
                                 would read"
                         .to_owned());
                 }
-                Ok(Place::Url(url))
+                Ok(MatrixSource::Url(url))
             }
             Some(("http", _)) => Err("a matrix is fetched by https only".to_owned()),
-            _ => Ok(Place::File(text.into())),
+            _ => Ok(MatrixSource::File(text.into())),
         }
     }
 }
 
-impl std::fmt::Display for Place {
+impl std::fmt::Display for MatrixSource {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Place::Embedded => f.write_str("embedded"),
-            Place::File(path) => write!(f, "{}", path.display()),
-            Place::ConfigMap(name) => write!(f, "configmap:{name}"),
-            Place::Url(url) => write!(f, "{url}"),
+            MatrixSource::Embedded => f.write_str("embedded"),
+            MatrixSource::File(path) => write!(f, "{}", path.display()),
+            MatrixSource::ConfigMap(name) => write!(f, "configmap:{name}"),
+            MatrixSource::Url(url) => write!(f, "{url}"),
         }
     }
 }
@@ -77,7 +77,7 @@ impl std::fmt::Display for Place {
 /// Where a matrix is, and whom it is taken from.
 #[derive(Debug, Clone)]
 pub struct Source {
-    pub place: Place,
+    pub place: MatrixSource,
     /// Who may have signed it.
     pub keys: Vec<PublicKey>,
     /// A ConfigMap with the authorities that a server is trusted by, instead of those of the system.
@@ -91,7 +91,7 @@ pub struct Source {
 impl Default for Source {
     fn default() -> Self {
         Source {
-            place: Place::Embedded,
+            place: MatrixSource::Embedded,
             keys: Vec::new(),
             authorities: None,
             proxy: None,
@@ -133,12 +133,12 @@ impl Library {
         let reading = read(EMBEDDED);
         let current = reading.matrix.ok_or("the built-in matrix cannot be read")?;
         let status = MatrixStatus {
-            source: Place::Embedded.to_string(),
+            source: MatrixSource::Embedded.to_string(),
             published: current.published.to_string(),
             digest: hash(EMBEDDED),
             refused: None,
         };
-        let settled = source.place == Place::Embedded;
+        let settled = source.place == MatrixSource::Embedded;
         Ok(Library {
             source,
             etag: None,
@@ -174,10 +174,10 @@ impl Library {
     /// Looks again. A server is waited for by somebody else, who tells when it has answered.
     pub async fn refresh(&mut self, client: &Client, namespace: &str) {
         let found = match self.source.place.clone() {
-            Place::Embedded => return,
-            Place::File(path) => file(&path).await,
-            Place::ConfigMap(name) => config_map(client, namespace, &name).await,
-            Place::Url(url) => match self.downloaded(client, namespace, url.expose()).await {
+            MatrixSource::Embedded => return,
+            MatrixSource::File(path) => file(&path).await,
+            MatrixSource::ConfigMap(name) => config_map(client, namespace, &name).await,
+            MatrixSource::Url(url) => match self.downloaded(client, namespace, url.expose()).await {
                 None | Some(Ok(None)) => return,
                 Some(Ok(Some((found, etag)))) => {
                     self.etag = etag;
@@ -290,7 +290,10 @@ fn beside(url: &str) -> String {
 }
 
 async fn connector(client: &Client, namespace: &str, source: &Source) -> Result<reqwest::Client, String> {
-    let mut builder = reqwest::Client::builder().timeout(PATIENCE).connect_timeout(CONNECT).https_only(true);
+    let mut builder = reqwest::Client::builder()
+        .timeout(DOWNLOAD_TIMEOUT)
+        .connect_timeout(CONNECT_TIMEOUT)
+        .https_only(true);
     if let Some(name) = &source.authorities {
         let pem = key_of(client, namespace, name, AUTHORITIES_KEY).await?.0;
         let bad = || format!("the key `{AUTHORITIES_KEY}` of the ConfigMap `{name}` holds no certificate");
@@ -368,7 +371,7 @@ mod tests {
     use slipway_assets::drivers::signature::{draw, sign};
     use slipway_config::matrix::EMBEDDED;
 
-    use super::{Found, Library, Place, Source};
+    use super::{Found, Library, MatrixSource, Source};
     use crate::runtime::trigger::Trigger;
 
     #[rstest]
@@ -379,7 +382,7 @@ mod tests {
     #[case::user("https://user@matrix.example.com", false)]
     #[case::http("http://matrix.example.com/matrix.yaml", false)]
     fn a_place_has_no_login(#[case] text: &str, #[case] good: bool) {
-        let place = text.parse::<Place>();
+        let place = text.parse::<MatrixSource>();
         assert_eq!(place.is_ok(), good);
         assert!(!format!("{place:?}").contains("hunter2"));
     }
@@ -395,7 +398,7 @@ mod tests {
     fn an_older_matrix_does_not_come_back() {
         let (key, public) = draw().unwrap();
         let source = || Source {
-            place: Place::ConfigMap("matrix".to_owned()),
+            place: MatrixSource::ConfigMap("matrix".to_owned()),
             keys: vec![public.clone()],
             ..Source::default()
         };

@@ -9,19 +9,19 @@ use slipway_api::slipway::vdo_status::{DriverStatus, Failure};
 use slipway_assess::check::catalog::Reason;
 use slipway_config::matrix::Driver;
 
-use super::choose::{Wish, failure};
-use super::health::{Place, Workload};
+use super::choose::{DesiredDriver, failure};
+use super::health::{ObjectKey, Workload};
 use super::upgrade::Next;
 use crate::controllers::connections::problem::Problem;
-use crate::runtime::conditions::{Holds, Verdict, find, merge};
+use crate::runtime::conditions::{ConditionStatus, ConditionUpdate, find, merge};
 
 /// What is known about a driver at the end of a pass.
 #[derive(Debug)]
-pub struct Seen<'a> {
+pub struct DriverState<'a> {
     pub driver: Driver,
-    pub wish: &'a Wish,
+    pub desired: &'a DesiredDriver,
     pub next: &'a Next,
-    pub places: &'a [Place],
+    pub places: &'a [ObjectKey],
     pub workloads: &'a [Workload],
     pub silent: u32,
     /// What went wrong while objects were made and applied.
@@ -35,8 +35,9 @@ pub struct Seen<'a> {
 /// Somebody else runs the driver.
 pub fn of_owner(owner: &str, before: &DriverStatus, generation: Option<i64>, now: Timestamp) -> DriverStatus {
     let message = format!("{owner}; nothing is changed here");
-    let verdicts = [AVAILABLE, PROGRESSING, DEGRADED, UPGRADEABLE]
-        .map(|about| Verdict::new(about, Holds::Unknown, "OwnedByRelease", message.clone()));
+    let verdicts = [AVAILABLE, PROGRESSING, DEGRADED, UPGRADEABLE].map(|about| {
+        ConditionUpdate::new(about, ConditionStatus::Unknown, "OwnedByRelease", message.clone())
+    });
     DriverStatus {
         conditions: merge(&before.conditions, verdicts.into(), generation, now),
         choice: Some(message),
@@ -45,9 +46,9 @@ pub fn of_owner(owner: &str, before: &DriverStatus, generation: Option<i64>, now
 }
 
 /// The status of a driver, and everything that is wrong with it.
-pub fn judge(seen: &Seen<'_>) -> (DriverStatus, Vec<Failure>) {
+pub fn judge(seen: &DriverState<'_>) -> (DriverStatus, Vec<Failure>) {
     let subject = seen.driver.key();
-    let mut failures = seen.wish.failures.clone();
+    let mut failures = seen.desired.failures.clone();
     failures.extend(seen.failures.iter().cloned());
     if let Some(rollback) = &seen.next.rollback {
         let message = format!(
@@ -84,7 +85,7 @@ pub fn judge(seen: &Seen<'_>) -> (DriverStatus, Vec<Failure>) {
     let progressing = progressing(seen, &down, &rolling);
     let stuck = find(&seen.before.conditions, PROGRESSING).filter(|before| {
         let patience = seen.patience.try_into().unwrap_or(jiff::SignedDuration::MAX);
-        progressing.holds == Holds::Yes
+        progressing.holds == ConditionStatus::Yes
             && seen.next.upgrade.is_none()
             && before.status == "True"
             && seen.now.duration_since(before.last_transition_time.0) > patience
@@ -96,9 +97,9 @@ pub fn judge(seen: &Seen<'_>) -> (DriverStatus, Vec<Failure>) {
     }
     let verdicts = vec![
         if down.is_empty() {
-            Verdict::new(AVAILABLE, true, "Serving", "every part of it serves")
+            ConditionUpdate::new(AVAILABLE, true, "Serving", "every part of it serves")
         } else {
-            Verdict::new(AVAILABLE, false, "NotServing", down.join("; "))
+            ConditionUpdate::new(AVAILABLE, false, "NotServing", down.join("; "))
         },
         progressing,
         degraded(&failures),
@@ -106,8 +107,8 @@ pub fn judge(seen: &Seen<'_>) -> (DriverStatus, Vec<Failure>) {
     ];
     let status = DriverStatus {
         conditions: merge(&seen.before.conditions, verdicts, seen.generation, seen.now),
-        wanted_version: seen.wish.version.as_ref().map(ToString::to_string),
-        choice: seen.wish.why.clone(),
+        wanted_version: seen.desired.version.as_ref().map(ToString::to_string),
+        choice: seen.desired.why.clone(),
         deployed_version: seen.next.deployed.as_ref().map(ToString::to_string),
         last_good_version: seen.next.last_good.as_ref().map(ToString::to_string),
         upgrade: seen.next.upgrade.clone(),
@@ -116,26 +117,31 @@ pub fn judge(seen: &Seen<'_>) -> (DriverStatus, Vec<Failure>) {
     (status, failures)
 }
 
-fn progressing(seen: &Seen<'_>, down: &[String], rolling: &[String]) -> Verdict {
+fn progressing(seen: &DriverState<'_>, down: &[String], rolling: &[String]) -> ConditionUpdate {
     if let Some(upgrade) = &seen.next.upgrade {
         let message = format!("from {} to {}, at {}", upgrade.from, upgrade.to, upgrade.step);
-        return Verdict::new(PROGRESSING, true, "Upgrading", message);
+        return ConditionUpdate::new(PROGRESSING, true, "Upgrading", message);
     }
-    if let Some(held) = &seen.wish.install {
-        let waits = held.holds == Holds::Unknown;
+    if let Some(held) = &seen.desired.install {
+        let waits = held.holds == ConditionStatus::Unknown;
         let reason = if waits { held.reason } else { "InstallationBlocked" };
-        return Verdict::new(PROGRESSING, waits, reason, held.message.clone());
+        return ConditionUpdate::new(PROGRESSING, waits, reason, held.message.clone());
     }
     let Some(version) = seen.next.plan.version() else {
-        return Verdict::new(PROGRESSING, false, "NothingToDo", "no version can be installed now");
+        return ConditionUpdate::new(PROGRESSING, false, "NothingToDo", "no version can be installed now");
     };
     if seen.next.deployed.is_none() {
-        return Verdict::new(PROGRESSING, true, "Installing", format!("{version} is being installed"));
+        return ConditionUpdate::new(
+            PROGRESSING,
+            true,
+            "Installing",
+            format!("{version} is being installed"),
+        );
     }
     if rolling.is_empty() && down.is_empty() {
-        return Verdict::new(PROGRESSING, false, "Complete", format!("{version} is everywhere"));
+        return ConditionUpdate::new(PROGRESSING, false, "Complete", format!("{version} is everywhere"));
     }
-    Verdict::new(
+    ConditionUpdate::new(
         PROGRESSING,
         true,
         "RollingOut",
@@ -143,32 +149,32 @@ fn progressing(seen: &Seen<'_>, down: &[String], rolling: &[String]) -> Verdict 
     )
 }
 
-fn degraded(failures: &[Failure]) -> Verdict {
+fn degraded(failures: &[Failure]) -> ConditionUpdate {
     match failures.first() {
-        None => Verdict::new(DEGRADED, false, "AsExpected", "nothing is wrong"),
-        Some(first) => Verdict::new(DEGRADED, true, word(&first.reason), words(failures)),
+        None => ConditionUpdate::new(DEGRADED, false, "AsExpected", "nothing is wrong"),
+        Some(first) => ConditionUpdate::new(DEGRADED, true, word(&first.reason), words(failures)),
     }
 }
 
-fn upgradeable(seen: &Seen<'_>, failures: &[Failure], well: bool) -> Verdict {
-    let no = |reason, message: String| Verdict::new(UPGRADEABLE, false, reason, message);
+fn upgradeable(seen: &DriverState<'_>, failures: &[Failure], well: bool) -> ConditionUpdate {
+    let no = |reason, message: String| ConditionUpdate::new(UPGRADEABLE, false, reason, message);
     if seen.next.upgrade.is_some() {
         return no("Upgrading", "an upgrade is under way".to_owned());
     }
-    if !seen.wish.automatic {
+    if !seen.desired.automatic {
         let message = "the version is pinned, or upgrades are switched off";
         return no("NotAutomatic", message.to_owned());
     }
     if let Some(first) = failures.first() {
         return no(word(&first.reason), words(failures));
     }
-    if let Some(held) = &seen.wish.upgrade {
-        return Verdict::new(UPGRADEABLE, held.holds, held.reason, held.message.clone());
+    if let Some(held) = &seen.desired.upgrade {
+        return ConditionUpdate::new(UPGRADEABLE, held.holds, held.reason, held.message.clone());
     }
     if !well {
         return no("NotHealthy", "not every part of it is well".to_owned());
     }
-    Verdict::new(UPGRADEABLE, true, "Ready", "a newer version can be installed at any time")
+    ConditionUpdate::new(UPGRADEABLE, true, "Ready", "a newer version can be installed at any time")
 }
 
 fn words(failures: &[Failure]) -> String {
@@ -230,16 +236,16 @@ pub fn together(
         verdicts.push(match (&*bad, &*unknown) {
             ([], []) if about == DEGRADED && !others.is_empty() => degraded(others),
             ([], []) if drivers.is_empty() => {
-                Verdict::new(about, Holds::Unknown, "NoDriver", "no driver is wanted")
+                ConditionUpdate::new(about, ConditionStatus::Unknown, "NoDriver", "no driver is wanted")
             }
-            ([], []) => Verdict::new(about, good == "True", "AsExpected", "both are as they should be"),
+            ([], []) => ConditionUpdate::new(about, good == "True", "AsExpected", "both are as expected"),
             ([], unknown) => {
                 let reason = unknown.first().map_or("Failed", |(_, one)| known_reason(&one.reason));
-                Verdict::new(about, Holds::Unknown, reason, message(unknown))
+                ConditionUpdate::new(about, ConditionStatus::Unknown, reason, message(unknown))
             }
             (bad, _) => {
                 let reason = bad.first().map_or("Failed", |(_, one)| known_reason(&one.reason));
-                Verdict::new(about, good != "True", reason, message(bad))
+                ConditionUpdate::new(about, good != "True", reason, message(bad))
             }
         });
     }

@@ -11,11 +11,11 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use semver::Version;
 use slipway_api::slipway::vdo_status::{DriverStatus, Rollback, Upgrade};
 
-use super::health::{Place, Workload};
+use super::health::{ObjectKey, Workload};
 
 /// What the next step depends on.
 #[derive(Debug)]
-pub struct Seen<'a> {
+pub struct Observed<'a> {
     /// The version that was chosen; none if nothing fits.
     pub wanted: Option<&'a Version>,
     /// The user asks for that version, whatever the state of things.
@@ -23,7 +23,7 @@ pub struct Seen<'a> {
     /// Why an upgrade must not start now.
     pub obstacles: &'a [String],
     pub before: &'a DriverStatus,
-    pub places: &'a [Place],
+    pub places: &'a [ObjectKey],
     pub workloads: &'a [Workload],
     /// Nodes whose kubelet is silent.
     pub silent: u32,
@@ -65,7 +65,7 @@ pub struct Next {
     pub waits: bool,
 }
 
-pub fn next(seen: &Seen<'_>) -> Next {
+pub fn next(seen: &Observed<'_>) -> Next {
     let before = seen.before;
     let parse = |text: &Option<String>| text.as_ref().and_then(|text| text.parse::<Version>().ok());
     let ours = seen.workloads.iter().filter(|workload| workload.ours);
@@ -117,7 +117,7 @@ pub fn next(seen: &Seen<'_>) -> Next {
     next
 }
 
-fn go_on(seen: &Seen<'_>, upgrade: &Upgrade, from: Version, to: Version, mut next: Next) -> Next {
+fn go_on(seen: &Observed<'_>, upgrade: &Upgrade, from: Version, to: Version, mut next: Next) -> Next {
     let started = upgrade.started.as_ref().map(|time| time.0);
     if let Some(wanted) = seen.wanted.filter(|wanted| **wanted != to) {
         // Somebody thought otherwise.
@@ -165,7 +165,7 @@ fn go_on(seen: &Seen<'_>, upgrade: &Upgrade, from: Version, to: Version, mut nex
     next
 }
 
-impl Seen<'_> {
+impl Observed<'_> {
     fn at(&self, step: usize) -> Option<&Workload> {
         let place = self.places.get(step)?;
         self.workloads.iter().find(|workload| workload.is_at(place))

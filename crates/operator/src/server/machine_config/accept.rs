@@ -10,7 +10,7 @@ const GENERAL: &[&str] = &[MEDIA_TYPE, "application/json", "application/*", "*/*
 
 /// The version that a request wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wanted {
+pub enum RequestedVersion {
     Version(SpecVersion),
     /// Whichever the configuration is stored in.
     Stored,
@@ -35,9 +35,9 @@ pub enum AcceptError {
 /// A machine with a newer Ignition than ours asks for a version that we do not know, and says at the end that it would
 /// take anything: it reads all older ones of the same major version, so it gets the stored one. One that asks for
 /// another major version could not read what we have, whatever it says.
-pub fn wanted(header: Option<&str>) -> Result<Wanted, AcceptError> {
+pub fn wanted(header: Option<&str>) -> Result<RequestedVersion, AcceptError> {
     let Some(header) = header.map(str::trim).filter(|header| !header.is_empty()) else {
-        return Ok(Wanted::Stored);
+        return Ok(RequestedVersion::Stored);
     };
     let mut best: Option<(u16, SpecVersion)> = None;
     let mut unknown: Option<String> = None;
@@ -58,11 +58,11 @@ pub fn wanted(header: Option<&str>) -> Result<Wanted, AcceptError> {
         }
     }
     match (best, unknown) {
-        (Some((_, version)), _) => Ok(Wanted::Version(version)),
+        (Some((_, version)), _) => Ok(RequestedVersion::Version(version)),
         (None, Some(asked)) if !(any && is_later(&asked)) => {
             Err(AcceptError::UnknownVersion { asked: asked.chars().take(40).collect() })
         }
-        (None, _) if any => Ok(Wanted::Stored),
+        (None, _) if any => Ok(RequestedVersion::Stored),
         (None, _) => Err(AcceptError::OtherType),
     }
 }
@@ -118,7 +118,7 @@ fn quality(text: &str) -> Option<u16> {
 mod tests {
     use rstest::rstest;
 
-    use super::{AcceptError, SpecVersion, Wanted, wanted};
+    use super::{AcceptError, RequestedVersion, SpecVersion, wanted};
 
     const IGNITION: &str = "application/vnd.coreos.ignition+json;";
 
@@ -134,7 +134,7 @@ mod tests {
     #[case::upper_case("Application/vnd.coreos.Ignition+JSON;Version=3.2.0", 2)]
     fn a_version(#[case] header: &str, #[case] minor: u8) {
         let header = header.replace("I;", IGNITION);
-        assert_eq!(wanted(Some(&header)), Ok(Wanted::Version(SpecVersion::new(minor))), "{header}");
+        assert_eq!(wanted(Some(&header)), Ok(RequestedVersion::Version(SpecVersion::new(minor))), "{header}");
     }
 
     #[rstest]
@@ -145,7 +145,7 @@ mod tests {
     #[case::json(Some("text/html, application/json;q=0.9"))]
     #[case::newer_than_we(Some("application/vnd.coreos.ignition+json;version=3.9.0, */*;q=0.1"))]
     fn any_version(#[case] header: Option<&str>) {
-        assert_eq!(wanted(header), Ok(Wanted::Stored));
+        assert_eq!(wanted(header), Ok(RequestedVersion::Stored));
     }
 
     #[rstest]

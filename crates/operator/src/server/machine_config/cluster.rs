@@ -17,13 +17,13 @@ use tokio::time::timeout;
 
 use super::joining::{Joining, Renewal};
 use super::role::Role;
-use super::source::{Offer, Source, SourceError};
+use super::source::{RoleConfig, Source, SourceError};
 use super::spec::Config;
 use super::token::Tokens;
 
 /// How long an answer of the API server is good for, a failure included. Hundreds of machines ask at once, and a token that
 /// is withdrawn must soon be worth nothing.
-const FRESH: Duration = Duration::from_secs(2);
+const CACHE_TIME: Duration = Duration::from_secs(2);
 const READ_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Reads Secrets. What cannot be read is not replaced by what was there before: a token may have been withdrawn.
@@ -32,7 +32,7 @@ pub struct ClusterSource {
     api: Api<Secret>,
     /// The roles there are. For each, one request at a time reads; the others wait for its answer. Requests for other roles
     /// never reach the API server.
-    roles: Arc<BTreeMap<Role, Mutex<Option<Known>>>>,
+    roles: Arc<BTreeMap<Role, Mutex<Option<CachedSecret>>>>,
     ready: Arc<Mutex<Option<(Instant, bool)>>>,
     joining: Joining,
     /// What was handed out last.
@@ -42,22 +42,22 @@ pub struct ClusterSource {
 /// An offer with the token it was given.
 #[derive(Debug)]
 struct Fresh {
-    stored: Arc<Offer>,
+    stored: Arc<RoleConfig>,
     token: SecretString,
-    offer: Arc<Offer>,
+    offer: Arc<RoleConfig>,
 }
 
 /// What reading a Secret came to.
 #[derive(Debug)]
-struct Known {
+struct CachedSecret {
     read: Instant,
     /// Of the Secret: configurations are not parsed again as long as it stays the same.
     version: Option<String>,
-    offer: Result<Option<Arc<Offer>>, Arc<SourceError>>,
+    offer: Result<Option<Arc<RoleConfig>>, Arc<SourceError>>,
 }
 
-impl Known {
-    fn answer(&self) -> Result<Option<Arc<Offer>>, SourceError> {
+impl CachedSecret {
+    fn answer(&self) -> Result<Option<Arc<RoleConfig>>, SourceError> {
         self.offer.clone().map_err(SourceError::Shared)
     }
 }
@@ -94,19 +94,19 @@ impl ClusterSource {
     }
 
     /// Reads the Secret of a role; what is known of it is kept if it is the same still.
-    async fn read(&self, role: &Role, known: Option<Known>) -> Known {
+    async fn read(&self, role: &Role, known: Option<CachedSecret>) -> CachedSecret {
         let (version, offer) = match self.read_offer(role, known).await {
             Ok((version, offer)) => (version, Ok(offer)),
             Err(error) => (None, Err(Arc::new(error))),
         };
-        Known { read: Instant::now(), version, offer }
+        CachedSecret { read: Instant::now(), version, offer }
     }
 
     async fn read_offer(
         &self,
         role: &Role,
-        known: Option<Known>,
-    ) -> Result<(Option<String>, Option<Arc<Offer>>), SourceError> {
+        known: Option<CachedSecret>,
+    ) -> Result<(Option<String>, Option<Arc<RoleConfig>>), SourceError> {
         let unreadable = |error: ClusterError| SourceError::Unreadable {
             role: role.clone(),
             source: std::io::Error::other(error),
@@ -114,7 +114,7 @@ impl ClusterSource {
         let secret = self.get(&format!("{MACHINE_CONFIG_SECRET}-{role}")).await.map_err(unreadable)?;
         let Some(secret) = secret else { return Ok((None, None)) };
         let version = secret.resource_version();
-        if let Some(Known { offer: Ok(offer), .. }) =
+        if let Some(CachedSecret { offer: Ok(offer), .. }) =
             known.filter(|known| known.version == version && version.is_some())
         {
             return Ok((version, offer));
@@ -125,7 +125,7 @@ impl ClusterSource {
             .map_err(|source| SourceError::Config { role: role.clone(), source })?;
         let tokens = Tokens::parse(&String::from_utf8_lossy(part(TOKENS_KEY)))
             .map_err(|source| SourceError::Tokens { role: role.clone(), source })?;
-        Ok((version, Some(Arc::new(Offer::new(config, tokens)))))
+        Ok((version, Some(Arc::new(RoleConfig::new(config, tokens)))))
     }
 }
 
@@ -147,10 +147,10 @@ impl Source for ClusterSource {
         self.roles.contains_key(role)
     }
 
-    async fn offer(&self, role: &Role) -> Result<Option<Arc<Offer>>, SourceError> {
+    async fn offer(&self, role: &Role) -> Result<Option<Arc<RoleConfig>>, SourceError> {
         let Some(place) = self.roles.get(role) else { return Ok(None) };
         let mut known = place.lock().await;
-        if let Some(known) = known.as_ref().filter(|known| known.read.elapsed() < FRESH) {
+        if let Some(known) = known.as_ref().filter(|known| known.read.elapsed() < CACHE_TIME) {
             return known.answer();
         }
         let read = self.read(role, known.take()).await;
@@ -158,7 +158,7 @@ impl Source for ClusterSource {
     }
 
     /// With a token that is good for as long as it takes to join, if machines of the role join with one.
-    async fn hand_out(&self, role: &Role, stored: Arc<Offer>) -> Result<Arc<Offer>, SourceError> {
+    async fn hand_out(&self, role: &Role, stored: Arc<RoleConfig>) -> Result<Arc<RoleConfig>, SourceError> {
         let Some(first) = stored.config().text(JOIN_TOKEN_FILE) else { return Ok(stored) };
         let first = SecretString::from(first.trim());
         let failed = |source| SourceError::Joining { role: role.clone(), source };
@@ -179,7 +179,7 @@ impl Source for ClusterSource {
     /// Asked without a token, so it is the API server's business once in a while only.
     async fn is_ready(&self) -> bool {
         let mut ready = self.ready.lock().await;
-        if let Some((_, ready)) = ready.filter(|(read, _)| read.elapsed() < FRESH) {
+        if let Some((_, ready)) = ready.filter(|(read, _)| read.elapsed() < CACHE_TIME) {
             return ready;
         }
         let now = self.get(MACHINE_CONFIG_TLS_SECRET).await.is_ok();

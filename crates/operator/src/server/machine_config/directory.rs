@@ -10,7 +10,7 @@ use jiff::{SignedDuration, Timestamp};
 use secrecy::SecretString;
 
 use super::role::Role;
-use super::source::{Offer, Source, SourceError};
+use super::source::{RoleConfig, Source, SourceError};
 use super::spec::Config;
 use super::token::{TokenHash, Tokens, generate};
 
@@ -27,7 +27,7 @@ pub struct Directory {
 #[derive(Debug)]
 struct Inner {
     path: PathBuf,
-    known: Mutex<BTreeMap<Role, (Stamp, Arc<Offer>)>>,
+    known: Mutex<BTreeMap<Role, (Stamp, Arc<RoleConfig>)>>,
 }
 
 /// How files looked when they were read.
@@ -79,7 +79,7 @@ impl Inner {
         self.path.join(format!("{role}.tokens"))
     }
 
-    fn offer(&self, role: &Role) -> Result<Option<Arc<Offer>>, SourceError> {
+    fn offer(&self, role: &Role) -> Result<Option<Arc<RoleConfig>>, SourceError> {
         let unreadable = |source| SourceError::Unreadable { role: role.clone(), source };
         let (config, tokens) = (self.config(role), self.tokens(role));
         // Looked at before it is read: a change in between is noticed the next time.
@@ -98,7 +98,7 @@ impl Inner {
         let tokens = if stamp[1].is_some() { read(&tokens, role)? } else { Vec::new() };
         let tokens = Tokens::parse(&String::from_utf8_lossy(&tokens))
             .map_err(|source| SourceError::Tokens { role: role.clone(), source })?;
-        let offer = Arc::new(Offer::new(config, tokens));
+        let offer = Arc::new(RoleConfig::new(config, tokens));
         known.insert(role.clone(), (stamp, Arc::clone(&offer)));
         Ok(Some(offer))
     }
@@ -110,7 +110,7 @@ impl Source for Directory {
         tokio::task::spawn_blocking(move || path.exists()).await.unwrap_or(false)
     }
 
-    async fn offer(&self, role: &Role) -> Result<Option<Arc<Offer>>, SourceError> {
+    async fn offer(&self, role: &Role) -> Result<Option<Arc<RoleConfig>>, SourceError> {
         let (inner, role) = (Arc::clone(&self.inner), role.clone());
         let read = tokio::task::spawn_blocking(move || inner.offer(&role));
         read.await.map_err(|_| SourceError::GivenUp)?

@@ -26,9 +26,9 @@ use slipway_providers::cluster::{AccessError, Manager, apply, call, manager_name
 use tokio::sync::Mutex;
 
 /// How long a token is good for from the moment a machine gets it.
-const LIFE: SignedDuration = SignedDuration::from_hours(2);
+const TOKEN_LIFETIME: SignedDuration = SignedDuration::from_hours(2);
 /// What a machine needs to boot and to join. A token with less is given more time.
-const ENOUGH: SignedDuration = SignedDuration::from_hours(1);
+const MIN_LIFETIME: SignedDuration = SignedDuration::from_hours(1);
 /// How old a token may be and still be given more time.
 const MAX_AGE: SignedDuration = SignedDuration::from_hours(24);
 /// What a machine that got a token as old as that has left to join at least.
@@ -36,11 +36,11 @@ const LAST_CALL: SignedDuration = SignedDuration::from_mins(10);
 /// When the secret half was drawn: the Secret is older than what is in it.
 const DRAWN: &str = "slipway.dev/drawn";
 /// How long a look is good for: hundreds of machines ask at once.
-const FRESH: Duration = Duration::from_secs(2);
+const CACHE_TIME: Duration = Duration::from_secs(2);
 /// Letters and digits of the secret half of a token: 82 bits.
 const SECRET_LENGTH: usize = 16;
 /// Of several servers that draw a token at the same moment one wins, and the others take that one.
-const TRIES: u32 = 5;
+const MAX_TRIES: u32 = 5;
 
 /// Why there is no token.
 #[derive(Debug, thiserror::Error)]
@@ -88,7 +88,7 @@ impl Joining {
         let (id, _) = first.expose_secret().split_once('.').ok_or(JoinError::Malformed)?;
         let mut known = self.known.lock().await;
         if let Some((read, token)) = known.get(id)
-            && read.elapsed() < FRESH
+            && read.elapsed() < CACHE_TIME
         {
             return Ok(token.clone());
         }
@@ -100,7 +100,7 @@ impl Joining {
     async fn look(&self, first: &SecretString, now: Timestamp) -> Result<SecretString, JoinError> {
         let (id, first) = first.expose_secret().split_once('.').ok_or(JoinError::Malformed)?;
         let name = format!("{JOIN_TOKEN_SECRET}-{id}");
-        for _ in 0..TRIES {
+        for _ in 0..MAX_TRIES {
             let found = call(&format!("reading the Secret `{name}`"), self.api.get_opt(&name)).await?;
             let (secret, drawn) = match judge(found.as_ref(), self.renewal, now) {
                 Step::SwitchedOff => return Err(JoinError::SwitchedOff { name }),
@@ -111,7 +111,7 @@ impl Joining {
                 Step::Replace => (OsRandom.letters(SECRET_LENGTH), now),
             };
             if self.write(&name, id, (&secret, drawn), found.as_ref(), now).await? {
-                tracing::info!(secret = name, until = %(now + LIFE), "the token that machines join with is good again");
+                tracing::info!(secret = name, until = %(now + TOKEN_LIFETIME), "the token that machines join with is good again");
                 return Ok(format!("{id}.{secret}").into());
             }
         }
@@ -128,8 +128,11 @@ impl Joining {
         now: Timestamp,
     ) -> Result<bool, JoinError> {
         // To the second: what kubeadm writes, and what is read by everybody.
-        let until =
-            now.checked_add(LIFE).unwrap_or(Timestamp::MAX).strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
+        let until = now
+            .checked_add(TOKEN_LIFETIME)
+            .unwrap_or(Timestamp::MAX)
+            .strftime("%Y-%m-%dT%H:%M:%SZ")
+            .to_string();
         let data = [
             ("token-id", id),
             ("token-secret", secret),
@@ -193,7 +196,7 @@ fn judge(found: Option<&Secret>, renewal: Renewal, now: Timestamp) -> Step {
     }
     match (data.contains_key("expiration"), text("expiration").parse::<Timestamp>()) {
         (false, _) => Step::Use(secret),
-        (true, Ok(until)) if now.duration_until(until) >= ENOUGH => Step::Use(secret),
+        (true, Ok(until)) if now.duration_until(until) >= MIN_LIFETIME => Step::Use(secret),
         (true, Ok(until)) if until > now => {
             let age = found.and_then(drawn).map(|drawn| drawn.duration_until(now)).unwrap_or_default();
             match renewal {

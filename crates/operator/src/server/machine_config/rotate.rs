@@ -16,7 +16,7 @@ use super::token::{TokenError, TokenHash, Tokens, generate};
 
 /// How long a token of the control plane is good in a running cluster. Its machines are all there: one that is replaced gets a
 /// token of its own.
-pub const MASTER_TOKEN_LIFE: SignedDuration = SignedDuration::from_hours(24);
+pub const MASTER_TOKEN_LIFETIME: SignedDuration = SignedDuration::from_hours(24);
 /// Where pointers are that machines of a cluster are made with, and under which key.
 const USER_DATA_KEY: &str = "userData";
 /// Two rotations at the same moment: one waits for the other.

@@ -11,7 +11,7 @@ use axum::routing::get;
 use jiff::Timestamp;
 use slipway_providers::text::chain;
 
-use super::accept::{MEDIA_TYPE, Wanted, wanted};
+use super::accept::{MEDIA_TYPE, RequestedVersion, wanted};
 use super::answer::{Answer, Refusal};
 use super::metrics::Metrics;
 use super::role::Role;
@@ -133,8 +133,8 @@ impl<S: Source> App<S> {
         };
         let render = || {
             let version = match wanted(accept(headers)?.as_deref())? {
-                Wanted::Version(version) => version,
-                Wanted::Stored => offer.version(),
+                RequestedVersion::Version(version) => version,
+                RequestedVersion::Stored => offer.version(),
             };
             Ok(Answer::Config { text: offer.render(version)?, version })
         };

@@ -12,22 +12,22 @@ use super::token::{TokenError, Tokens};
 
 /// What there is for a role.
 #[derive(Debug)]
-pub struct Offer {
+pub struct RoleConfig {
     config: Config,
     tokens: Tokens,
     /// Hundreds of machines ask for the same text within seconds.
     rendered: Mutex<BTreeMap<SpecVersion, Result<Bytes, SpecError>>>,
 }
 
-impl Offer {
+impl RoleConfig {
     pub fn new(config: Config, tokens: Tokens) -> Self {
-        Offer { config, tokens, rendered: Mutex::default() }
+        RoleConfig { config, tokens, rendered: Mutex::default() }
     }
 
     /// The same with another content of a file.
     #[must_use]
     pub fn with_text(&self, path: &str, text: &str) -> Self {
-        Offer::new(self.config.with_text(path, text), self.tokens.clone())
+        RoleConfig::new(self.config.with_text(path, text), self.tokens.clone())
     }
 
     pub fn config(&self) -> &Config {
@@ -76,14 +76,15 @@ pub trait Source: Send + Sync + 'static {
     fn knows(&self, role: &Role) -> impl Future<Output = bool> + Send;
 
     /// `None` if there is no such role.
-    fn offer(&self, role: &Role) -> impl Future<Output = Result<Option<Arc<Offer>>, SourceError>> + Send;
+    fn offer(&self, role: &Role)
+    -> impl Future<Output = Result<Option<Arc<RoleConfig>>, SourceError>> + Send;
 
     /// What a machine gets that was let in: what there is, with whatever has to be fresh.
     fn hand_out(
         &self,
         _role: &Role,
-        offer: Arc<Offer>,
-    ) -> impl Future<Output = Result<Arc<Offer>, SourceError>> + Send {
+        offer: Arc<RoleConfig>,
+    ) -> impl Future<Output = Result<Arc<RoleConfig>, SourceError>> + Send {
         async { Ok(offer) }
     }
 

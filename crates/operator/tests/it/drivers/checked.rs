@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use slipway_testkit::process::eventually;
 
-use super::estate::{Estate, NAMESPACE, PATIENCE, condition_of};
+use super::estate::{Estate, NAMESPACE, TIMEOUT, condition_of};
 
 const OLD: &str = "42166f45-6f10-6d46-4b2d-7f7e4f5b7a0d";
 
@@ -46,7 +46,7 @@ pub(super) fn checks_follow_the_cluster(estate: &Estate) {
         estate.wait_until("no check fails", |config| config["status"]["checks"]["failures"] == 0)
     };
     assert_eq!(pause(&config), 3600, "{:#}", config["status"]["checks"]);
-    eventually("series of the nodes", PATIENCE, || {
+    eventually("series of the nodes", TIMEOUT, || {
         let errors = |node| series(estate, "vsphere_node_check_errors", node);
         Ok((!errors("north").is_empty() && !errors("south").is_empty()).then_some(()))
     })
@@ -73,7 +73,7 @@ pub(super) fn checks_follow_the_cluster(estate: &Estate) {
     assert_eq!(condition_of(&status["storageProvider"], "Upgradeable")["status"], "False");
     assert_eq!(condition_of(status, "Available")["status"], "True");
     assert!(series(estate, "vsphere_node_check_errors", "old").contains(&1));
-    eventually("an event", PATIENCE, || {
+    eventually("an event", TIMEOUT, || {
         Ok((events(estate, "FailedVSphereCollectNodeHWVersion") == 1).then_some(()))
     })
     .unwrap();

@@ -8,7 +8,7 @@ use slipway_assets::drivers::signature::{PublicKey, draw, sign};
 use slipway_config::secret::Secret;
 use slipway_lifecycle::drivers::deploy::remove_old_copies;
 use slipway_lifecycle::drivers::status::{Status, status};
-use slipway_operator::controllers::drivers::matrix::{Place, Source};
+use slipway_operator::controllers::drivers::matrix::{MatrixSource, Source};
 use slipway_operator::controllers::{checks, connections, drivers};
 use slipway_operator::manager;
 use slipway_operator::manager::{End, Settings};
@@ -23,9 +23,9 @@ use tokio::runtime::Runtime;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-pub(super) const PATIENCE: Duration = Duration::from_secs(90);
+pub(super) const TIMEOUT: Duration = Duration::from_secs(90);
 /// Within this time whoever looks sees what is wrong.
-pub(super) const SOON: Duration = Duration::from_secs(10);
+pub(super) const FAILURE_TIMEOUT: Duration = Duration::from_secs(10);
 pub(super) const NAMESPACE: &str = "slipway-system";
 pub(super) const NORTH: &str = "42166f45-6f10-6d46-4b2d-7f7e4f5b7a01";
 pub(super) const SOUTH: &str = "42166f45-6f10-6d46-4b2d-7f7e4f5b7a02";
@@ -197,7 +197,7 @@ impl Estate {
 
     /// Starts the operator as its own account.
     pub(super) fn operate(&mut self, step: Duration) {
-        let place = Place::ConfigMap("matrix".to_owned());
+        let place = MatrixSource::ConfigMap("matrix".to_owned());
         self.operate_from(Source { place, ..Source::default() }, step);
     }
 
@@ -210,16 +210,16 @@ impl Estate {
         let settings = Settings {
             namespace: NAMESPACE.to_owned(),
             identity: format!("copy-{}", self.copies),
-            lease: lease::Pace {
+            lease: lease::LeaseTimeouts {
                 duration: Duration::from_secs(2),
                 deadline: Duration::from_millis(1500),
                 retry: Duration::from_millis(200),
             },
-            connections: Some(connections::Pace {
-                well: connections::Pace::default().well / self.haste,
+            connections: Some(connections::ConnectionIntervals {
+                well: connections::ConnectionIntervals::default().well / self.haste,
                 first: Duration::from_millis(500),
                 longest: Duration::from_secs(1),
-                ..connections::Pace::default()
+                ..connections::ConnectionIntervals::default()
             }),
             insecure: connections::Insecure::Refused,
             drivers: Some(drivers::Settings {
@@ -227,8 +227,8 @@ impl Estate {
                 namespace: NAMESPACE.to_owned(),
                 matrix,
                 images: Images::default(),
-                pace: drivers::Pace {
-                    rest: drivers::Pace::default().rest / self.haste.max(60),
+                pace: drivers::DriverTimeouts {
+                    rest: drivers::DriverTimeouts::default().rest / self.haste.max(60),
                     step,
                     redeploy: step * 2,
                 },
@@ -241,13 +241,19 @@ impl Estate {
                     proxy: slipway_providers::vsphere::Proxy::None,
                     ..slipway_assess::check::Options::default()
                 },
-                pace: checks::Pace {
+                pace: checks::CheckIntervals {
                     gather: Duration::from_millis(100),
                     least: Duration::from_millis(200),
                     haste: self.haste,
                 },
             }),
+            machines: None,
             csr: None,
+            machine_sets: None,
+            machine_health_checks: None,
+            node_links: None,
+            drain: None,
+            out_of_service: None,
         };
         let (stop, stopped) = watch::channel(false);
         let metrics = self.metrics.clone();
@@ -315,7 +321,7 @@ impl Estate {
     }
 
     pub(super) fn wait_until(&self, what: &str, is: impl Fn(&Value) -> bool) -> Value {
-        eventually(what, PATIENCE, || {
+        eventually(what, TIMEOUT, || {
             let config = self.config();
             Ok(is(&config).then_some(config))
         })
@@ -326,7 +332,7 @@ impl Estate {
     pub(super) fn wait_for_connection(&self, name: &str, reason: &str) -> Value {
         let path = format!("namespaces/{NAMESPACE}/vsphereconnections/{name}");
         let get = || self.look_at(&path).unwrap_or_default();
-        eventually(&format!("{name} is {reason}"), PATIENCE, || {
+        eventually(&format!("{name} is {reason}"), TIMEOUT, || {
             let connection = get();
             let ready = condition_of(&connection["status"], "Ready").clone();
             Ok((ready["reason"] == reason).then_some(ready))

@@ -11,7 +11,7 @@ use slipway_testkit::process::eventually;
 use slipway_testkit::reader::Reader;
 
 use super::checked::checks_follow_the_cluster;
-use super::estate::{CONFIG, Estate, NORTH, PATIENCE, SOUTH, condition_of};
+use super::estate::{CONFIG, Estate, NORTH, SOUTH, TIMEOUT, condition_of};
 use super::published::a_server_changes_nothing_by_its_troubles;
 
 fn pods_on(estate: &Estate, node: &str) -> Vec<String> {
@@ -37,7 +37,7 @@ fn five_lines_are_enough() {
     copies_of_old(&estate);
     estate.operate(Duration::from_mins(5));
 
-    let config = eventually("the cloud provider's configuration", PATIENCE, || {
+    let config = eventually("the cloud provider's configuration", TIMEOUT, || {
         let map = estate.get("configmap", "kube-system", "vsphere-cloud-config");
         Ok(map["data"]["vsphere.conf"].as_str().map(str::to_owned))
     })
@@ -51,14 +51,14 @@ fn five_lines_are_enough() {
     }
     let account = "system:serviceaccount:kube-system:cloud-controller-manager";
     let kubeconfig = estate.plane.kubeconfig_for(account, Some("system:serviceaccounts")).unwrap();
-    eventually("the cloud provider's Secret", PATIENCE, || {
+    eventually("the cloud provider's Secret", TIMEOUT, || {
         let secret = estate.get("secret", "slipway-cloud-provider", "vsphere-cloud-secret");
         Ok(secret["data"].is_object().then_some(()))
     })
     .unwrap();
     ccm::start_as(&mut estate.plane, &local, &kubeconfig, &[("SKIP_NODE_DELETION", "true")]).unwrap();
     for (name, uuid) in [("north", NORTH), ("south", SOUTH)] {
-        eventually(&format!("{name} is initialised"), PATIENCE, || {
+        eventually(&format!("{name} is initialised"), TIMEOUT, || {
             let node = estate.get("node", "", name);
             Ok((node["spec"]["providerID"] == format!("vsphere://{uuid}")).then_some(()))
         })
@@ -78,7 +78,7 @@ fn five_lines_are_enough() {
     assert_eq!(status["storageProvider"]["deployedVersion"], "3.7.0", "{status:#}");
     assert_eq!(status["nodes"]["skippedNames"], json!(["metal"]));
     assert_eq!(pods_on(&estate, "metal"), Vec::<String>::new());
-    eventually("a pod of the storage driver on north", PATIENCE, || {
+    eventually("a pod of the storage driver on north", TIMEOUT, || {
         Ok(pods_on(&estate, "north").contains(&"vsphere-csi-node".to_owned()).then_some(()))
     })
     .unwrap();
@@ -95,7 +95,7 @@ fn five_lines_are_enough() {
     copies_of_old_go_with_the_administrators_rights(&estate);
     a_driver_that_is_not_wanted_goes(&estate);
     the_release_owns_its_drivers(&estate);
-    assert_eq!(estate.stop(), Some(End::Told));
+    assert_eq!(estate.stop(), Some(End::Stopped));
     let lease = estate.get("lease", "slipway-system", "slipway-operator");
     assert_eq!(lease["spec"]["holderIdentity"], Value::Null, "given up at the end");
     a_server_changes_nothing_by_its_troubles(&mut estate);
@@ -139,7 +139,7 @@ fn drift_is_repaired(estate: &Estate) {
         .unwrap();
     kubectl.run(&["delete", "secret", "vsphere-config-secret", "--namespace=vmware-system-csi"]).unwrap();
     kubectl.run(&["delete", "clusterrole", "vsphere-csi-node-cluster-role"]).unwrap();
-    eventually("what was changed is as before", PATIENCE, || {
+    eventually("what was changed is as before", TIMEOUT, || {
         let back = set()["spec"]["template"]["spec"]["containers"][0]["image"] == image;
         let secret = estate.get("secret", "vmware-system-csi", "vsphere-config-secret")["data"].is_object();
         let role = estate.get("clusterrole", "", "vsphere-csi-node-cluster-role")["rules"].is_array();
@@ -150,7 +150,7 @@ fn drift_is_repaired(estate: &Estate) {
 
 fn a_driver_that_is_not_wanted_goes(estate: &Estate) {
     estate.patch("vdo", "cluster", &json!({"spec": {"storageProvider": null}}));
-    eventually("the storage driver is gone", PATIENCE, || {
+    eventually("the storage driver is gone", TIMEOUT, || {
         let there = estate.plane.kubectl().json(&[
             "get",
             "deployments,daemonsets,secrets,configmaps,csidrivers,validatingwebhookconfigurations,clusterroles",

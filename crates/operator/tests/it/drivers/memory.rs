@@ -7,7 +7,7 @@ use slipway_testkit::control_plane::{ControlPlane, Options};
 use slipway_testkit::process::eventually;
 use slipway_testkit::vcenter::{ADMINISTRATOR, VCenter};
 
-use super::estate::{NAMESPACE, PATIENCE, install};
+use super::estate::{NAMESPACE, TIMEOUT, install};
 use super::process::Copy;
 
 const VCENTERS: usize = 3;
@@ -92,7 +92,7 @@ fn bench() {
         let config = plane.kubectl().json(&["get", "vdo", "cluster"])?;
         Ok((config["status"]["checks"]["passed"].as_u64() > Some(1000)).then_some(config))
     };
-    let config = eventually("a round of checks", 3 * PATIENCE, checked).unwrap();
+    let config = eventually("a round of checks", 3 * TIMEOUT, checked).unwrap();
     let nodes = &config["status"]["nodes"]["ready"];
     let status = fs_err::read_to_string(format!("/proc/{}/status", copy.id())).unwrap();
     let megabytes = |key: &str| {

@@ -7,7 +7,7 @@ use slipway_testkit::control_plane::ControlPlane;
 use slipway_testkit::network::free_port;
 use slipway_testkit::process::eventually;
 
-use super::estate::{NAMESPACE, PATIENCE, install};
+use super::estate::{NAMESPACE, TIMEOUT, install};
 
 pub(super) struct Copy {
     child: Child,
@@ -78,9 +78,9 @@ fn one_copy_acts_and_the_other_takes_over() {
     let plane = ControlPlane::start(slipway_testkit::control_plane::Options::default()).unwrap();
     install(&plane);
     let mut first = Copy::start(&plane, "first");
-    eventually("the first leads", PATIENCE, || Ok(first.leads()?.then_some(()))).unwrap();
+    eventually("the first leads", TIMEOUT, || Ok(first.leads()?.then_some(()))).unwrap();
     let mut second = Copy::start(&plane, "second");
-    eventually("the second is ready", PATIENCE, || Ok((second.get("/readyz")?.0 == 200).then_some(())))
+    eventually("the second is ready", TIMEOUT, || Ok((second.get("/readyz")?.0 == 200).then_some(())))
         .unwrap();
     assert_eq!(second.get("/healthz").unwrap().0, 200);
     assert!(!second.leads().unwrap());
@@ -92,7 +92,7 @@ fn one_copy_acts_and_the_other_takes_over() {
     };
     // The lease was given up, so nobody waits for its end.
     assert_ne!(holder(), "first");
-    eventually("the second leads", PATIENCE, || Ok(second.leads()?.then_some(()))).unwrap();
+    eventually("the second leads", TIMEOUT, || Ok(second.leads()?.then_some(()))).unwrap();
     assert_eq!(holder(), "second");
     assert_eq!(second.terminate(), Some(0));
     let log = fs_err::read_to_string(&second.log).unwrap();

@@ -9,7 +9,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
-use slipway_operator::controllers::drivers::matrix::{Place, Source};
+use slipway_operator::controllers::drivers::matrix::{MatrixSource, Source};
 use slipway_operator::runtime::net::{Limits, Transport, serve, tls};
 use slipway_testkit::pki::Authority;
 use slipway_testkit::process::eventually;
@@ -18,7 +18,7 @@ use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::sync::watch;
 
-use super::estate::{Estate, NAMESPACE, PATIENCE, condition_of, matrix_up_to};
+use super::estate::{Estate, NAMESPACE, TIMEOUT, condition_of, matrix_up_to};
 
 /// What the server has.
 #[derive(Debug, Clone, Default)]
@@ -88,7 +88,7 @@ pub(super) fn a_server_changes_nothing_by_its_troubles(estate: &mut Estate) {
     });
     estate.plane.kubectl().apply_value(&map).unwrap();
     let source = Source {
-        place: Place::Url(url.as_str().into()),
+        place: MatrixSource::Url(url.as_str().into()),
         authorities: Some("matrix-ca".to_owned()),
         proxy: Some(format!("http://127.0.0.1:{}", proxy.port())),
         ask: Duration::from_millis(200),
@@ -128,7 +128,7 @@ pub(super) fn a_server_changes_nothing_by_its_troubles(estate: &mut Estate) {
     taken(estate);
     // As long as it is the same it is not sent again.
     let same = server.unchanged.load(Ordering::Relaxed);
-    eventually("it has not changed", PATIENCE, || {
+    eventually("it has not changed", TIMEOUT, || {
         Ok((server.unchanged.load(Ordering::Relaxed) > same + 1).then_some(()))
     })
     .unwrap();

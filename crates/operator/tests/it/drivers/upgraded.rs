@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use slipway_testkit::process::eventually;
 
-use super::estate::{Estate, NORTH, PATIENCE, SOUTH, condition_of};
+use super::estate::{Estate, NORTH, SOUTH, TIMEOUT, condition_of};
 
 const CONFIG: &str = "apiVersion: slipway.dev/v1alpha1
 kind: VDOConfig
@@ -50,7 +50,7 @@ fn forbid(estate: &Estate, workload: &str, version: &str) {
         "spec": {"containers": [{"name": "x", "image": format!("registry.k8s.io/csi-vsphere/driver:v{version}")}]},
     });
     let file = estate.plane.scratch().write("probe.json", pod.to_string()).unwrap();
-    eventually("the policy is in force", PATIENCE, || {
+    eventually("the policy is in force", TIMEOUT, || {
         let tried =
             estate.plane.kubectl().run(&["create", "--dry-run=server", "--filename", file.to_str().unwrap()]);
         Ok(tried.err().filter(|error| error.to_string().contains(&format!("not a {workload}"))).map(drop))
@@ -206,7 +206,7 @@ fn sick_pods_are_replaced(estate: &mut Estate) {
     estate.wait_until("it is not healthy", |config| {
         config["status"]["failures"].to_string().contains("NotHealthy")
     });
-    eventually("new pods", PATIENCE, || Ok(replaced(estate).is_string().then_some(()))).unwrap();
+    eventually("new pods", TIMEOUT, || Ok(replaced(estate).is_string().then_some(()))).unwrap();
     // Nor are they replaced again before they had time to become well.
     estate.kill();
     estate.operate(LONG);

@@ -9,11 +9,11 @@ use tracing::{Instrument, debug, debug_span};
 
 use super::Client;
 use crate::transport::in_plain_words;
-use crate::vsphere::distrust::Distrust;
 use crate::vsphere::error::{Cause, Error};
 use crate::vsphere::fault::Fault;
 use crate::vsphere::moref::Reference;
 use crate::vsphere::soap::{Body, Element, Malformed, element};
+use crate::vsphere::trust_error::TrustError;
 
 /// Several times a page of 500 machines with their devices. The operator's pod has 256 MiB, and a reply is there twice, as
 /// text and as elements.
@@ -128,6 +128,7 @@ impl Client {
         let began = Instant::now();
         let ended: Result<(u16, HeaderMap, Vec<u8>), Cause> = exchange.instrument(span).await;
         log_call(&endpoint.server, method, began, ended.as_ref().map(|(status, ..)| *status));
+        self.heard(ended.as_ref().map(|_| ()));
         ended.map_err(|source| self.error(method, source))
     }
 }
@@ -195,7 +196,7 @@ pub(in crate::vsphere) fn cause(error: reqwest::Error, deadline: Duration) -> Ca
     if error.is_timeout() {
         return Cause::Timeout(deadline);
     }
-    if let Some(reason) = Distrust::find(&error) {
+    if let Some(reason) = TrustError::find(&error) {
         return Cause::Untrusted(reason);
     }
     if error.is_connect() {

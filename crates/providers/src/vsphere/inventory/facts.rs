@@ -89,6 +89,10 @@ pub struct Machine {
     pub disks_gib: Vec<u64>,
     /// The version of the appliance it was made from.
     pub product: Option<String>,
+    /// The cluster it says it is of.
+    pub cluster_mark: Option<String>,
+    /// The id it says it was made with: a copy says that of its original.
+    pub object_mark: Option<String>,
 }
 
 impl Cluster {

@@ -11,7 +11,7 @@ use crate::vsphere::client::Client;
 use crate::vsphere::error::Error;
 use crate::vsphere::moref::{MoRef, Reference};
 use crate::vsphere::paths::unescape;
-use crate::vsphere::properties::{Object, Wanted};
+use crate::vsphere::properties::{Object, PropertySpec};
 use crate::vsphere::soap::{Body, Element};
 
 /// Why an object was not found by its name.
@@ -41,8 +41,8 @@ impl Client {
     pub async fn machines_by_uuid(&self, uuids: &[Uuid]) -> Result<BTreeMap<Uuid, MoRef>, Error> {
         if uuids.len() > MAX_SINGLE_LOOKUPS {
             let root = self.manager("rootFolder").await?;
-            let wanted = [Wanted { kind: "VirtualMachine", properties: &["config.instanceUuid"] }];
-            let machines = self.retrieve_below(&root, &wanted).await?;
+            let specs = [PropertySpec { kind: "VirtualMachine", properties: &["config.instanceUuid"] }];
+            let machines = self.retrieve_below(&root, &specs).await?;
             let known = machines.into_iter().filter_map(|machine| {
                 let uuid: Uuid = machine.text("config.instanceUuid").parse().ok()?;
                 uuids.contains(&uuid).then_some((uuid, machine.moref))
@@ -65,7 +65,7 @@ impl Client {
 
     /// The one object of a kind with this name, below `root`.
     pub async fn find_named(&self, root: &MoRef, kind: &str, name: &str) -> Result<MoRef, LookupError> {
-        let objects = self.retrieve_below(root, &[Wanted { kind, properties: &PLACED }]).await?;
+        let objects = self.retrieve_below(root, &[PropertySpec { kind, properties: &PLACED }]).await?;
         let matching: Vec<&Object> =
             objects.iter().filter(|object| unescape(object.text("name")) == name).collect();
         match matching[..] {
@@ -90,12 +90,12 @@ impl Client {
 
     /// The inventory paths of objects, level by level: as many calls as the deepest of them has parents.
     pub async fn paths(&self, objects: &[MoRef]) -> Result<Vec<String>, Error> {
-        let wanted = [Wanted { kind: "ManagedEntity", properties: &PLACED }];
+        let specs = [PropertySpec { kind: "ManagedEntity", properties: &PLACED }];
         let mut known: BTreeMap<MoRef, (String, Option<MoRef>)> = BTreeMap::new();
         let mut level: Vec<MoRef> = objects.to_vec();
         while !level.is_empty() {
             let mut above = Vec::new();
-            for object in self.retrieve(&level, &wanted).await? {
+            for object in self.retrieve(&level, &specs).await? {
                 let parent = object.reference("parent");
                 above.extend(parent.iter().filter(|parent| !known.contains_key(*parent)).cloned());
                 known.insert(object.moref.clone(), (object.text("name").to_owned(), parent));

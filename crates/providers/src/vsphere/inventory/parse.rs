@@ -2,7 +2,10 @@
 
 use std::str::FromStr;
 
+use slipway_config::ids::{CLUSTER_MARK, OBJECT_MARK};
+
 use super::facts::{Cluster, Datastore, Facts, Host, Machine, Network};
+use crate::vsphere::machines::mark;
 use crate::vsphere::moref::Reference;
 use crate::vsphere::properties::Object;
 use crate::vsphere::soap::Element;
@@ -151,6 +154,11 @@ fn about_machine(machine: &mut Machine, object: &Object) {
     if let Some(devices) = object.properties.get("config.hardware.device") {
         let disks = devices.children.iter().filter(|device| device.kind() == "VirtualDisk");
         machine.disks_gib = disks.map(size_gib).collect();
+    }
+    for (key, known) in [(CLUSTER_MARK, &mut machine.cluster_mark), (OBJECT_MARK, &mut machine.object_mark)] {
+        if let Some(said) = mark(object, key) {
+            *known = Some(said.to_owned());
+        }
     }
     if let Some(products) = object.properties.get("config.vAppConfig.product") {
         let mut versions = products.children.iter().map(|product| product.text_of("version"));

@@ -8,13 +8,13 @@ use super::scope::Scope;
 use crate::vsphere::client::Client;
 use crate::vsphere::error::Error;
 use crate::vsphere::moref::{MoRef, Reference};
-use crate::vsphere::properties::{Object, Wanted};
+use crate::vsphere::properties::{Object, PropertySpec};
 
 /// Everything in the scope, as far as the user may see it: one view, read page by page.
 pub async fn read(client: &Client, scope: &Scope) -> Result<Inventory, Error> {
     let root = client.manager("rootFolder").await?;
     let properties = scope.properties();
-    let objects = client.retrieve_below(&root, &wanted(&properties)).await?;
+    let objects = client.retrieve_below(&root, &specs(&properties)).await?;
     let mut inventory = Inventory::default();
     inventory.add(Item { id: root.reference, path: "/".to_owned(), facts: Facts::Nothing });
     inventory.take_in(&objects);
@@ -23,8 +23,8 @@ pub async fn read(client: &Client, scope: &Scope) -> Result<Inventory, Error> {
 
 type Properties = std::collections::BTreeMap<&'static str, Vec<&'static str>>;
 
-fn wanted(properties: &Properties) -> Vec<Wanted<'_>> {
-    properties.iter().map(|(kind, properties)| Wanted { kind, properties }).collect()
+fn specs(properties: &Properties) -> Vec<PropertySpec<'_>> {
+    properties.iter().map(|(kind, properties)| PropertySpec { kind, properties }).collect()
 }
 
 impl Inventory {
@@ -37,7 +37,15 @@ impl Inventory {
     ) -> Result<(), Error> {
         let objects: Vec<MoRef> = objects.into_iter().map(|id| client.moref(id)).collect();
         let properties = scope.properties();
-        let read = client.retrieve(&objects, &wanted(&properties)).await?;
+        let read = client.retrieve(&objects, &specs(&properties)).await?;
+        self.take_in(&read);
+        Ok(())
+    }
+
+    /// Everything in the scope below an object, as far as the user may see it.
+    pub async fn learn_below(&mut self, client: &Client, top: &MoRef, scope: &Scope) -> Result<(), Error> {
+        let properties = scope.properties();
+        let read = client.retrieve_below(top, &specs(&properties)).await?;
         self.take_in(&read);
         Ok(())
     }

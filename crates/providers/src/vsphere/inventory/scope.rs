@@ -4,6 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::PLACED;
 
+/// Single entries of a machine's extra configuration: all of it may be megabytes.
+const CLUSTER_MARK_PATH: &str = "config.extraConfig[\"slipway.dev/cluster\"]";
+const OBJECT_MARK_PATH: &str = "config.extraConfig[\"slipway.dev/id\"]";
+
 /// A kind of object, or something about objects of a kind. Name and place always come with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Facet {
@@ -33,8 +37,10 @@ pub enum Facet {
     MachineIds,
     /// What nodes must be like.
     NodeMachines,
-    /// What templates must be like, and the marks of machines.
+    /// What templates must be like, and the ids of machines.
     Templates,
+    /// Whose machines are.
+    Marks,
 }
 
 impl Facet {
@@ -75,6 +81,10 @@ impl Facet {
                     "runtime.host",
                     "resourcePool",
                 ],
+            ),
+            Facet::Marks => (
+                "VirtualMachine",
+                &["config.instanceUuid", "config.template", CLUSTER_MARK_PATH, OBJECT_MARK_PATH],
             ),
             Facet::Templates => (
                 "VirtualMachine",
@@ -122,7 +132,16 @@ impl Scope {
 
 #[cfg(test)]
 mod tests {
-    use super::{Facet, Scope};
+    use slipway_config::ids::{CLUSTER_MARK, OBJECT_MARK};
+
+    use super::{CLUSTER_MARK_PATH, Facet, OBJECT_MARK_PATH, Scope};
+    use crate::vsphere::machines::mark_path;
+
+    #[test]
+    fn marks_are_where_machines_carry_them() {
+        assert_eq!(mark_path(CLUSTER_MARK), CLUSTER_MARK_PATH);
+        assert_eq!(mark_path(OBJECT_MARK), OBJECT_MARK_PATH);
+    }
 
     #[test]
     fn facets_of_a_kind_are_read_together_and_once() {

@@ -6,8 +6,8 @@ use slipway_engine::budget::Budgets;
 use slipway_engine::{Endpoint, Graph};
 use tokio::task::JoinSet;
 
-use super::{VCenter, VSphere, Wanted};
-use crate::vsphere::properties::Wanted as Properties;
+use super::{Desired, VCenter, VSphere};
+use crate::vsphere::properties::PropertySpec;
 
 /// Tasks of ours at once. vCenter runs about 640 operations for everybody (VMware's performance team, 2021); a fifth of it
 /// is enough for us.
@@ -19,7 +19,7 @@ const UNITS_PER_HOST: u32 = 16;
 impl VSphere {
     /// Budgets for what a graph wants. A cluster whose hosts cannot be counted gets that of one host, and those that are
     /// `silent` are not asked.
-    pub async fn budgets(&self, graph: &Graph<Wanted>, silent: &BTreeMap<Endpoint, String>) -> Budgets {
+    pub async fn budgets(&self, graph: &Graph<Desired>, silent: &BTreeMap<Endpoint, String>) -> Budgets {
         let mut budgets = Budgets::default();
         let mut counts = JoinSet::new();
         for (endpoint, vcenter) in &self.vcenters {
@@ -41,12 +41,12 @@ impl VSphere {
     }
 }
 
-fn clusters<'a>(graph: &'a Graph<Wanted>, endpoint: &Endpoint) -> BTreeSet<&'a str> {
+fn clusters<'a>(graph: &'a Graph<Desired>, endpoint: &Endpoint) -> BTreeSet<&'a str> {
     let here = graph.iter().filter(|resource| resource.id.endpoint == *endpoint);
-    here.filter_map(|resource| match &resource.wanted {
-        Wanted::Machine(machine) => Some(machine.compute_cluster.as_str()),
-        Wanted::Apart(apart) => Some(apart.compute_cluster.as_str()),
-        Wanted::Zone(zone) => Some(zone.compute_cluster.as_str()),
+    here.filter_map(|resource| match &resource.desired {
+        Desired::Machine(machine) => Some(machine.compute_cluster.as_str()),
+        Desired::AntiAffinityRule(apart) => Some(apart.compute_cluster.as_str()),
+        Desired::VmGroup(zone) => Some(zone.compute_cluster.as_str()),
         _ => None,
     })
     .filter(|cluster| !cluster.is_empty())
@@ -56,8 +56,8 @@ fn clusters<'a>(graph: &'a Graph<Wanted>, endpoint: &Endpoint) -> BTreeSet<&'a s
 impl VCenter {
     async fn hosts_of(&self, cluster: &str) -> Option<u32> {
         let moref = self.client.find(cluster).await.ok()??;
-        let wanted = [Properties { kind: "ComputeResource", properties: &["host"] }];
-        let objects = self.client.retrieve(&[moref], &wanted).await.ok()?;
+        let desired = [PropertySpec { kind: "ComputeResource", properties: &["host"] }];
+        let objects = self.client.retrieve(&[moref], &desired).await.ok()?;
         u32::try_from(objects.first()?.references("host").len()).ok()
     }
 }

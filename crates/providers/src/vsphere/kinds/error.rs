@@ -33,7 +33,7 @@ pub enum KindError {
     Import(ImportError),
     #[error("{0}")]
     Refused(String),
-    #[error("`{0}` is no vCenter of this cluster")]
+    #[error("`{0}` is not a vCenter of this cluster")]
     NoVCenter(String),
     /// Another caller made the call for several, and it failed.
     #[error("{0}")]
@@ -74,7 +74,7 @@ impl From<OvaError> for KindError {
 }
 
 /// Faults that come again however often one tries.
-const LASTING: [&str; 9] = [
+const PERMANENT: [&str; 9] = [
     "InvalidArgument",
     "InvalidProperty",
     "InvalidRequest",
@@ -97,17 +97,17 @@ fn is_silence(cause: &Cause) -> bool {
 
 impl Failure for KindError {
     fn severity(&self) -> Severity {
-        let passing = Severity::Passing { after: None };
+        let passing = Severity::Transient { after: None };
         match self {
             KindError::Call(error) => match (&error.source, error.retry()) {
                 (cause, _) if is_silence(cause) => Severity::Unreachable,
                 (Cause::Untrusted(_) | Cause::Stranger { .. } | Cause::AnotherVCenter { .. }, _) => {
-                    Severity::Lasting
+                    Severity::Permanent
                 }
-                (_, Retry::Later(after)) => Severity::Passing { after },
+                (_, Retry::Later(after)) => Severity::Transient { after },
                 (Cause::Fault(fault), _) => match fault.kind {
-                    FaultKind::NoPermission { .. } | FaultKind::InvalidLogin => Severity::Lasting,
-                    _ if LASTING.contains(&&*fault.name) => Severity::Lasting,
+                    FaultKind::NoPermission { .. } | FaultKind::InvalidLogin => Severity::Permanent,
+                    _ if PERMANENT.contains(&&*fault.name) => Severity::Permanent,
                     _ => passing,
                 },
                 _ => passing,
@@ -121,7 +121,7 @@ impl Failure for KindError {
             | KindError::Devices { .. }
             | KindError::Import(_)
             | KindError::Refused(_)
-            | KindError::NoVCenter(_) => Severity::Lasting,
+            | KindError::NoVCenter(_) => Severity::Permanent,
         }
     }
 

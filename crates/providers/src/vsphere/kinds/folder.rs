@@ -1,12 +1,12 @@
 //! Folders for machines. Ours are those that carry the cluster's tag.
 
-use slipway_engine::{Cause, Context, Goal, Id, Seen, Step};
+use slipway_engine::{Cause, Context, Goal, Id, Observed, Step};
 
 use super::{Action, Kind, KindError, State, VCenter, absent, need, reason, step};
 use crate::vsphere::MoRef;
 use crate::vsphere::fault::FaultKind;
 use crate::vsphere::paths::unescape;
-use crate::vsphere::properties::Wanted;
+use crate::vsphere::properties::PropertySpec;
 
 /// A folder of machines. One that was there before and does not carry the cluster's tag is used, and left alone.
 #[derive(Debug, Clone)]
@@ -38,7 +38,7 @@ impl Folder {
             (Goal::Present, None) => {
                 let mut step =
                     step(id, Action::CreateFolder, "create folder", format!("create the folder {path}"));
-                step.needs = vec![need(self.parent(), "Folder.Create")];
+                step.privileges = vec![need(self.parent(), "Folder.Create")];
                 step.undo = Some("`slipway destroy cluster` removes it when it is empty".to_owned());
                 step
             }
@@ -57,14 +57,14 @@ impl Folder {
                 }
                 let mut step =
                     step(id, Action::RemoveFolder, "remove folder", format!("remove the folder {path}"));
-                step.needs = vec![need(path, "Folder.Delete")];
+                step.privileges = vec![need(path, "Folder.Delete")];
                 step
             }
             _ => return Ok(None),
         };
         if goal == Goal::Present {
-            step.needs.push(need("/", "InventoryService.Tagging.AttachTag"));
-            step.needs.push(need(path, "InventoryService.Tagging.ObjectAttachable"));
+            step.privileges.push(need("/", "InventoryService.Tagging.AttachTag"));
+            step.privileges.push(need(path, "InventoryService.Tagging.ObjectAttachable"));
         }
         Ok(Some(step))
     }
@@ -72,14 +72,14 @@ impl Folder {
     pub(super) async fn perform(
         &self,
         vcenter: &VCenter,
-        seen: &Seen<State>,
+        observed: &Observed<State>,
         action: Action,
         context: &Context,
     ) -> Result<Option<State>, KindError> {
-        match (action, &seen.own) {
-            (Action::CreateFolder, _) => self.create(vcenter, seen, context).await.map(Some),
+        match (action, &observed.own) {
+            (Action::CreateFolder, _) => self.create(vcenter, observed, context).await.map(Some),
             (Action::AttachTag, Some(State::Folder { moref, strangers, .. })) => {
-                vcenter.attach_tag(seen, &vcenter.moref(moref)).await?;
+                vcenter.attach_tag(observed, &vcenter.moref(moref)).await?;
                 Ok(Some(State::Folder { moref: moref.clone(), tagged: true, strangers: strangers.clone() }))
             }
             (Action::RemoveFolder, Some(State::Folder { moref, .. })) => {
@@ -95,16 +95,16 @@ impl Folder {
     async fn create(
         &self,
         vcenter: &VCenter,
-        seen: &Seen<State>,
+        observed: &Observed<State>,
         context: &Context,
     ) -> Result<State, KindError> {
         let client = &vcenter.client;
-        let parent = match seen.need(Kind::Folder.as_str()) {
+        let parent = match observed.dependency(Kind::Folder.as_str()) {
             Some(State::Folder { moref, .. }) => vcenter.moref(moref),
             _ => vcenter.places.object("folder", self.parent()).await?,
         };
         let folder = client.create_folder(&parent, &self.name()).await?;
-        if let Err(error) = vcenter.attach_tag(seen, &folder).await {
+        if let Err(error) = vcenter.attach_tag(observed, &folder).await {
             let _ = self.remove(vcenter, &folder, context).await;
             return Err(error);
         }
@@ -115,8 +115,8 @@ impl Folder {
     /// inventory and keeps its files.
     async fn remove(&self, vcenter: &VCenter, folder: &MoRef, context: &Context) -> Result<(), KindError> {
         let client = &vcenter.client;
-        let wanted = [Wanted { kind: "Folder", properties: &["childEntity"] }];
-        let objects = client.retrieve(std::slice::from_ref(folder), &wanted).await?;
+        let desired = [PropertySpec { kind: "Folder", properties: &["childEntity"] }];
+        let objects = client.retrieve(std::slice::from_ref(folder), &desired).await?;
         let Some(found) = objects.first() else { return Ok(()) };
         let children = found.references("childEntity");
         if !children.is_empty() || found.missing.contains_key("childEntity") {

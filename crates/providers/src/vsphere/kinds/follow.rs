@@ -6,19 +6,19 @@ use slipway_engine::Id;
 use slipway_engine::feed::{Changes, Followed};
 
 use super::power::addresses;
-use super::{KindError, State, VCenter, Wanted};
+use super::{Desired, KindError, State, VCenter};
 use crate::vsphere::MoRef;
-use crate::vsphere::properties::Wanted as Properties;
+use crate::vsphere::properties::PropertySpec;
 use crate::vsphere::watch::{Change, ChangeKind};
 
 /// How a machine was seen.
 #[derive(Debug, Clone, Copy)]
-struct Seen {
+struct Observed {
     on: bool,
     addressed: bool,
 }
 
-impl Seen {
+impl Observed {
     /// Whether a machine is other than it was seen. A change names only what has changed.
     fn differs(self, change: &Change) -> bool {
         let power = change.properties.get("runtime.powerState").and_then(Option::as_ref);
@@ -33,23 +33,23 @@ impl VCenter {
     /// Tells of machines that were powered on or off, and of those that got their first address or lost their last.
     pub(super) async fn follow(
         &self,
-        resources: &[Followed<Wanted, State>],
+        resources: &[Followed<Desired, State>],
         changes: &Changes,
     ) -> Result<(), KindError> {
-        let mut open: BTreeMap<MoRef, (&Id, Seen)> = BTreeMap::new();
-        for Followed { resource, seen } in resources {
-            if let Some(State::Power { moref, on, addresses }) = seen {
-                let seen = Seen { on: *on, addressed: !addresses.is_empty() };
-                open.insert(self.moref(moref), (&resource.id, seen));
+        let mut open: BTreeMap<MoRef, (&Id, Observed)> = BTreeMap::new();
+        for Followed { resource, observed } in resources {
+            if let Some(State::Power { moref, on, addresses }) = observed {
+                let observed = Observed { on: *on, addressed: !addresses.is_empty() };
+                open.insert(self.moref(moref), (&resource.id, observed));
             }
         }
         let machines: Vec<MoRef> = open.keys().cloned().collect();
         if machines.is_empty() {
             return std::future::pending().await;
         }
-        let wanted =
-            [Properties { kind: "VirtualMachine", properties: &["guest.net", "runtime.powerState"] }];
-        let mut watch = self.client.watch(&machines, &wanted).await?;
+        let desired =
+            [PropertySpec { kind: "VirtualMachine", properties: &["guest.net", "runtime.powerState"] }];
+        let mut watch = self.client.watch(&machines, &desired).await?;
         loop {
             let news = tokio::select! {
                 news = watch.next() => news?,
@@ -58,8 +58,8 @@ impl VCenter {
             };
             let mut changed = Vec::new();
             for change in news {
-                if let Some((id, seen)) = open.get(&change.moref)
-                    && seen.differs(&change)
+                if let Some((id, observed)) = open.get(&change.moref)
+                    && observed.differs(&change)
                 {
                     changed.push(*id);
                     open.remove(&change.moref);

@@ -9,22 +9,25 @@ pub enum Kind {
     Folder,
     Template,
     Machine,
-    AntiAffinity,
-    Zone,
+    AntiAffinityRule,
+    VmGroup,
     Power,
     Volumes,
     Policy,
 }
 
 impl Kind {
+    /// Names of kinds that earlier builds wrote into journals, and the names they have now.
+    pub const RENAMED: &[(&str, &str)] = &[("apart", "anti-affinity-rule"), ("zone", "vm-group")];
+
     pub const fn as_str(self) -> &'static str {
         match self {
             Kind::Tag => "tag",
             Kind::Folder => "folder",
             Kind::Template => "template",
             Kind::Machine => "machine",
-            Kind::AntiAffinity => "apart",
-            Kind::Zone => "zone",
+            Kind::AntiAffinityRule => "anti-affinity-rule",
+            Kind::VmGroup => "vm-group",
             Kind::Power => "power",
             Kind::Volumes => "volumes",
             Kind::Policy => "policy",

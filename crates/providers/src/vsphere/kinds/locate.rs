@@ -7,14 +7,14 @@ use slipway_engine::{Endpoint, Id};
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
-use super::greet::words;
+use super::whoami::words;
 use super::{VCenter, VSphere};
-use crate::vsphere::properties::Wanted as Properties;
+use crate::vsphere::properties::PropertySpec;
 use crate::vsphere::{Error, MoRef};
 
 /// The compute cluster a machine is in.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Lodging {
+pub struct MachinePlacement {
     pub path: String,
     /// Whether it is the one that was asked about.
     pub as_planned: bool,
@@ -64,13 +64,13 @@ impl VSphere {
 
     /// In which compute clusters machines of a vCenter are, beside the paths that are given with them. They were located
     /// before; one whose compute cluster cannot be told is left out.
-    pub async fn lodgings(
+    pub async fn placements(
         &self,
         endpoint: &Endpoint,
         machines: &[(Uuid, &str)],
-    ) -> Result<BTreeMap<Uuid, Lodging>, String> {
+    ) -> Result<BTreeMap<Uuid, MachinePlacement>, String> {
         let vcenter = self.vcenter(endpoint).map_err(|error| error.to_string())?;
-        vcenter.lodgings(machines).await.map_err(|error| words(&error))
+        vcenter.placements(machines).await.map_err(|error| words(&error))
     }
 }
 
@@ -81,7 +81,7 @@ impl VCenter {
         uuids
     }
 
-    async fn lodgings(&self, machines: &[(Uuid, &str)]) -> Result<BTreeMap<Uuid, Lodging>, Error> {
+    async fn placements(&self, machines: &[(Uuid, &str)]) -> Result<BTreeMap<Uuid, MachinePlacement>, Error> {
         let located: BTreeMap<Uuid, MoRef> =
             machines.iter().filter_map(|(uuid, _)| Some((*uuid, self.located(*uuid)?))).collect();
         let morefs: Vec<MoRef> = located.values().cloned().collect();
@@ -102,7 +102,7 @@ impl VCenter {
         let lodging = |(uuid, path): &(Uuid, &str)| {
             let owner = owners.get(pools.get(located.get(uuid)?)?)?;
             let as_planned = planned.get(path)?.as_ref() == Some(owner);
-            Some((*uuid, Lodging { path: paths.get(owner)?.clone(), as_planned }))
+            Some((*uuid, MachinePlacement { path: paths.get(owner)?.clone(), as_planned }))
         };
         Ok(machines.iter().filter_map(lodging).collect())
     }
@@ -114,8 +114,8 @@ impl VCenter {
         kind: &'static str,
         property: &'static str,
     ) -> Result<BTreeMap<MoRef, MoRef>, Error> {
-        let wanted = [Properties { kind, properties: &[property] }];
-        let objects = self.client.retrieve(objects, &wanted).await?;
+        let desired = [PropertySpec { kind, properties: &[property] }];
+        let objects = self.client.retrieve(objects, &desired).await?;
         Ok(objects
             .into_iter()
             .filter_map(|object| Some((object.moref.clone(), object.reference(property)?)))

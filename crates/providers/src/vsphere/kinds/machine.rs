@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use secrecy::{ExposeSecret, SecretString};
 use slipway_config::ids::{CLUSTER_MARK, DISKS_MARK, OBJECT_MARK};
-use slipway_engine::{Cause, Context, Cost, Goal, Id, Seen, Step};
+use slipway_engine::{Cause, Context, Cost, Goal, Id, Observed, Step};
 use uuid::Uuid;
 
 use super::disks::{Made, detaching, files};
@@ -18,8 +18,8 @@ use crate::vsphere::fault::FaultKind;
 use crate::vsphere::machines::{CloneSpec, ConfigSpec, Devices, DiskMove, DiskSpec, Hardware, Slots};
 
 /// A full copy of a disk takes its time.
-const CLONE_LIMIT: Duration = Duration::from_hours(1);
-const REMOVE_LIMIT: Duration = Duration::from_mins(10);
+const CLONE_TIMEOUT: Duration = Duration::from_hours(1);
+const REMOVE_TIMEOUT: Duration = Duration::from_mins(10);
 
 /// What a host has, and what a full clone takes of it; vCenter counts so itself.
 pub(super) const CLONE_UNITS: u32 = 4;
@@ -52,10 +52,13 @@ pub struct Shape {
     pub cpus: u32,
     pub cores_per_socket: Option<u32>,
     pub memory_mib: u64,
+    /// Zero: as large as the template's.
     pub disk_gib: u64,
     pub data_disks: Vec<DiskSpec>,
     /// Copy the template's disk, or use it with a layer of changes on top.
     pub linked: bool,
+    /// The snapshot that a linked clone is made from, by name; otherwise the current one.
+    pub snapshot: Option<String>,
     /// Keys and values the guest can read.
     pub vmx: BTreeMap<String, String>,
     pub ignition: Option<Ignition>,
@@ -125,7 +128,7 @@ impl Machine {
             Goal::Absent if !foreign_disks.is_empty() => {
                 let sentence = detaching(name, foreign_disks);
                 let mut step = step(id, Action::DetachVolumes, "detach disks", sentence);
-                step.needs = vec![need(&self.path(), "VirtualMachine.Config.RemoveDisk")];
+                step.privileges = vec![need(&self.path(), "VirtualMachine.Config.RemoveDisk")];
                 Some(step)
             }
             Goal::Absent => Some(destroy_step(id, &self.path(), &format!("machine `{name}`"))),
@@ -147,7 +150,7 @@ impl Machine {
         );
         let mut step = step(id, Action::Clone, "clone", sentence);
         let on_folder = |privilege: &str| need(folder, &format!("VirtualMachine.{privilege}"));
-        step.needs = [
+        step.privileges = [
             "Inventory.CreateFromExisting",
             "Config.AddNewDisk",
             "Config.AddRemoveDevice",
@@ -161,10 +164,10 @@ impl Machine {
         ]
         .map(on_folder)
         .to_vec();
-        step.needs.push(need(&shape.template, "VirtualMachine.Provisioning.DeployTemplate"));
-        step.needs.push(need(pool, "Resource.AssignVMToPool"));
-        step.needs.push(need(datastore, "Datastore.AllocateSpace"));
-        step.needs.extend(networks.iter().map(|network| need(network, "Network.Assign")));
+        step.privileges.push(need(&shape.template, "VirtualMachine.Provisioning.DeployTemplate"));
+        step.privileges.push(need(pool, "Resource.AssignVMToPool"));
+        step.privileges.push(need(datastore, "Datastore.AllocateSpace"));
+        step.privileges.extend(networks.iter().map(|network| need(network, "Network.Assign")));
         step.costs = vec![
             Cost { budget: "tasks".into(), units: 1 },
             Cost {
@@ -174,26 +177,28 @@ impl Machine {
         ];
         step.mark = Some(self.uuid);
         step.undo = Some("`slipway destroy cluster` removes it".to_owned());
-        step.limit = CLONE_LIMIT;
+        step.limit = CLONE_TIMEOUT;
         step
     }
 
     pub(super) async fn perform(
         &self,
         vcenter: &VCenter,
-        seen: &Seen<State>,
+        observed: &Observed<State>,
         action: Action,
         context: &Context,
     ) -> Result<Option<State>, KindError> {
         let tags = self.shape.as_ref().map(|shape| shape.tags.as_slice()).unwrap_or_default();
-        match (action, &seen.own) {
+        match (action, &observed.own) {
             (Action::Clone, _) => {
-                let machine = self.clone_from(vcenter, seen, context).await?;
+                let machine = self.clone_from(vcenter, observed, context).await?;
                 let disks = vcenter.disks_of(&machine).await;
                 Ok(Some(self.made(machine.reference.to_string(), disks)))
             }
             (Action::JoinGroup, Some(own)) => self.join(vcenter, own).await.map(Some),
-            (_, Some(own)) => change(vcenter, seen, own, Made::machine(own), (action, tags), context).await,
+            (_, Some(own)) => {
+                change(vcenter, observed, own, Made::machine(own), (action, tags), context).await
+            }
             _ => Err(absent("machine")),
         }
     }
@@ -201,16 +206,17 @@ impl Machine {
     async fn clone_from(
         &self,
         vcenter: &VCenter,
-        seen: &Seen<State>,
+        observed: &Observed<State>,
         context: &Context,
     ) -> Result<MoRef, KindError> {
         let (client, places) = (&vcenter.client, &vcenter.places);
         let shape = self.shape.as_ref().ok_or_else(|| absent("shape"))?;
-        let Some(State::Machine(MachineState { moref: template, .. })) = seen.need(Kind::Template.as_str())
+        let Some(State::Machine(MachineState { moref: template, .. })) =
+            observed.dependency(Kind::Template.as_str())
         else {
             return Err(absent("template"));
         };
-        let Some(State::Folder { moref: folder, .. }) = seen.need(Kind::Folder.as_str()) else {
+        let Some(State::Folder { moref: folder, .. }) = observed.dependency(Kind::Folder.as_str()) else {
             return Err(absent("folder"));
         };
         let hardware = vcenter.hardware_of(template).await?;
@@ -218,8 +224,11 @@ impl Machine {
         for path in &shape.networks {
             networks.push(places.network(path).await?);
         }
-        let devices =
-            Devices { networks, disk_gib: Some(shape.disk_gib), data_disks: shape.data_disks.clone() };
+        let devices = Devices {
+            networks,
+            disk_gib: Some(shape.disk_gib).filter(|gib| *gib > 0),
+            data_disks: shape.data_disks.clone(),
+        };
         let unfit = |source| KindError::Devices { template: template.clone(), source };
         let changes = hardware.changes(&devices).map_err(unfit)?;
         let slots = hardware.slots_with(&changes);
@@ -233,7 +242,10 @@ impl Machine {
             template: false,
             config: ConfigSpec {
                 instance_uuid: Some(self.uuid.to_string()),
-                annotation: Some(format!("{} of the cluster {}, made by slipway", self.name, self.infra_id)),
+                annotation: Some(format!(
+                    "{} of the cluster {}, created by slipway",
+                    self.name, self.infra_id
+                )),
                 disk_uuids: Some(true),
                 cpus: Some(shape.cpus),
                 cores_per_socket: shape.cores_per_socket,
@@ -243,7 +255,7 @@ impl Machine {
             },
         };
         let task = client.clone_machine(&vcenter.moref(template), &spec).await?;
-        vcenter.finish(context, &task, CLONE_LIMIT).await?.ok_or_else(|| absent("new machine"))
+        vcenter.finish(context, &task, CLONE_TIMEOUT).await?.ok_or_else(|| absent("new machine"))
     }
 
     async fn join(&self, vcenter: &VCenter, own: &State) -> Result<State, KindError> {
@@ -253,7 +265,7 @@ impl Machine {
         };
         let cluster = vcenter.places.object("compute cluster", &self.compute_cluster).await?;
         let machine = vcenter.moref(moref);
-        vcenter.client.change_members(&cluster, zone, &[machine], &[], REMOVE_LIMIT).await?;
+        vcenter.client.change_members(&cluster, zone, &[machine], &[], REMOVE_TIMEOUT).await?;
         *grouped = true;
         Ok(own)
     }
@@ -276,19 +288,23 @@ impl Shape {
         if !self.linked {
             return Ok(DiskMove::Full);
         }
-        match hardware.current_snapshot.clone() {
-            Some(snapshot) => Ok(DiskMove::Linked { snapshot }),
-            None => Err(KindError::Refused(
-                "a linked clone needs a template with a snapshot; make one, or use `cloneMode: fullClone`"
-                    .to_owned(),
-            )),
-        }
+        let named = |name: &String| hardware.snapshots.iter().find(|snapshot| snapshot.name == *name);
+        let snapshot = match &self.snapshot {
+            Some(name) => named(name).map(|snapshot| snapshot.moref.clone()),
+            None => hardware.current_snapshot.clone(),
+        };
+        snapshot.map(|snapshot| DiskMove::Linked { snapshot }).ok_or_else(|| {
+            let which = self.snapshot.as_ref().map(|name| format!(" `{name}`")).unwrap_or_default();
+            KindError::Refused(format!(
+                "a linked clone needs a template with a snapshot{which}; create one, or use `cloneMode: fullClone`"
+            ))
+        })
     }
 }
 
 pub(super) fn tag_step(id: &Id, path: &str, name: &str) -> Step<Action> {
     let mut step = step(id, Action::AttachTag, "tag", format!("attach the cluster's tag to `{name}`"));
-    step.needs = vec![
+    step.privileges = vec![
         need("/", "InventoryService.Tagging.AttachTag"),
         need(path, "InventoryService.Tagging.ObjectAttachable"),
     ];
@@ -297,16 +313,16 @@ pub(super) fn tag_step(id: &Id, path: &str, name: &str) -> Step<Action> {
 
 pub(super) fn destroy_step(id: &Id, path: &str, what: &str) -> Step<Action> {
     let mut step = step(id, Action::Destroy, "destroy", format!("destroy the {what} with its disks"));
-    step.needs = vec![need(path, "VirtualMachine.Inventory.Delete")];
+    step.privileges = vec![need(path, "VirtualMachine.Inventory.Delete")];
     step.costs = vec![Cost { budget: "tasks".into(), units: 1 }];
-    step.limit = REMOVE_LIMIT;
+    step.limit = REMOVE_TIMEOUT;
     step
 }
 
 /// What is done to machines and templates alike, once they are there.
 pub(super) async fn change(
     vcenter: &VCenter,
-    seen: &Seen<State>,
+    observed: &Observed<State>,
     own: &State,
     made: Made<'_>,
     (action, tags): (Action, &[String]),
@@ -319,14 +335,14 @@ pub(super) async fn change(
     let (client, machine) = (&vcenter.client, vcenter.moref(moref));
     match action {
         Action::AttachTag => {
-            vcenter.attach_tag(seen, &machine).await?;
+            vcenter.attach_tag(observed, &machine).await?;
             client.attach_all(tags, &machine).await?;
             *tagged = true;
             Ok(Some(next))
         }
         Action::DetachVolumes => {
             let Some(hardware) = vcenter.hardware_now(&machine, uuid).await? else { return Ok(None) };
-            vcenter.detach_foreign(&machine, &hardware, made, REMOVE_LIMIT).await?;
+            vcenter.detach_foreign(&machine, &hardware, made, REMOVE_TIMEOUT).await?;
             foreign_disks.clear();
             Ok(Some(next))
         }
@@ -342,7 +358,7 @@ pub(super) async fn change(
             }
             let ended = async {
                 let task = client.destroy(&machine).await?;
-                vcenter.finish(context, &task, REMOVE_LIMIT).await
+                vcenter.finish(context, &task, REMOVE_TIMEOUT).await
             };
             match ended.await {
                 Err(error) if matches!(error.fault().map(|f| &f.kind), Some(FaultKind::NotFound { .. })) => {

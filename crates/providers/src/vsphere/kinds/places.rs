@@ -8,7 +8,7 @@ use tokio::sync::{Mutex, OnceCell};
 use super::KindError;
 use crate::vsphere::machines::Network;
 use crate::vsphere::paths::{is_name_of, unescape};
-use crate::vsphere::properties::Wanted;
+use crate::vsphere::properties::PropertySpec;
 use crate::vsphere::{Client, MoRef};
 
 type Cell<T> = Arc<OnceCell<T>>;
@@ -60,10 +60,10 @@ impl Places {
 
     async fn reached_from(&self, cluster: &str, name: &str) -> Result<Option<MoRef>, KindError> {
         let compute = self.object("compute cluster", cluster).await?;
-        let wanted = [Wanted { kind: "ComputeResource", properties: &["network"] }];
-        let objects = self.client.retrieve(std::slice::from_ref(&compute), &wanted).await?;
+        let specs = [PropertySpec { kind: "ComputeResource", properties: &["network"] }];
+        let objects = self.client.retrieve(std::slice::from_ref(&compute), &specs).await?;
         let reached = objects.first().map(|object| object.references("network")).unwrap_or_default();
-        let named = [Wanted { kind: "Network", properties: &["name"] }];
+        let named = [PropertySpec { kind: "Network", properties: &["name"] }];
         let networks = self.client.retrieve(&reached, &named).await?;
         let found: Vec<MoRef> = networks
             .into_iter()

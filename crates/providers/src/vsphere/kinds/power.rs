@@ -3,16 +3,17 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use slipway_engine::{Context, Cost, Goal, Id, Next, Seen, Wait};
+use slipway_engine::{Context, Cost, Goal, Id, Next, Observed, Wait};
 use uuid::Uuid;
 
 use super::disks::same;
 use super::{Action, Kind, KindError, MachineState, State, VCenter, absent, need, reason, step};
-use crate::vsphere::MoRef;
 use crate::vsphere::fault::FaultKind;
+use crate::vsphere::properties::PropertySpec;
 use crate::vsphere::soap::Element;
+use crate::vsphere::{Client, MoRef};
 
-const POWER_LIMIT: Duration = Duration::from_mins(5);
+const POWER_TIMEOUT: Duration = Duration::from_mins(5);
 
 /// A vCenter tells of new addresses; this is for what it does not tell.
 const LOOK_INTERVAL: Duration = Duration::from_secs(30);
@@ -24,9 +25,18 @@ pub struct Power {
     pub machine: String,
     pub uuid: Uuid,
     pub path: String,
+    /// Whether it is in sync only once its guest has an address.
+    pub addressed: bool,
+    /// How long its guest may take to shut down before the plug is pulled. `None`: it is not asked.
+    pub shutdown: Option<Duration>,
 }
 
 impl Power {
+    /// One that runs and has an address, or whose plug is pulled.
+    pub fn new(machine: String, uuid: Uuid, path: String) -> Self {
+        Power { machine, uuid, path, addressed: true, shutdown: None }
+    }
+
     pub(super) fn next(
         &self,
         id: &Id,
@@ -41,9 +51,9 @@ impl Power {
         };
         let powered = |action, verb: &str, word: &str, privilege: &str| {
             let mut step = step(id, action, verb, format!("power `{machine}` {word}"));
-            step.needs = vec![need(&self.path, &format!("VirtualMachine.Interact.{privilege}"))];
+            step.privileges = vec![need(&self.path, &format!("VirtualMachine.Interact.{privilege}"))];
             step.costs = vec![Cost { budget: "tasks".into(), units: 1 }];
-            step.limit = POWER_LIMIT;
+            step.limit = POWER_TIMEOUT;
             step
         };
         match goal {
@@ -52,9 +62,13 @@ impl Power {
                 step.undo = Some("`slipway destroy cluster` powers it off".to_owned());
                 Next::Step(Box::new(step))
             }
-            Goal::Present if !addressed => Next::Wait(Box::new(self.address(address_limit))),
+            Goal::Present if self.addressed && !addressed => {
+                Next::Wait(Box::new(self.address(address_limit)))
+            }
             Goal::Absent if on => {
-                Next::Step(Box::new(powered(Action::PowerOff, "power off", "off", "PowerOff")))
+                let mut step = powered(Action::PowerOff, "power off", "off", "PowerOff");
+                step.limit += self.shutdown.unwrap_or_default();
+                Next::Step(Box::new(step))
             }
             Goal::Present | Goal::Absent => Next::Done,
         }
@@ -78,12 +92,12 @@ impl Power {
     pub(super) async fn perform(
         &self,
         vcenter: &VCenter,
-        seen: &Seen<State>,
+        observed: &Observed<State>,
         action: Action,
         context: &Context,
     ) -> Result<Option<State>, KindError> {
         let client = &vcenter.client;
-        let moref = match (&seen.own, seen.need(Kind::Machine.as_str())) {
+        let moref = match (&observed.own, observed.dependency(Kind::Machine.as_str())) {
             (Some(State::Power { moref, .. }), _) | (_, Some(State::Machine(MachineState { moref, .. }))) => {
                 moref.clone()
             }
@@ -94,16 +108,21 @@ impl Power {
             Action::PowerOn => {
                 let ended = async {
                     let task = client.power_on(&machine).await?;
-                    vcenter.finish(context, &task, POWER_LIMIT).await
+                    vcenter.finish(context, &task, POWER_TIMEOUT).await
                 };
                 already(vcenter, &machine, ended.await, "poweredOn").await?;
                 Ok(Some(State::Power { moref, on: true, addresses: Vec::new() }))
             }
             Action::PowerOff => {
                 self.check(vcenter, &machine).await?;
+                if let Some(limit) = self.shutdown
+                    && shut_down(client, &machine, limit).await?
+                {
+                    return Ok(None);
+                }
                 let ended = async {
                     let task = client.power_off(&machine).await?;
-                    vcenter.finish(context, &task, POWER_LIMIT).await
+                    vcenter.finish(context, &task, POWER_TIMEOUT).await
                 };
                 already(vcenter, &machine, ended.await, "poweredOff").await?;
                 // Nothing is left to remember: a machine that is off may be gone next time.
@@ -123,6 +142,32 @@ impl Power {
     }
 }
 
+/// Asks the guest to shut down and waits for it. Whether it did; one without VMware Tools cannot be asked.
+async fn shut_down(client: &Client, machine: &MoRef, limit: Duration) -> Result<bool, KindError> {
+    let asked = async {
+        client.shut_down(machine).await?;
+        let power = [PropertySpec { kind: "VirtualMachine", properties: &["runtime.powerState"] }];
+        // It has no task: the power state tells.
+        let mut watch = client.watch(std::slice::from_ref(machine), &power).await?;
+        loop {
+            let changes = watch.next().await?;
+            let mut powers =
+                changes.iter().filter_map(|change| change.properties.get("runtime.powerState")?.as_ref());
+            if powers.next_back().is_some_and(|power| &*power.text == "poweredOff") {
+                watch.end().await;
+                return Ok(());
+            }
+        }
+    };
+    match tokio::time::timeout(limit, asked).await {
+        Ok(Ok(())) => Ok(true),
+        // What cannot be asked, or does not follow, loses its power.
+        Err(_) => Ok(false),
+        Ok(Err(error)) if crate::vsphere::Error::fault(&error).is_some() => Ok(false),
+        Ok(Err(error)) => Err(error.into()),
+    }
+}
+
 /// `90 s`, `15 min`.
 fn spoken(time: Duration) -> String {
     match time.as_secs() {
@@ -137,12 +182,12 @@ async fn already(
     vcenter: &VCenter,
     machine: &MoRef,
     ended: Result<Option<MoRef>, crate::vsphere::Error>,
-    wanted: &str,
+    desired: &str,
 ) -> Result<(), KindError> {
     let Err(error) = ended else { return Ok(()) };
     if error.fault().is_some_and(|fault| fault.kind == FaultKind::InvalidPowerState) {
         let power = vcenter.client.property(machine, "runtime.powerState").await?;
-        if power.is_some_and(|power| &*power.text == wanted) {
+        if power.is_some_and(|power| &*power.text == desired) {
             return Ok(());
         }
     }
@@ -150,7 +195,7 @@ async fn already(
 }
 
 /// The addresses a guest reports, but for those that only mean something on its own link.
-pub(super) fn addresses(guest_net: Option<&Element>) -> Vec<IpAddr> {
+pub(in crate::vsphere) fn addresses(guest_net: Option<&Element>) -> Vec<IpAddr> {
     let cards = guest_net.map(|net| net.children.as_slice()).unwrap_or_default();
     let texts = cards.iter().flat_map(|card| card.all("ipAddress"));
     let usable = |address: &IpAddr| match address {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use slipway_engine::{Cause as Why, Context, Failure, Resource, Resumed};
 
-use super::{KindError, State, VCenter, Wanted};
+use super::{Desired, KindError, State, VCenter};
 use crate::vsphere::MoRef;
 use crate::vsphere::error::{Cause, Error};
 use crate::vsphere::tasks::Task;
@@ -27,7 +27,7 @@ impl VCenter {
     /// What became of a task that an earlier run wrote down.
     pub(super) async fn resume(
         &self,
-        resource: &Resource<Wanted>,
+        resource: &Resource<Desired>,
         task: &slipway_engine::journal::Task,
     ) -> Result<Resumed<State>, KindError> {
         let begun = Task { moref: self.moref(&task.reference), method: task.verb.clone() };
@@ -43,17 +43,17 @@ impl VCenter {
     }
 
     /// What a task made, if it is what the resource should be.
-    async fn made_by(&self, resource: &Resource<Wanted>, made: &MoRef) -> Result<Resumed<State>, KindError> {
+    async fn made_by(&self, resource: &Resource<Desired>, made: &MoRef) -> Result<Resumed<State>, KindError> {
         let (uuid, moref) =
             (self.client.property(made, "config.instanceUuid").await?, made.reference.to_string());
         let is_it =
-            |wanted: uuid::Uuid| uuid.as_ref().is_some_and(|found| *found.text == *wanted.to_string());
-        match &resource.wanted {
-            Wanted::Machine(machine) if is_it(machine.uuid) => {
+            |desired: uuid::Uuid| uuid.as_ref().is_some_and(|found| *found.text == *desired.to_string());
+        match &resource.desired {
+            Desired::Machine(machine) if is_it(machine.uuid) => {
                 let disks = self.disks_of(made).await;
                 Ok(Resumed::Done(Some(machine.made(moref, disks))))
             }
-            Wanted::Template(template) if template.source.place().is_some_and(|place| is_it(place.uuid)) => {
+            Desired::Template(template) if template.source.place().is_some_and(|place| is_it(place.uuid)) => {
                 Ok(Resumed::Done(Some(template.made(moref))))
             }
             _ => Ok(Resumed::Over),

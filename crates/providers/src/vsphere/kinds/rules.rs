@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
-use slipway_engine::{Context, Goal, Id, Seen, Step};
+use slipway_engine::{Context, Goal, Id, Observed, Step};
 
 use super::{Action, Kind, KindError, MachineState, State, VCenter, absent, need, step};
 use crate::vsphere::placement::{Edit, Group, Members, Rule, RuleKind};
 
-const LIMIT: Duration = Duration::from_mins(2);
+const TASK_TIMEOUT: Duration = Duration::from_mins(2);
 
 /// Machines that should be on different hosts. It needs the machines.
 #[derive(Debug, Clone)]
-pub struct Apart {
+pub struct AntiAffinityRule {
     pub name: String,
     pub compute_cluster: String,
     /// Names of machines, in order.
@@ -20,7 +20,7 @@ pub struct Apart {
 
 /// A group of machines on a group of hosts.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Zone {
+pub struct VmGroup {
     /// Of the group of machines and of the rule.
     pub name: String,
     pub compute_cluster: String,
@@ -36,7 +36,7 @@ pub(super) fn rule_step(
     compute_cluster: &str,
 ) -> Step<Action> {
     let mut step = step(id, action, verb, sentence);
-    step.needs = vec![need(compute_cluster, "Host.Inventory.EditCluster")];
+    step.privileges = vec![need(compute_cluster, "Host.Inventory.EditCluster")];
     // vCenter replaces lists as a whole: one writer for each cluster.
     step.costs =
         vec![slipway_engine::Cost { budget: format!("rules of {compute_cluster}").into(), units: 1 }];
@@ -44,40 +44,43 @@ pub(super) fn rule_step(
 }
 
 /// The machines a rule is about, as the vCenter knows them: their names are anybody's to change.
-fn members(seen: &Seen<State>) -> Vec<String> {
+fn members(observed: &Observed<State>) -> Vec<String> {
     let machine = |(id, state): (&Id, &State)| match state {
         State::Machine(MachineState { moref, .. }) if Kind::Machine.is(id) => Some(moref.clone()),
         _ => None,
     };
-    let mut members: Vec<String> = seen.needs.iter().filter_map(machine).collect();
+    let mut members: Vec<String> = observed.dependencies.iter().filter_map(machine).collect();
     members.sort();
     members
 }
 
-impl Apart {
-    pub(super) fn made(seen: &Seen<State>) -> State {
-        State::Rule { members: members(seen), whole: true }
+impl AntiAffinityRule {
+    pub(super) fn made(observed: &Observed<State>) -> State {
+        State::Rule { members: members(observed), whole: true }
     }
 
-    pub(super) fn next(&self, id: &Id, goal: Goal, seen: &Seen<State>) -> Option<Step<Action>> {
-        let Apart { name, compute_cluster, machines } = self;
-        let (action, verb, sentence) = match (goal, &seen.own) {
+    pub(super) fn next(&self, id: &Id, goal: Goal, observed: &Observed<State>) -> Option<Step<Action>> {
+        let AntiAffinityRule { name, compute_cluster, machines } = self;
+        let (action, verb, sentence) = match (goal, &observed.own) {
             (Goal::Present, None) => (
                 Action::AddRule,
                 "add rule",
                 format!(
-                    "add the rule `{name}` to {compute_cluster}: {} on different hosts",
+                    "add the anti-affinity rule `{name}` to {compute_cluster}: {} on different hosts",
                     machines.join(", ")
                 ),
             ),
             // A rule may be about more machines than the files know: those stay in it.
             (Goal::Present, Some(State::Rule { members, .. }))
-                if self::members(seen).iter().any(|member| !members.contains(member)) =>
+                if self::members(observed).iter().any(|member| !members.contains(member)) =>
             {
                 (
                     Action::EditRule,
                     "edit rule",
-                    format!("let the rule `{name}` of {compute_cluster} keep apart {}", machines.join(", ")),
+                    format!(
+                        "add {} to the anti-affinity rule `{name}` of {compute_cluster}",
+                        machines.join(", ")
+                    ),
                 )
             }
             (Goal::Absent, Some(_)) => (
@@ -95,7 +98,7 @@ impl Apart {
     pub(super) async fn perform(
         &self,
         vcenter: &VCenter,
-        seen: &Seen<State>,
+        observed: &Observed<State>,
         action: Action,
         context: &Context,
     ) -> Result<Option<State>, KindError> {
@@ -107,10 +110,10 @@ impl Apart {
             (Action::RemoveRule, Some(rule)) => Edit::RemoveRule { key: rule.key },
             (_, found) => {
                 let mut machines = match found.as_ref().map(|rule| &rule.kind) {
-                    Some(RuleKind::Apart(machines)) => machines.clone(),
+                    Some(RuleKind::AntiAffinity(machines)) => machines.clone(),
                     _ => Vec::new(),
                 };
-                machines.extend(members(seen).iter().map(|moref| vcenter.moref(moref)));
+                machines.extend(members(observed).iter().map(|moref| vcenter.moref(moref)));
                 machines.sort();
                 machines.dedup();
                 let rule = Rule {
@@ -119,24 +122,24 @@ impl Apart {
                     enabled: true,
                     // A host that is down for repair is no reason to keep a machine off.
                     mandatory: false,
-                    kind: RuleKind::Apart(machines),
+                    kind: RuleKind::AntiAffinity(machines),
                 };
                 if found.is_some() { Edit::EditRule(rule) } else { Edit::AddRule(rule) }
             }
         };
         let task = vcenter.client.change_placement(&cluster, &[edit]).await?;
-        vcenter.finish(context, &task, LIMIT).await?;
-        Ok((action != Action::RemoveRule).then(|| Self::made(seen)))
+        vcenter.finish(context, &task, TASK_TIMEOUT).await?;
+        Ok((action != Action::RemoveRule).then(|| Self::made(observed)))
     }
 }
 
-impl Zone {
+impl VmGroup {
     pub(super) fn made(&self) -> State {
         State::Rule { members: vec![self.host_group.clone()], whole: true }
     }
 
     pub(super) fn next(&self, id: &Id, goal: Goal, own: Option<&State>) -> Option<Step<Action>> {
-        let Zone { name, compute_cluster, host_group } = self;
+        let VmGroup { name, compute_cluster, host_group } = self;
         let (action, verb, sentence) = match (goal, own) {
             (Goal::Present, Some(State::Rule { whole: true, .. })) | (Goal::Absent, None) => return None,
             (Goal::Present, _) => (
@@ -193,7 +196,7 @@ impl Zone {
                         name: self.name.clone(),
                         enabled: true,
                         mandatory: true,
-                        kind: RuleKind::On { machines, hosts },
+                        kind: RuleKind::VmHost { machines, hosts },
                     }));
                 }
             }
@@ -201,7 +204,7 @@ impl Zone {
         }
         if !edits.is_empty() {
             let task = vcenter.client.change_placement(&cluster, &edits).await?;
-            vcenter.finish(context, &task, LIMIT).await?;
+            vcenter.finish(context, &task, TASK_TIMEOUT).await?;
         }
         Ok((action == Action::AddRule).then(|| self.made()))
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use slipway_engine::{Cost, Goal, Id, Seen, Step};
+use slipway_engine::{Cost, Goal, Id, Observed, Step};
 
 use super::{Action, KindError, State, VCenter, absent, need, step};
 use crate::vsphere::Error;
@@ -10,8 +10,8 @@ use crate::vsphere::error::Cause;
 use crate::vsphere::storage::Volume;
 
 /// For all of them.
-const LIMIT: Duration = Duration::from_mins(30);
-const ONE: Duration = Duration::from_mins(5);
+const TASK_TIMEOUT: Duration = Duration::from_mins(30);
+const VOLUME_TIMEOUT: Duration = Duration::from_mins(5);
 
 /// Names in a sentence; all are in the state.
 const MAX_NAMES: usize = 10;
@@ -56,9 +56,9 @@ impl Volumes {
             ));
         }
         let mut step = step(id, Action::DeleteVolumes, "delete volumes", sentence);
-        step.needs = vec![need("/", "Cns.Searchable")];
+        step.privileges = vec![need("/", "Cns.Searchable")];
         step.costs = vec![Cost { budget: "tasks".into(), units: 1 }];
-        step.limit = LIMIT;
+        step.limit = TASK_TIMEOUT;
         Some(step)
     }
 
@@ -88,19 +88,19 @@ impl Volumes {
     pub(super) async fn delete(
         &self,
         vcenter: &VCenter,
-        seen: &Seen<State>,
+        observed: &Observed<State>,
     ) -> Result<Option<State>, KindError> {
-        let Some(State::Volumes { ids, .. }) = &seen.own else { return Err(absent("list of volumes")) };
+        let Some(State::Volumes { ids, .. }) = &observed.own else { return Err(absent("list of volumes")) };
         let now = vcenter.client.volumes(&self.cluster_id).await?;
         let (own, shared) = self.sorted(&now);
         let taken = now.iter().find(|volume| ids.contains(&volume.id) && !own.contains(volume));
         if let Some(Volume { name, .. }) = taken {
             return Err(KindError::Refused(format!(
-                "another cluster has got the volume `{name}` meanwhile. Run again: it will stay"
+                "another cluster has got the volume `{name}` in the meantime. Run again: it will stay"
             )));
         }
         for volume in own.into_iter().filter(|volume| ids.contains(&volume.id)) {
-            match vcenter.client.delete_volume(&volume.id, ONE).await {
+            match vcenter.client.delete_volume(&volume.id, VOLUME_TIMEOUT).await {
                 Err(error) if !error.is_not_found() => return Err(error.into()),
                 Ok(()) | Err(_) => {}
             }
@@ -127,7 +127,7 @@ impl Policy {
         }
         let sentence = format!("delete the storage policy `{}`", self.name);
         let mut step = step(id, Action::DeletePolicy, "delete policy", sentence);
-        step.needs = vec![need("/", "StorageProfile.Update")];
+        step.privileges = vec![need("/", "StorageProfile.Update")];
         Some(step)
     }
 
@@ -165,8 +165,11 @@ fn some_of(names: &[String]) -> String {
     }
 }
 
-pub(super) async fn delete_policy(vcenter: &VCenter, seen: &Seen<State>) -> Result<Option<State>, KindError> {
-    let Some(State::Policy { id, .. }) = &seen.own else { return Err(absent("storage policy")) };
+pub(super) async fn delete_policy(
+    vcenter: &VCenter,
+    observed: &Observed<State>,
+) -> Result<Option<State>, KindError> {
+    let Some(State::Policy { id, .. }) = &observed.own else { return Err(absent("storage policy")) };
     vcenter.client.delete_policy(id).await?;
     Ok(None)
 }
@@ -198,21 +201,21 @@ mod tests {
 
     #[test]
     fn volumes_of_other_clusters_stay_and_all_are_named() {
-        let wanted = Volumes { cluster_id: "ours".to_owned(), keep: false };
+        let desired = Volumes { cluster_id: "ours".to_owned(), keep: false };
         let volumes = [volume("a", &["ours"]), volume("b", &["ours", "theirs"]), volume("c", &[])];
-        let (own, shared) = wanted.sorted(&volumes);
+        let (own, shared) = desired.sorted(&volumes);
         assert_eq!(own, [&volumes[0], &volumes[2]]);
         assert_eq!(shared, ["b (theirs)"]);
         assert_eq!(
-            sentence(&wanted, &["a"], &["b (theirs)"]).unwrap(),
+            sentence(&desired, &["a"], &["b (theirs)"]).unwrap(),
             "delete the volume `a` of the cluster `ours`, with what is on it; other clusters have these as well, and they \
              stay: b (theirs)"
         );
         let many = vec!["v"; MAX_NAMES + 2];
-        let told = sentence(&wanted, &many, &[]).unwrap();
+        let told = sentence(&desired, &many, &[]).unwrap();
         assert!(told.starts_with("delete the 12 volumes") && told.ends_with("v and 2 more"), "{told}");
-        assert_eq!(sentence(&wanted, &[], &["b (theirs)"]), None, "nothing goes");
-        assert_eq!(sentence(&Volumes { keep: true, ..wanted }, &["a"], &[]), None, "all are kept");
+        assert_eq!(sentence(&desired, &[], &["b (theirs)"]), None, "nothing goes");
+        assert_eq!(sentence(&Volumes { keep: true, ..desired }, &["a"], &[]), None, "all are kept");
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! The cluster's tag category and tag: what everything else of it is found by.
 
 use slipway_config::ids::InfraId;
-use slipway_engine::{Endpoint, Goal, Id, Resource, Seen, Step};
+use slipway_engine::{Endpoint, Goal, Id, Observed, Resource, Step};
 
-use super::{Action, Kind, KindError, State, VCenter, Wanted, absent, need, step};
+use super::{Action, Desired, Kind, KindError, State, VCenter, absent, need, step};
 
 /// Kinds of objects the tag is for. Sorted: vCenter takes another order for another category.
 const KINDS: [&str; 5] = ["Datastore", "Folder", "ResourcePool", "StoragePod", "VirtualMachine"];
@@ -18,14 +18,14 @@ pub struct Tag {
 
 impl Tag {
     /// A cluster's tag on one vCenter, as a resource.
-    pub fn of_cluster(endpoint: &Endpoint, infra_id: &InfraId, goal: Goal) -> Resource<Wanted> {
+    pub fn of_cluster(endpoint: &Endpoint, infra_id: &InfraId, goal: Goal) -> Resource<Desired> {
         let tag = Tag {
             category: infra_id.tag_category(),
             tag: infra_id.to_string(),
             description: format!("Belongs to the cluster {infra_id}; added by slipway"),
         };
         let id = Kind::Tag.id(endpoint, infra_id.as_str());
-        Resource { id, goal, wanted: Wanted::Tag(tag), needs: Vec::new(), rank: 1, hold: None }
+        Resource { id, goal, desired: Desired::Tag(tag), depends_on: Vec::new(), rank: 1, hold: None }
     }
 
     pub(super) fn next(&self, id: &Id, goal: Goal, own: Option<&State>) -> Option<Step<Action>> {
@@ -55,7 +55,7 @@ impl Tag {
             (Goal::Present, Some(_)) | (Goal::Absent, None) => return None,
         };
         let mut step = step(id, action, verb, sentence);
-        step.needs = vec![need("/", &format!("InventoryService.Tagging.{privilege}"))];
+        step.privileges = vec![need("/", &format!("InventoryService.Tagging.{privilege}"))];
         step.undo = (goal == Goal::Present).then(|| "`slipway destroy cluster` deletes it".to_owned());
         Some(step)
     }
@@ -63,11 +63,11 @@ impl Tag {
     pub(super) async fn perform(
         &self,
         vcenter: &VCenter,
-        seen: &Seen<State>,
+        observed: &Observed<State>,
         action: Action,
     ) -> Result<Option<State>, KindError> {
         let client = &vcenter.client;
-        let own = match &seen.own {
+        let own = match &observed.own {
             Some(State::Tag { category, tag, .. }) => Some((category.clone(), tag.clone())),
             _ => None,
         };

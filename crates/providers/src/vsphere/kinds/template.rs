@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use slipway_config::ids::{CLUSTER_MARK, OBJECT_MARK};
-use slipway_engine::{Cause, Context, Cost, Goal, Id, Seen, Step};
+use slipway_engine::{Cause, Context, Cost, Goal, Id, Observed, Step};
 use uuid::Uuid;
 
 use super::disks::{Made, files};
@@ -18,7 +18,7 @@ use crate::vsphere::machines::{CloneSpec, ConfigSpec, DiskMove, Provisioning};
 use crate::vsphere::ova::Ova;
 
 /// A gigabyte over a slow line, or a full copy of it.
-const MAKE_LIMIT: Duration = Duration::from_hours(1);
+const IMPORT_TIMEOUT: Duration = Duration::from_hours(1);
 
 /// A template.
 #[derive(Debug, Clone)]
@@ -33,9 +33,9 @@ pub enum Source {
     /// The user's: it has to be there, and stays. By path, or by name in a datacenter.
     Existing { datacenter: String },
     /// Ours, from an appliance.
-    Import { image: Arc<Image>, place: Place, networks: Vec<String> },
+    Import { image: Arc<Image>, place: TemplateLocation, networks: Vec<String> },
     /// Ours, copied from another one of this vCenter, which it needs.
-    Copy { place: Place },
+    Copy { place: TemplateLocation },
 }
 
 /// An appliance on this machine.
@@ -47,7 +47,7 @@ pub struct Image {
 
 /// Where a template of ours is.
 #[derive(Debug, Clone)]
-pub struct Place {
+pub struct TemplateLocation {
     pub uuid: Uuid,
     pub infra_id: String,
     pub folder: String,
@@ -58,7 +58,7 @@ pub struct Place {
 
 impl Source {
     /// `None` for what is not ours.
-    pub(super) fn place(&self) -> Option<&Place> {
+    pub(super) fn place(&self) -> Option<&TemplateLocation> {
         match self {
             Source::Existing { .. } => None,
             Source::Import { place, .. } | Source::Copy { place } => Some(place),
@@ -66,7 +66,7 @@ impl Source {
     }
 }
 
-impl Place {
+impl TemplateLocation {
     fn marks(&self) -> BTreeMap<String, String> {
         let marks = [(CLUSTER_MARK, self.infra_id.clone()), (OBJECT_MARK, self.uuid.to_string())];
         marks.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
@@ -142,8 +142,8 @@ impl Template {
         })
     }
 
-    fn make_step(&self, id: &Id, place: &Place) -> Step<Action> {
-        let Place { folder, pool, datastore, compute_cluster, .. } = place;
+    fn make_step(&self, id: &Id, place: &TemplateLocation) -> Step<Action> {
+        let TemplateLocation { folder, pool, datastore, compute_cluster, .. } = place;
         let name = &self.name;
         let on_folder = |privilege: &str| need(folder, &format!("VirtualMachine.{privilege}"));
         let mut step = if let Source::Import { image, networks, .. } = &self.source {
@@ -152,7 +152,7 @@ impl Template {
             let sentence =
                 format!("import {file} as the template `{name}` into {folder}, datastore {datastore}");
             let mut step = step(id, Action::Import, "import template", sentence);
-            step.needs = vec![
+            step.privileges = vec![
                 need(pool, "VApp.Import"),
                 need(folder, "VApp.Import"),
                 on_folder("Config.AddNewDisk"),
@@ -160,46 +160,46 @@ impl Template {
                 on_folder("Provisioning.MarkAsTemplate"),
                 on_folder("Inventory.Delete"),
             ];
-            step.needs.extend(networks.iter().map(|network| need(network, "Network.Assign")));
+            step.privileges.extend(networks.iter().map(|network| need(network, "Network.Assign")));
             step
         } else {
             let sentence = format!("copy the template to `{name}` in {folder}, datastore {datastore}");
             let mut step = step(id, Action::CopyTemplate, "copy template", sentence);
-            step.needs = vec![
+            step.privileges = vec![
                 on_folder("Inventory.CreateFromExisting"),
                 on_folder("Provisioning.CloneTemplate"),
                 on_folder("Config.AdvancedConfig"),
             ];
             step
         };
-        step.needs.push(need(datastore, "Datastore.AllocateSpace"));
-        step.needs.push(need(pool, "Resource.AssignVMToPool"));
+        step.privileges.push(need(datastore, "Datastore.AllocateSpace"));
+        step.privileges.push(need(pool, "Resource.AssignVMToPool"));
         step.costs = vec![
             Cost { budget: "tasks".into(), units: 1 },
             Cost { budget: compute_cluster.as_str().into(), units: CLONE_UNITS },
         ];
         step.mark = Some(place.uuid);
         step.undo = Some("`slipway destroy cluster` removes it".to_owned());
-        step.limit = MAKE_LIMIT;
+        step.limit = IMPORT_TIMEOUT;
         step
     }
 
     pub(super) async fn perform(
         &self,
         vcenter: &VCenter,
-        seen: &Seen<State>,
+        observed: &Observed<State>,
         action: Action,
         context: &Context,
     ) -> Result<Option<State>, KindError> {
-        let made = match (action, &self.source, &seen.own) {
+        let made = match (action, &self.source, &observed.own) {
             (Action::Import, Source::Import { image, place, networks }, _) => {
-                self.import(vcenter, seen, image, place, networks, context).await?
+                self.import(vcenter, observed, image, place, networks, context).await?
             }
             (Action::CopyTemplate, Source::Copy { place }, _) => {
-                self.copy(vcenter, seen, place, context).await?
+                self.copy(vcenter, observed, place, context).await?
             }
             (_, _, Some(own)) => {
-                return change(vcenter, seen, own, Made::Template, (action, &[]), context).await;
+                return change(vcenter, observed, own, Made::Template, (action, &[]), context).await;
             }
             _ => return Err(absent("template")),
         };
@@ -209,14 +209,14 @@ impl Template {
     async fn import(
         &self,
         vcenter: &VCenter,
-        seen: &Seen<State>,
+        observed: &Observed<State>,
         image: &Image,
-        place: &Place,
+        place: &TemplateLocation,
         networks: &[String],
         context: &Context,
     ) -> Result<MoRef, KindError> {
         let ova = Ova::open(&image.path)?;
-        let Some(State::Folder { moref: folder, .. }) = seen.need(Kind::Folder.as_str()) else {
+        let Some(State::Folder { moref: folder, .. }) = observed.dependency(Kind::Folder.as_str()) else {
             return Err(absent("folder"));
         };
         let network = networks.first().ok_or_else(|| absent("network"))?;
@@ -234,7 +234,7 @@ impl Template {
             extra_config: place.marks(),
         };
         let machine =
-            vcenter.client.import(&ova, &spec, MAKE_LIMIT, |percent| context.percent(percent)).await?;
+            vcenter.client.import(&ova, &spec, IMPORT_TIMEOUT, |percent| context.percent(percent)).await?;
         vcenter.client.mark_as_template(&machine).await?;
         Ok(machine)
     }
@@ -242,15 +242,16 @@ impl Template {
     async fn copy(
         &self,
         vcenter: &VCenter,
-        seen: &Seen<State>,
-        place: &Place,
+        observed: &Observed<State>,
+        place: &TemplateLocation,
         context: &Context,
     ) -> Result<MoRef, KindError> {
-        let Some(State::Machine(MachineState { moref: original, .. })) = seen.need(Kind::Template.as_str())
+        let Some(State::Machine(MachineState { moref: original, .. })) =
+            observed.dependency(Kind::Template.as_str())
         else {
             return Err(absent("template"));
         };
-        let Some(State::Folder { moref: folder, .. }) = seen.need(Kind::Folder.as_str()) else {
+        let Some(State::Folder { moref: folder, .. }) = observed.dependency(Kind::Folder.as_str()) else {
             return Err(absent("folder"));
         };
         let spec = CloneSpec {
@@ -268,6 +269,6 @@ impl Template {
             },
         };
         let task = vcenter.client.clone_machine(&vcenter.moref(original), &spec).await?;
-        vcenter.finish(context, &task, MAKE_LIMIT).await?.ok_or_else(|| absent("copy"))
+        vcenter.finish(context, &task, IMPORT_TIMEOUT).await?.ok_or_else(|| absent("copy"))
     }
 }

@@ -2,23 +2,21 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use slipway_config::ids::{CLUSTER_MARK, InfraId, OBJECT_MARK};
+use slipway_config::ids::InfraId;
 use slipway_engine::{Cause, Endpoint, Goal, Graph, Id, Resource, World};
 use tokio::task::JoinSet;
 use uuid::Uuid;
 
-use super::missing::{Known, missing};
-use crate::provider::{Blind, Discovery, Memory, Remembered, Search, UNCLEAR, Unseen};
+use super::missing::{Recognized, missing};
+use crate::provider::{Discovery, EndpointsUnreadable, Memory, NotVisible, Remembered, Search, UNCLEAR};
+use crate::vsphere::inventory::{self, Facet, Inventory, Item, Machine as Facts};
 use crate::vsphere::kinds::{
-    Apart, Folder, Kind, Machine, Place, Policy, Power, Source, State, Tag, Template, VSphere, Volumes,
-    Wanted, Zone,
+    AntiAffinityRule, Desired, Folder, Kind, Machine, Policy, Power, Source, State, Tag, Template,
+    TemplateLocation, VSphere, VmGroup, Volumes,
 };
-use crate::vsphere::machines::{mark, mark_path};
 use crate::vsphere::paths::unescape;
-use crate::vsphere::properties::{Object, Wanted as PropertySpec};
+use crate::vsphere::tags::Category;
 use crate::vsphere::{Client, Error as CallError, MoRef, Reference};
-
-const MACHINE: [&str; 3] = ["name", "config.instanceUuid", "config.template"];
 
 /// Where a cluster's objects may be, on one vCenter.
 #[derive(Debug, Clone, Default)]
@@ -26,7 +24,7 @@ pub struct Places {
     pub folders: BTreeSet<String>,
     pub compute_clusters: BTreeSet<String>,
     /// Groups of machines that are bound to groups of hosts.
-    pub zones: BTreeSet<Zone>,
+    pub zones: BTreeSet<VmGroup>,
 }
 
 /// What to look for on one vCenter.
@@ -42,7 +40,7 @@ struct Scope {
 /// What was found on one vCenter.
 #[derive(Debug)]
 struct Found {
-    discovery: Discovery<Wanted>,
+    discovery: Discovery<Desired>,
     /// What is there and cannot be read.
     hidden: Vec<String>,
 }
@@ -50,7 +48,7 @@ struct Found {
 pub(super) async fn resources(
     platform: &VSphere,
     search: &Search<'_, VSphere>,
-) -> Result<Discovery<Wanted>, Blind> {
+) -> Result<Discovery<Desired>, EndpointsUnreadable> {
     let mut scans = JoinSet::new();
     for (endpoint, scope) in scopes(platform, search) {
         let Some(client) = platform.client(&endpoint).cloned() else { continue };
@@ -82,16 +80,20 @@ pub(super) async fn resources(
     all.notes.sort();
     hold_twins(&mut all.resources, search.memory);
     keep_tags_for_all(&mut all.resources);
-    if blind.is_empty() { Ok(all) } else { Err(Blind { endpoints: blind }) }
+    if blind.is_empty() { Ok(all) } else { Err(EndpointsUnreadable { endpoints: blind }) }
 }
 
-/// As long as machines are out of sight, it is not known whose the volumes are, and the tag is what finds them again: what
+/// As long as machines are out of observation, it is not known whose the volumes are, and the tag is what finds them again: what
 /// there is of these stays, and why.
-pub(super) fn holds(graph: &Graph<Wanted>, world: &World<State>, unseen: &[Unseen]) -> BTreeMap<Id, String> {
+pub(super) fn holds(
+    graph: &Graph<Desired>,
+    world: &World<State>,
+    unseen: &[NotVisible],
+) -> BTreeMap<Id, String> {
     let mut holds = BTreeMap::new();
     for resource in graph.iter() {
-        let waits = matches!(resource.wanted, Wanted::Tag(_) | Wanted::Volumes(_) | Wanted::Policy(_));
-        let is_missed = |one: &&Unseen| {
+        let waits = matches!(resource.desired, Desired::Tag(_) | Desired::Volumes(_) | Desired::Policy(_));
+        let is_missed = |one: &&NotVisible| {
             one.resource.endpoint == resource.id.endpoint
                 && (Kind::Machine.is(&one.resource) || Kind::Tag.is(&one.resource))
         };
@@ -99,7 +101,7 @@ pub(super) fn holds(graph: &Graph<Wanted>, world: &World<State>, unseen: &[Unsee
         if let Some(Id { kind, name, .. }) = missed.filter(|_| waits)
             && world.get(&resource.id).state().is_some()
         {
-            let reason = format!("the {kind} `{name}` was made here and is not seen now");
+            let reason = format!("the {kind} `{name}` was created here and is not visible now");
             holds.insert(resource.id.clone(), reason);
         }
     }
@@ -108,11 +110,11 @@ pub(super) fn holds(graph: &Graph<Wanted>, world: &World<State>, unseen: &[Unsee
 
 /// A machine has one home. Where one with the same id is on another vCenter too, that is a replica, or the rest of a move,
 /// and not the cluster's.
-fn hold_twins(resources: &mut [Resource<Wanted>], memory: &Memory<State>) {
+fn hold_twins(resources: &mut [Resource<Desired>], memory: &Memory<State>) {
     let mut places: BTreeMap<Uuid, BTreeSet<Endpoint>> = BTreeMap::new();
-    let uuid_of = |resource: &Resource<Wanted>| match &resource.wanted {
-        Wanted::Machine(machine) => Some(machine.uuid),
-        Wanted::Power(power) => Some(power.uuid),
+    let uuid_of = |resource: &Resource<Desired>| match &resource.desired {
+        Desired::Machine(machine) => Some(machine.uuid),
+        Desired::Power(power) => Some(power.uuid),
         _ => None,
     };
     for resource in resources.iter() {
@@ -122,7 +124,9 @@ fn hold_twins(resources: &mut [Resource<Wanted>], memory: &Memory<State>) {
     }
     let made = |endpoint: &Endpoint, uuid: Uuid| {
         let records = memory.get(endpoint).map(Vec::as_slice).unwrap_or_default();
-        records.iter().any(|one| matches!(Known::of(one), Known::Machine(_, Some(id)) if id == uuid))
+        records
+            .iter()
+            .any(|one| matches!(Recognized::of(one), Recognized::Machine(_, Some(id)) if id == uuid))
     };
     for resource in resources.iter_mut() {
         let Some((uuid, places)) = uuid_of(resource).and_then(|uuid| Some((uuid, places.get(&uuid)?))) else {
@@ -142,13 +146,13 @@ fn hold_twins(resources: &mut [Resource<Wanted>], memory: &Memory<State>) {
 }
 
 /// vCenters that are linked share their tags: one goes when nothing on any of them needs it to be found again.
-fn keep_tags_for_all(resources: &mut [Resource<Wanted>]) {
-    let is_tag = |resource: &Resource<Wanted>| matches!(resource.wanted, Wanted::Tag(_));
+fn keep_tags_for_all(resources: &mut [Resource<Desired>]) {
+    let is_tag = |resource: &Resource<Desired>| matches!(resource.desired, Desired::Tag(_));
     let tags: Vec<Id> =
         resources.iter().filter(|resource| is_tag(resource)).map(|tag| tag.id.clone()).collect();
     for resource in resources.iter_mut().filter(|resource| !is_tag(resource)) {
-        let others: Vec<Id> = tags.iter().filter(|tag| !resource.needs.contains(tag)).cloned().collect();
-        resource.needs.extend(others);
+        let others: Vec<Id> = tags.iter().filter(|tag| !resource.depends_on.contains(tag)).cloned().collect();
+        resource.depends_on.extend(others);
     }
 }
 
@@ -159,15 +163,15 @@ fn scopes(platform: &VSphere, search: &Search<'_, VSphere>) -> BTreeMap<Endpoint
         let mut places = places.get(&endpoint).cloned().unwrap_or_default();
         let records = memory.get(&endpoint).cloned().unwrap_or_default();
         for one in &records {
-            match Known::of(one) {
-                Known::Folder(_) => {
+            match Recognized::of(one) {
+                Recognized::Folder(_) => {
                     places.folders.insert(one.id.name.to_string());
                 }
-                Known::Rule => {
+                Recognized::Rule => {
                     let Some((cluster, name)) = one.id.name.rsplit_once(": ") else { continue };
-                    if Kind::Zone.is(&one.id) {
+                    if Kind::VmGroup.is(&one.id) {
                         let (name, compute_cluster) = (name.to_owned(), cluster.to_owned());
-                        places.zones.insert(Zone { name, compute_cluster, host_group: String::new() });
+                        places.zones.insert(VmGroup { name, compute_cluster, host_group: String::new() });
                     } else {
                         places.compute_clusters.insert(cluster.to_owned());
                     }
@@ -176,8 +180,8 @@ fn scopes(platform: &VSphere, search: &Search<'_, VSphere>) -> BTreeMap<Endpoint
             }
         }
         // A machine is looked for everywhere: failure domains may have changed since it was made.
-        let made = memory.values().flatten().filter_map(|one| match Known::of(one) {
-            Known::Machine(_, uuid) => uuid,
+        let made = memory.values().flatten().filter_map(|one| match Recognized::of(one) {
+            Recognized::Machine(_, uuid) => uuid,
             _ => None,
         });
         let machines = machines.iter().copied().chain(made).collect();
@@ -210,17 +214,18 @@ async fn scan(client: &Client, endpoint: &Endpoint, scope: &Scope) -> Result<Fou
     // What was made keeps the id it was made by: it may have been renamed or moved since.
     let made = |kind: Kind, moref: &Reference| {
         let is = |one: &&Remembered<State>| {
-            kind.is(&one.id) && matches!(Known::of(one), Known::Machine(known, _) if known == *moref)
+            kind.is(&one.id)
+                && matches!(Recognized::of(one), Recognized::Machine(known, _) if known == *moref)
         };
         records.iter().find(is).map(|one| one.id.clone())
     };
     let tag = Tag::of_cluster(endpoint, infra_id, Goal::Absent);
     let (mut resources, mut notes) = (Vec::new(), Vec::new());
-    let gone = |id: Id, wanted: Wanted, needs: Vec<Id>| Resource {
+    let gone = |id: Id, desired: Desired, needs: Vec<Id>| Resource {
         id,
         goal: Goal::Absent,
-        wanted,
-        needs,
+        desired,
+        depends_on: needs,
         rank: 1,
         hold: None,
     };
@@ -232,10 +237,10 @@ async fn scan(client: &Client, endpoint: &Endpoint, scope: &Scope) -> Result<Fou
     };
     for path in &folders {
         let named_after_cluster = path.rsplit('/').next() == Some(infra_id.as_str());
-        let wanted = Wanted::Folder(Folder { path: path.clone(), named_after_cluster });
+        let desired = Desired::Folder(Folder { path: path.clone(), named_after_cluster });
         resources.push(gone(
             folder_id(path),
-            wanted,
+            desired,
             [tag.id.clone()].into_iter().chain(holder(path)).collect(),
         ));
     }
@@ -248,7 +253,7 @@ async fn scan(client: &Client, endpoint: &Endpoint, scope: &Scope) -> Result<Fou
             Origin::Ours => None,
             Origin::Tagged => {
                 notes.push(format!(
-                    "{path} on {endpoint} carries the cluster's tag, and was not made by slipway: it goes too. Take the \
+                    "{path} on {endpoint} carries the cluster's tag, and was not created by slipway: it goes too. Take the \
                      tag off it to keep it"
                 ));
                 None
@@ -263,11 +268,11 @@ async fn scan(client: &Client, endpoint: &Endpoint, scope: &Scope) -> Result<Fou
         };
         if template {
             let (pool, datastore, compute_cluster) = (String::new(), String::new(), String::new());
-            let place = Place { uuid, infra_id, folder, pool, datastore, compute_cluster };
+            let place = TemplateLocation { uuid, infra_id, folder, pool, datastore, compute_cluster };
             let source = Source::Copy { place };
-            let wanted = Wanted::Template(Template { name, source });
+            let desired = Desired::Template(Template { name, source });
             let id = made(Kind::Template, &moref).unwrap_or_else(|| Kind::template_id(endpoint, "", &path));
-            let template = gone(id, wanted, needs);
+            let template = gone(id, desired, needs);
             resources.push(Resource { hold, ..template });
             continue;
         }
@@ -279,43 +284,43 @@ async fn scan(client: &Client, endpoint: &Endpoint, scope: &Scope) -> Result<Fou
             }
             None => Kind::Machine.id(endpoint, &name),
         };
-        let power = Power { machine: name.clone(), uuid, path };
-        let power = gone(Kind::Power.id(endpoint, &id.name), Wanted::Power(power), vec![id.clone()]);
+        let power = Power::new(name.clone(), uuid, path);
+        let power = gone(Kind::Power.id(endpoint, &id.name), Desired::Power(power), vec![id.clone()]);
         resources.push(Resource { hold: hold.clone(), ..power });
         let (compute_cluster, zone, shape) = (String::new(), None, None);
         let machine = Machine { name, uuid, infra_id, folder, compute_cluster, zone, shape };
-        let machine = gone(id.clone(), Wanted::Machine(Box::new(machine)), needs);
+        let machine = gone(id.clone(), Desired::Machine(Box::new(machine)), needs);
         resources.push(Resource { hold, ..machine });
         machine_ids.push(id);
     }
     for cluster in &places.compute_clusters {
         let name = format!("{infra_id}-control-plane");
-        let id = Kind::AntiAffinity.id_in(endpoint, cluster, &name);
-        let apart = Apart { name, compute_cluster: cluster.clone(), machines: Vec::new() };
-        resources.push(gone(id, Wanted::Apart(apart), vec![tag.id.clone()]));
+        let id = Kind::AntiAffinityRule.id_in(endpoint, cluster, &name);
+        let apart = AntiAffinityRule { name, compute_cluster: cluster.clone(), machines: Vec::new() };
+        resources.push(gone(id, Desired::AntiAffinityRule(apart), vec![tag.id.clone()]));
     }
     // The files know the group of hosts, the journal does not: of two with the same name the files' counts, which is last.
-    let zones: BTreeMap<(&str, &str), &Zone> =
+    let zones: BTreeMap<(&str, &str), &VmGroup> =
         places.zones.iter().map(|zone| ((zone.compute_cluster.as_str(), zone.name.as_str()), zone)).collect();
     for ((cluster, name), zone) in zones {
-        let id = Kind::Zone.id_in(endpoint, cluster, name);
+        let id = Kind::VmGroup.id_in(endpoint, cluster, name);
         let zone = zone.clone();
-        resources.push(gone(id.clone(), Wanted::Zone(zone), vec![tag.id.clone()]));
+        resources.push(gone(id.clone(), Desired::VmGroup(zone), vec![tag.id.clone()]));
         // The group goes when no machine is in it any more.
         for resource in resources.iter_mut().filter(|resource| machine_ids.contains(&resource.id)) {
-            resource.needs.push(id.clone());
+            resource.depends_on.push(id.clone());
         }
     }
     // Volumes go when no machine has them any more, the policy when no volume has it.
     let (name, cluster_id) = (format!("openshift-storage-policy-{infra_id}"), infra_id.to_string());
     let policy = Kind::Policy.id(endpoint, &name);
-    let wanted = Policy { name, cluster_id: cluster_id.clone(), keep: *keep_volumes };
-    resources.push(gone(policy.clone(), Wanted::Policy(wanted), vec![tag.id.clone()]));
+    let desired = Policy { name, cluster_id: cluster_id.clone(), keep: *keep_volumes };
+    resources.push(gone(policy.clone(), Desired::Policy(desired), vec![tag.id.clone()]));
     let volumes = Kind::Volumes.id(endpoint, infra_id.as_str());
-    let wanted = Wanted::Volumes(Volumes { cluster_id, keep: *keep_volumes });
-    resources.push(gone(volumes.clone(), wanted, vec![tag.id.clone(), policy]));
+    let desired = Desired::Volumes(Volumes { cluster_id, keep: *keep_volumes });
+    resources.push(gone(volumes.clone(), desired, vec![tag.id.clone(), policy]));
     for resource in resources.iter_mut().filter(|resource| machine_ids.contains(&resource.id)) {
-        resource.needs.push(volumes.clone());
+        resource.depends_on.push(volumes.clone());
     }
     resources.push(tag);
     Ok(Found { discovery: Discovery { resources, unseen: missing.unseen, notes }, hidden })
@@ -338,6 +343,21 @@ pub(super) async fn tagged(client: &Client, infra_id: &InfraId) -> Result<Tagged
         None => BTreeMap::new(),
     };
     Ok(Tagged { is_known: true, objects: objects.into_values().flatten().collect() })
+}
+
+/// Every cluster has a category of tags, which is named after it.
+pub(super) async fn clusters(platform: &VSphere) -> BTreeSet<InfraId> {
+    let mut looks = JoinSet::new();
+    for endpoint in platform.endpoints() {
+        let Some(client) = platform.client(&endpoint).cloned() else { continue };
+        looks.spawn(async move { client.categories().await.unwrap_or_default() });
+    }
+    let categories = looks.join_all().await.into_iter().flatten();
+    let infra_id = |category: Category| {
+        let infra_id = InfraId::try_from(category.name.strip_prefix("openshift-")?.to_owned()).ok()?;
+        (category.name == infra_id.tag_category()).then_some(infra_id)
+    };
+    categories.filter_map(infra_id).collect()
 }
 
 /// Whose a machine is.
@@ -372,51 +392,52 @@ struct Objects {
 
 async fn objects(client: &Client, scope: &Scope, tagged: &BTreeSet<MoRef>) -> Result<Objects, CallError> {
     let infra_id = &scope.infra_id;
-    let marks = [CLUSTER_MARK, OBJECT_MARK].map(mark_path);
-    let properties: Vec<&str> = MACHINE.into_iter().chain(marks.iter().map(String::as_str)).collect();
-    let wanted = [PropertySpec { kind: "VirtualMachine", properties: &properties }];
     let of_kind =
         |kind: &'static str| tagged.iter().filter(move |moref| &*moref.reference.kind == kind).cloned();
     let known: Vec<Uuid> = scope.machines.iter().copied().collect();
     let found = client.machines_by_uuid(&known).await?.into_values();
-    let certain: BTreeSet<MoRef> = of_kind("VirtualMachine").chain(found).collect();
-    let mut machines = client.retrieve(&certain.iter().cloned().collect::<Vec<_>>(), &wanted).await?;
+    let certain: BTreeSet<Reference> =
+        of_kind("VirtualMachine").chain(found).map(|moref| moref.reference).collect();
+    let (mut inventory, marks) = (Inventory::default(), inventory::Scope::of([Facet::Marks]));
+    inventory.learn(client, certain.iter().cloned(), &marks).await?;
     let folder_tags: Vec<MoRef> = of_kind("Folder").collect();
     let references = folder_tags.iter().map(|moref| moref.reference.clone());
     let mut folders: BTreeMap<String, Reference> =
         client.paths(&folder_tags).await?.into_iter().zip(references).collect();
-    // Folders may be in each other.
-    let mut others = BTreeMap::new();
     for path in &scope.places.folders {
         let Some(folder) = client.find(path).await? else { continue };
         if path.rsplit('/').next() == Some(infra_id.as_str()) {
             folders.insert(path.clone(), folder.reference.clone());
         }
-        let inside = client.retrieve_below(&folder, &wanted).await?;
-        let unknown = inside.into_iter().filter(|machine| !certain.contains(&machine.moref));
-        others.extend(unknown.map(|machine| (machine.moref.clone(), machine)));
+        inventory.learn_below(client, &folder, &marks).await?;
     }
-    machines.extend(others.into_values());
-    let origin = |machine: &Object| origin(machine, infra_id, &scope.machines, tagged);
-    let ours: Vec<(&Object, Origin)> =
-        machines.iter().filter_map(|machine| Some((machine, origin(machine)?))).collect();
-    let morefs: Vec<MoRef> = ours.iter().map(|(machine, _)| machine.moref.clone()).collect();
+    // Folders may be in each other, so that a machine may have been read twice. Those that are certain come first.
+    let machines: BTreeMap<(bool, &Reference), (&Item, &Facts)> = inventory
+        .machines()
+        .map(|(item, machine)| ((!certain.contains(&item.id), &item.id), (item, machine)))
+        .collect();
+    let tagged: BTreeSet<&Reference> = tagged.iter().map(|moref| &moref.reference).collect();
+    let origin =
+        |item: &Item, machine: &Facts| origin(machine, infra_id, &scope.machines, tagged.contains(&item.id));
+    let ours: Vec<(&Item, &Facts, Origin)> = machines
+        .into_values()
+        .filter_map(|(item, machine)| Some((item, machine, origin(item, machine)?)))
+        .collect();
+    let morefs: Vec<MoRef> = ours.iter().map(|(item, ..)| client.moref(item.id.clone())).collect();
     let paths = client.paths(&morefs).await?;
     let mut found = Objects { folders, ..Objects::default() };
-    for ((machine, origin), path) in ours.into_iter().zip(paths) {
-        let (Some((folder, _)), Ok(uuid)) =
-            (path.rsplit_once('/'), machine.text("config.instanceUuid").parse())
-        else {
+    for ((item, machine, origin), path) in ours.into_iter().zip(paths) {
+        let (Some((folder, _)), Some(uuid)) = (path.rsplit_once('/'), machine.instance_uuid) else {
             // An inaccessible or orphaned one shows no configuration.
             found.hidden.push(format!("the machine {path} is there and cannot be read"));
             continue;
         };
         found.machines.push(FoundMachine {
-            name: unescape(machine.text("name")).into_owned(),
+            name: unescape(item.name()).into_owned(),
             folder: folder.to_owned(),
             uuid,
-            template: machine.text("config.template") == "true",
-            moref: machine.moref.reference.clone(),
+            template: machine.template,
+            moref: item.id.clone(),
             origin,
         });
     }
@@ -425,19 +446,13 @@ async fn objects(client: &Client, scope: &Scope, tagged: &BTreeSet<MoRef>) -> Re
 
 /// Whose a machine is; `None` if it is nothing of this cluster's. A crash may have kept the tag off one that says
 /// itself that it is of this cluster. A copy of one says so too, but has another id than it says.
-fn origin(
-    machine: &Object,
-    infra_id: &InfraId,
-    known: &BTreeSet<Uuid>,
-    tagged: &BTreeSet<MoRef>,
-) -> Option<Origin> {
-    let uuid = machine.text("config.instanceUuid");
-    let marked = mark(machine, CLUSTER_MARK) == Some(infra_id.as_str());
-    let says = mark(machine, OBJECT_MARK);
-    if uuid.parse().is_ok_and(|uuid| known.contains(&uuid)) || (marked && says == Some(uuid)) {
+fn origin(machine: &Facts, infra_id: &InfraId, known: &BTreeSet<Uuid>, tagged: bool) -> Option<Origin> {
+    let marked = machine.cluster_mark.as_deref() == Some(infra_id.as_str());
+    let says = machine.object_mark.as_deref();
+    let is_itself = |uuid: Uuid| says.is_some_and(|says| says.parse() == Ok(uuid));
+    if machine.instance_uuid.is_some_and(|uuid| known.contains(&uuid) || (marked && is_itself(uuid))) {
         return Some(Origin::Ours);
     }
-    let tagged = tagged.contains(&machine.moref);
     match says {
         Some(_) if tagged => Some(Origin::Copy),
         _ if tagged => Some(Origin::Tagged),

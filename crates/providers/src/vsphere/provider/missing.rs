@@ -7,12 +7,12 @@ use uuid::Uuid;
 
 use crate::provider::{Missing, Remembered};
 use crate::vsphere::kinds::{MachineState, State};
-use crate::vsphere::properties::Wanted as PropertySpec;
+use crate::vsphere::properties::PropertySpec;
 use crate::vsphere::{Client, Error as CallError, MoRef, Reference};
 
 /// How something that was made is recognised.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Known {
+pub(super) enum Recognized {
     Tag,
     Folder(Reference),
     Machine(Reference, Option<Uuid>),
@@ -26,21 +26,21 @@ pub(super) enum Known {
     Property,
 }
 
-impl Known {
+impl Recognized {
     pub(super) fn of(record: &Remembered<State>) -> Self {
         let state = match &record.state {
-            None => return Known::Begun,
-            Some(Written::Unreadable(_)) => return Known::Unreadable,
+            None => return Recognized::Begun,
+            Some(Written::Unreadable(_)) => return Recognized::Unreadable,
             Some(Written::State(state)) => state,
         };
         match state {
-            State::Tag { tag: Some(_), .. } => Known::Tag,
-            State::Folder { moref, .. } => Known::Folder(reference(moref)),
+            State::Tag { tag: Some(_), .. } => Recognized::Tag,
+            State::Folder { moref, .. } => Recognized::Folder(reference(moref)),
             State::Machine(MachineState { moref, uuid, .. }) => {
-                Known::Machine(reference(moref), uuid.parse().ok())
+                Recognized::Machine(reference(moref), uuid.parse().ok())
             }
-            State::Rule { .. } => Known::Rule,
-            _ => Known::Property,
+            State::Rule { .. } => Recognized::Rule,
+            _ => Recognized::Property,
         }
     }
 }
@@ -57,20 +57,20 @@ pub(super) async fn missing(
     found: &BTreeSet<Reference>,
     knows_tag: bool,
 ) -> Result<Missing, CallError> {
-    let lost = |one: &Remembered<State>| match Known::of(one) {
-        Known::Tag => !knows_tag,
-        Known::Folder(reference) | Known::Machine(reference, _) => !found.contains(&reference),
+    let lost = |one: &Remembered<State>| match Recognized::of(one) {
+        Recognized::Tag => !knows_tag,
+        Recognized::Folder(reference) | Recognized::Machine(reference, _) => !found.contains(&reference),
         // A rule without its machines does no harm, and of what was only begun nothing may have come.
-        Known::Rule | Known::Begun | Known::Property => false,
+        Recognized::Rule | Recognized::Begun | Recognized::Property => false,
         // It cannot be told from what is found.
-        Known::Unreadable => true,
+        Recognized::Unreadable => true,
     };
-    let lost: Vec<(&Remembered<State>, Known)> =
-        records.iter().filter(|one| lost(one)).map(|one| (one, Known::of(one))).collect();
+    let lost: Vec<(&Remembered<State>, Recognized)> =
+        records.iter().filter(|one| lost(one)).map(|one| (one, Recognized::of(one))).collect();
     let machines: Vec<MoRef> = lost
         .iter()
         .filter_map(|(_, known)| match known {
-            Known::Machine(reference, _) => Some(client.moref(reference.clone())),
+            Recognized::Machine(reference, _) => Some(client.moref(reference.clone())),
             _ => None,
         })
         .collect();
@@ -84,7 +84,7 @@ pub(super) async fn missing(
     let mut missing = Missing::default();
     for (one, known) in lost {
         match known {
-            Known::Machine(reference, _) if is_hidden(&reference) => {
+            Recognized::Machine(reference, _) if is_hidden(&reference) => {
                 missing.hidden.push(format!("{} `{}` is there and cannot be read", one.id.kind, one.id.name));
             }
             _ if one.removal => {}

@@ -7,7 +7,7 @@ use tokio::task::JoinSet;
 
 use crate::provider::Accounts;
 use crate::vsphere::Client;
-use crate::vsphere::kinds::{VSphere, Wanted};
+use crate::vsphere::kinds::{Desired, VSphere};
 
 const PRIVILEGE: &str = "Host.Inventory.EditCluster";
 
@@ -16,12 +16,12 @@ const PRIVILEGE: &str = "Host.Inventory.EditCluster";
 pub(super) async fn without_forbidden(
     platform: &VSphere,
     users: &Accounts,
-    resources: Vec<Resource<Wanted>>,
+    resources: Vec<Resource<Desired>>,
     notes: &mut Vec<String>,
-) -> Vec<Resource<Wanted>> {
+) -> Vec<Resource<Desired>> {
     let mut asked = JoinSet::new();
     for resource in &resources {
-        if let Wanted::Apart(apart) = &resource.wanted
+        if let Desired::AntiAffinityRule(apart) = &resource.desired
             && let Some(Ok(user)) = users.get(&resource.id.endpoint)
             && let Some(client) = platform.client(&resource.id.endpoint).cloned()
         {
@@ -41,7 +41,7 @@ pub(super) async fn without_forbidden(
     let mut resources = resources;
     resources.retain(|resource| !forbidden.contains_key(&resource.id));
     for resource in &mut resources {
-        resource.needs.retain(|need| !forbidden.contains_key(need));
+        resource.depends_on.retain(|need| !forbidden.contains_key(need));
     }
     resources
 }

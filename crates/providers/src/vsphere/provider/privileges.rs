@@ -10,7 +10,7 @@ use crate::provider::Accounts;
 use crate::vsphere::kinds::{Action, Claim, MachineState, State, VSphere};
 
 /// Steps of one vCenter and what they need.
-type Claims = Vec<(Id, slipway_engine::Need, Option<String>)>;
+type Claims = Vec<(Id, slipway_engine::RequiredPrivilege, Option<String>)>;
 
 /// Why resources cannot be worked on. Where that cannot be told, the steps are tried.
 pub(super) async fn holds(
@@ -31,7 +31,7 @@ pub(super) async fn holds(
             ) => Some(moref.clone()),
             _ => None,
         };
-        for need in &planned.step.needs {
+        for need in &planned.step.privileges {
             let own = moref.clone().filter(|_| need.object.ends_with(&format!("/{}", last(id))));
             claims.entry(id.endpoint.clone()).or_default().push((id.clone(), need.clone(), own));
         }

@@ -1,4 +1,4 @@
-//! Machines of a cluster that its files do not know, or not any more.
+//! Machines of a cluster that its files do not know, not any more, or not there.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,11 +8,11 @@ use tokio::task::JoinSet;
 use uuid::Uuid;
 
 use super::discover::tagged;
-use super::missing::Known;
-use crate::provider::{Memory, Surplus};
-use crate::vsphere::kinds::{Kind, State, VSphere, Wanted};
+use super::missing::Recognized;
+use crate::provider::{Memory, Origin, Surplus};
+use crate::vsphere::kinds::{Desired, Kind, State, VSphere};
 use crate::vsphere::paths::unescape;
-use crate::vsphere::properties::Wanted as PropertySpec;
+use crate::vsphere::properties::PropertySpec;
 use crate::vsphere::{Client, Error as CallError, MoRef};
 
 const MACHINE: [&str; 4] = ["name", "config.instanceUuid", "config.template", "runtime.powerState"];
@@ -21,55 +21,61 @@ const MACHINE: [&str; 4] = ["name", "config.instanceUuid", "config.template", "r
 pub(super) async fn find(
     platform: &VSphere,
     infra_id: &InfraId,
-    graph: &Graph<Wanted>,
+    graph: &Graph<Desired>,
     memory: &Memory<State>,
 ) -> Vec<Surplus> {
-    let wanted: BTreeSet<Uuid> = graph
+    let desired: BTreeMap<Uuid, &Endpoint> = graph
         .iter()
-        .filter_map(|resource| match &resource.wanted {
-            Wanted::Machine(machine) => Some(machine.uuid),
+        .filter_map(|resource| match &resource.desired {
+            Desired::Machine(machine) => Some((machine.uuid, &resource.id.endpoint)),
             _ => None,
         })
         .collect();
     // What was made here and is not wanted now, by id: its vCenter and its name.
     let mut made: BTreeMap<Uuid, (Endpoint, String)> = BTreeMap::new();
     for one in memory.values().flatten().filter(|one| Kind::Machine.is(&one.id)) {
-        if let Known::Machine(_, Some(uuid)) = Known::of(one) {
+        if let Recognized::Machine(_, Some(uuid)) = Recognized::of(one) {
             made.insert(uuid, (one.id.endpoint.clone(), one.id.name.to_string()));
         }
     }
     let mut looks = JoinSet::new();
     for endpoint in platform.endpoints() {
         let Some(client) = platform.client(&endpoint).cloned() else { continue };
-        let (infra_id, made) = (infra_id.clone(), made.keys().copied().collect::<Vec<_>>());
-        looks.spawn(async move { (endpoint, machines(&client, &infra_id, &made).await) });
+        let known: BTreeSet<Uuid> = made.keys().chain(desired.keys()).copied().collect();
+        let (infra_id, known) = (infra_id.clone(), known.into_iter().collect::<Vec<_>>());
+        looks.spawn(async move { (endpoint, machines(&client, &infra_id, &known).await) });
     }
     let mut found = BTreeSet::new();
     for (endpoint, machines) in looks.join_all().await {
         for (name, uuid, on) in machines.unwrap_or_default() {
-            let made_here = made.remove(&uuid).is_some();
-            if !wanted.contains(&uuid) {
-                found.insert(Surplus { endpoint: endpoint.clone(), name, on: Some(on), made_here });
-            }
+            let was_made = made.remove(&uuid).is_some();
+            let origin = match desired.get(&uuid) {
+                Some(home) if **home == endpoint => continue,
+                Some(_) => Origin::SameId,
+                None if was_made => Origin::Made,
+                None => Origin::Tagged,
+            };
+            found.insert(Surplus { endpoint: endpoint.clone(), name, on: Some(on), origin });
         }
     }
-    made.retain(|uuid, _| !wanted.contains(uuid));
+    made.retain(|uuid, _| !desired.contains_key(uuid));
     let unseen = made.into_values();
-    found.extend(unseen.map(|(endpoint, name)| Surplus { endpoint, name, on: None, made_here: true }));
+    let origin = Origin::Made;
+    found.extend(unseen.map(|(endpoint, name)| Surplus { endpoint, name, on: None, origin }));
     found.into_iter().collect()
 }
 
 async fn machines(
     client: &Client,
     infra_id: &InfraId,
-    made: &[Uuid],
+    known: &[Uuid],
 ) -> Result<Vec<(String, Uuid, bool)>, CallError> {
     let carry = tagged(client, infra_id).await?.objects.into_iter();
     let carry = carry.filter(|moref| &*moref.reference.kind == "VirtualMachine");
-    let known = client.machines_by_uuid(made).await?.into_values();
+    let known = client.machines_by_uuid(known).await?.into_values();
     let morefs: BTreeSet<MoRef> = carry.chain(known).collect();
-    let wanted = [PropertySpec { kind: "VirtualMachine", properties: &MACHINE }];
-    let objects = client.retrieve(&morefs.into_iter().collect::<Vec<_>>(), &wanted).await?;
+    let desired = [PropertySpec { kind: "VirtualMachine", properties: &MACHINE }];
+    let objects = client.retrieve(&morefs.into_iter().collect::<Vec<_>>(), &desired).await?;
     let machine = objects.iter().filter(|object| object.text("config.template") != "true");
     let machine = machine.filter_map(|object| {
         let name = unescape(object.text("name")).into_owned();

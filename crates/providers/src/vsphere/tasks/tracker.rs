@@ -16,19 +16,19 @@ use crate::vsphere::client::Client;
 use crate::vsphere::error::{Error, Retry};
 use crate::vsphere::fault::{Fault, FaultKind};
 use crate::vsphere::moref::{MoRef, Reference};
-use crate::vsphere::properties::{Wanted, property_sets};
+use crate::vsphere::properties::{PropertySpec, property_sets};
 use crate::vsphere::soap::{Body, Element};
 
 /// How long the server holds a call in which nothing happens, at most: no longer than a call may take, so that a server that
 /// is gone is noticed.
-const HOLD: Duration = Duration::from_secs(30);
+const LONG_POLL: Duration = Duration::from_secs(30);
 
 /// Tasks that start, or end, within this time share a call.
-const GATHER: Duration = Duration::from_millis(20);
+const DEBOUNCE: Duration = Duration::from_millis(20);
 
 /// Failures in a row after which the waiters are told.
-const ATTEMPTS: u32 = 5;
-const FIRST_PAUSE: Duration = Duration::from_millis(200);
+const MAX_ATTEMPTS: u32 = 5;
+const RETRY_INTERVAL: Duration = Duration::from_millis(200);
 
 const PROPERTIES: [&str; 4] = ["info.state", "info.error", "info.result", "info.progress"];
 
@@ -233,7 +233,7 @@ async fn follow(follower: Follower) {
     let mut failures = 0;
     let mut heard = Instant::now();
     loop {
-        sleep(GATHER).await;
+        sleep(DEBOUNCE).await;
         let error = match round(client).await {
             Ok(()) => {
                 failures = 0;
@@ -254,26 +254,26 @@ async fn follow(follower: Follower) {
             // The list went with its session, or the wait with the collector.
             Retry::Never if made_anew(&error) => None,
             Retry::Never => {
-                failures = ATTEMPTS;
+                failures = MAX_ATTEMPTS;
                 None
             }
         };
         let (hold, deadline) = patience(client);
-        if failures >= ATTEMPTS || heard.elapsed() >= deadline {
+        if failures >= MAX_ATTEMPTS || heard.elapsed() >= deadline {
             let mut state = tracker.lock();
             state.follower = None;
             state.end_all(&End::Unheard(Arc::new(error)));
             return;
         }
         debug!(server = %client.server(), %error, "waiting for tasks again");
-        sleep(pause.unwrap_or(FIRST_PAUSE * 2_u32.pow(failures - 1)).min(hold)).await;
+        sleep(pause.unwrap_or(RETRY_INTERVAL * 2_u32.pow(failures - 1)).min(hold)).await;
     }
 }
 
 /// How long the server holds a call, and how long an answer is waited for.
 fn patience(client: &Client) -> (Duration, Duration) {
     let timeout = client.parts().0.timeout;
-    let hold = HOLD.min(timeout).max(Duration::from_secs(1));
+    let hold = LONG_POLL.min(timeout).max(Duration::from_secs(1));
     (hold, hold + timeout)
 }
 
@@ -336,7 +336,7 @@ async fn listen(client: &Client, feed: &Feed) -> Result<Option<Element>, Error> 
                 if tracker.lock().wants_no_more_of_it() {
                     return Ok(None);
                 }
-                sleep(GATHER).await;
+                sleep(DEBOUNCE).await;
                 update(client, feed).await?;
             }
         }
@@ -404,8 +404,8 @@ async fn make(client: &Client) -> Result<Feed, Error> {
         "TraversalSpec",
         &traversal,
     );
-    let wanted = [Wanted { kind: "Task", properties: &PROPERTIES }];
-    let spec = property_sets(&wanted).object("objectSet", &set);
+    let specs = [PropertySpec { kind: "Task", properties: &PROPERTIES }];
+    let spec = property_sets(&specs).object("objectSet", &set);
     let body = Body::new().object("spec", &spec).text("partialUpdates", true);
     client.call(&collector, "CreateFilter", &body).await?;
     let feed = Feed { view, collector, version: String::new() };

@@ -16,7 +16,7 @@ use slipway_providers::cluster::{call, or_absent};
 use slipway_providers::vsphere::{Login, Trust};
 
 use super::{Error, list};
-use crate::check::subject::{Declared, Domain, NoLogin, Source, Subject, VCenter, Zone, absolute};
+use crate::check::target::{CheckTarget, Declared, Domain, NoLogin, Source, VCenter, Zone, absolute};
 
 /// Where OpenShift keeps the cloud provider's configuration, unless Infrastructure says otherwise.
 const CLOUD_CONFIG: (&str, &str, &str) = ("openshift-config", "cloud-provider-config", "config");
@@ -29,9 +29,9 @@ const STORAGE_CONFIG: [(&str, &str, &str); 2] = [
     ("openshift-cluster-csi-drivers", "vsphere-csi-config-secret", "cloud.conf"),
 ];
 
-pub(super) async fn subject(client: &Client, operator_namespace: Option<&str>) -> Result<Subject, Error> {
+pub(super) async fn subject(client: &Client, operator_namespace: Option<&str>) -> Result<CheckTarget, Error> {
     let infrastructure = infrastructure(client).await?;
-    let mut subject = Subject::default();
+    let mut subject = CheckTarget::default();
     if let Some(found) = &infrastructure {
         found
             .pointer("/status/infrastructureName")
@@ -117,7 +117,7 @@ fn strings(value: Option<&Value>) -> Vec<String> {
     items.filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-async fn of_infrastructure(client: &Client, found: &Value, subject: &mut Subject) -> Result<(), Error> {
+async fn of_infrastructure(client: &Client, found: &Value, subject: &mut CheckTarget) -> Result<(), Error> {
     let at = |path: &str| found.pointer(path).and_then(Value::as_str).filter(|text| !text.is_empty());
     let name = at("/spec/cloudConfig/name").unwrap_or(CLOUD_CONFIG.1);
     let key = at("/spec/cloudConfig/key").unwrap_or(CLOUD_CONFIG.2);

@@ -10,8 +10,8 @@ use slipway_config::matrix::{
 };
 
 use super::refused;
-use super::table::table;
 use crate::args::{self, Output, ShowMatrix};
+use crate::commands::table::table;
 use crate::exit::Exit;
 use crate::input;
 use crate::output::{GOOD, HEADING, Printer};

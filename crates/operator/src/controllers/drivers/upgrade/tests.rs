@@ -8,10 +8,10 @@ use semver::Version;
 use slipway_api::slipway::vdo_status::DriverStatus;
 use slipway_config::matrix::Driver;
 
-use super::{Next, Plan, Seen, next};
+use super::{Next, Observed, Plan, next};
 use crate::controllers::drivers::health::{Workload, places};
 
-const PATIENCE: Duration = Duration::from_mins(10);
+const UPGRADE_TIMEOUT: Duration = Duration::from_mins(10);
 
 fn version(text: &str) -> Version {
     text.parse().unwrap()
@@ -46,7 +46,7 @@ impl World {
     /// Decides, writes the status as the controller does, and applies the plan.
     fn pass(&mut self) -> Next {
         let wanted = version(self.wanted);
-        let next = next(&Seen {
+        let next = next(&Observed {
             wanted: Some(&wanted),
             asked: self.asked,
             obstacles: &self.obstacles,
@@ -56,7 +56,7 @@ impl World {
             silent: 0,
             generation: Some(self.generation),
             now: Timestamp::from_second(self.minutes * 60).unwrap(),
-            patience: PATIENCE,
+            patience: UPGRADE_TIMEOUT,
         });
         self.status = DriverStatus {
             deployed_version: next.deployed.as_ref().map(ToString::to_string),

@@ -9,7 +9,7 @@ use slipway_operator::controllers::connections;
 use slipway_testkit::process::eventually;
 use slipway_testkit::vcenter::{ADMINISTRATOR, VCenter};
 
-use super::super::estate::{CONFIG, Estate, NORTH, PATIENCE, SOON, SOUTH, condition_of, inventory};
+use super::super::estate::{CONFIG, Estate, FAILURE_TIMEOUT, NORTH, SOUTH, TIMEOUT, condition_of, inventory};
 
 fn generations(estate: &Estate) -> Vec<Value> {
     let list = estate.plane.kubectl().json(&[
@@ -32,7 +32,7 @@ fn shows(estate: &Estate, connection: &str, reason: &str) -> Value {
     });
     let status = estate.status();
     let took = cause.elapsed();
-    assert!(took < SOON, "{reason} is shown after {took:?}");
+    assert!(took < FAILURE_TIMEOUT, "{reason} is shown after {took:?}");
     assert!(status.failures.iter().any(|failure| failure.reason == reason), "{:#?}", status.failures);
     let said = status.connections.iter().find(|one| one.name == connection).unwrap();
     assert_eq!(said.reason.as_deref(), Some(reason));
@@ -47,7 +47,7 @@ fn idle_calls_are_few(estate: &Estate) {
     let before = rounds();
     let told: Timestamp = before.as_str().unwrap().parse().unwrap();
     // Rounds are told by the second: the next one must not be in the same.
-    eventually("the second is over", PATIENCE, || {
+    eventually("the second is over", TIMEOUT, || {
         Ok((Timestamp::now().as_second() > told.as_second()).then_some(()))
     })
     .unwrap();
@@ -57,7 +57,7 @@ fn idle_calls_are_few(estate: &Estate) {
     estate.patch("vsphereconnection", "north", &json!({"spec": {"resources": resources}}));
     let connection = || estate.get("vsphereconnection", "slipway-system", "north");
     let generation = connection()["metadata"]["generation"].clone();
-    eventually("a validation and a round", PATIENCE, || {
+    eventually("a validation and a round", TIMEOUT, || {
         let validated = connection()["status"]["observedGeneration"] == generation;
         Ok((validated && rounds() != before).then_some(()))
     })
@@ -70,7 +70,7 @@ fn idle_calls_are_few(estate: &Estate) {
     let of_round = |one: &&Value| one["kind"] == "soap" && one["session"] != left && one["session"] != "";
     let round = requests.iter().filter(of_round).count();
     let validation = requests.len() - round;
-    let well = usize::try_from(connections::Pace::default().well.as_secs()).unwrap();
+    let well = usize::try_from(connections::ConnectionIntervals::default().well.as_secs()).unwrap();
     let hour = validation * 3600 / well + round;
     println!("calls per vcenter and hour when idle: {hour} ({validation} per validation, {round} per round)");
     assert!(round > 0 && hour <= 60, "{hour} calls in an hour");
@@ -84,18 +84,18 @@ fn an_idle_hour(estate: &mut Estate) {
     estate.operate(Duration::from_mins(5));
     let rounds = |estate: &Estate| estate.config()["status"]["checks"]["lastRound"].clone();
     let before = rounds(estate);
-    eventually("it has looked at everything", PATIENCE, || Ok((rounds(estate) != before).then_some(())))
+    eventually("it has looked at everything", TIMEOUT, || Ok((rounds(estate) != before).then_some(())))
         .unwrap();
     estate.wait_for("Progressing", "False");
     estate.north.control("DELETE", "/requests", &Value::Null).unwrap();
     let (before, start) = (rounds(estate), Instant::now());
-    let well = connections::Pace::default().well / estate.haste;
+    let well = connections::ConnectionIntervals::default().well / estate.haste;
     let heard = |estate: &Estate| {
         let mut heard = estate.north.control("GET", "/requests", &Value::Null).unwrap();
         serde_json::from_value::<Vec<Value>>(heard["requests"].take()).unwrap()
     };
     let ends = |requests: &[Value]| requests.iter().filter(|one| one["method"] == "Logout").count();
-    let requests = eventually("three validations and a round", PATIENCE, || {
+    let requests = eventually("three validations and a round", TIMEOUT, || {
         let requests = heard(estate);
         Ok((ends(&requests) >= 3 && rounds(estate) != before).then_some(requests))
     })
@@ -222,7 +222,7 @@ fn every_trouble_has_its_reason_and_ends_with_its_cause() {
     let config = estate.wait_until("no version fits", |config| {
         config["status"]["failures"].to_string().contains("NoFittingVersion")
     });
-    assert!(cause.elapsed() < SOON, "{:?}", cause.elapsed());
+    assert!(cause.elapsed() < FAILURE_TIMEOUT, "{:?}", cause.elapsed());
     assert!(estate.status().failures.iter().any(|failure| failure.reason == "NoFittingVersion"));
     assert!(config["status"]["failures"].to_string().contains("6.5.0"), "{:#}", config["status"]["failures"]);
     assert_eq!(condition_of(&config["status"], "Available")["status"], "True");

@@ -1,0 +1,10 @@
+//! The controllers of machines on a real API server, each with the rights that are shipped for it and no others.
+
+mod drain;
+mod fuse;
+mod harness;
+mod health_checks;
+mod links;
+mod out_of_service;
+mod outage;
+mod sets;
