@@ -236,6 +236,9 @@ func (d *dcBuilder) devices(spec VM, ds *simulator.Datastore) ([]types.BaseVirtu
 // settle brings a new VM into the state described.
 func (d *dcBuilder) settle(r ref, spec VM) error {
 	vm := object.NewVirtualMachine(d.client, r)
+	if len(spec.IPs) > 0 {
+		d.tasks.leases.static.Store(r, true)
+	}
 	switch spec.Power {
 	case "", "off":
 	case "on", "suspended":

@@ -14,6 +14,8 @@ type leases struct {
 	mu    sync.Mutex
 	next  netip.Addr
 	given map[ref]string
+	// Machines with addresses of their own, which ask for none.
+	static sync.Map
 }
 
 // firstLease leaves room for routers and virtual addresses.
@@ -21,7 +23,7 @@ const firstLease = 100
 
 func (l *leases) give(e *estate, r ref) {
 	vm, ok := e.reg.Get(r).(*simulator.VirtualMachine)
-	if !ok {
+	if _, static := l.static.Load(r); static || !ok {
 		return
 	}
 	var name string

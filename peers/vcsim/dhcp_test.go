@@ -50,3 +50,18 @@ func TestPoweredOnMachinesGetAnAddress(t *testing.T) {
 		}
 	}
 }
+
+func TestStaticAddressesStay(t *testing.T) {
+	s := startSim(t, `{"dhcp": "10.0.0.0/24", "datacenters": [{"name": "d", "clusters": [{"name": "c", "hosts": [{"name": "h"}]}],
+		"datastores": [{"name": "s"}], "vms": [{"name": "a", "cluster": "c", "datastore": "s", "networks": ["VM Network"],
+		"power": "on", "ips": ["10.0.0.50", "10.0.0.2"]}]}]}`)
+	at := s.at("/d/vm/a")
+	s.estate.tasks.leases.give(s.estate, at)
+	var got mo.VirtualMachine
+	if err := object.NewVirtualMachine(s.admin().Client, at).Properties(s.ctx, at, []string{"guest"}, &got); err != nil {
+		t.Fatal(err)
+	}
+	if got.Guest.IpAddress != "10.0.0.50" {
+		t.Fatalf("%+v", got.Guest)
+	}
+}
