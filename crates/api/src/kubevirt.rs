@@ -47,6 +47,8 @@ pub struct VirtualMachineTemplate {
 pub struct InstanceSpec {
     pub affinity: Option<Affinity>,
     pub domain: Domain,
+    /// What happens to it when its node is drained.
+    pub eviction_strategy: Option<String>,
     pub hostname: Option<String>,
     pub networks: Vec<Network>,
     pub termination_grace_period_seconds: u32,

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`finding`] | what a rule says, and a finding with its outcome, place and remedy |
 //! | [`runner`] | asking all endpoints at once: deadlines, cancellation, logging out |
+//! | [`kubevirt`] | its preflight: the rules of a Role, and what cannot work |
 //! | [`vsphere`] | its preflight, and what both front ends read and judge alike: clock, certificate, version, tags, datastores, privileges |
 //! | [`preflight`] | before anything is made |
 //! | [`check`] | a running cluster |
@@ -13,6 +14,7 @@
 pub mod check;
 pub mod csr;
 pub mod finding;
+pub mod kubevirt;
 pub mod machines;
 pub mod preflight;
 pub mod runner;

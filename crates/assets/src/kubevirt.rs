@@ -9,15 +9,17 @@ use slipway_api::LocalReference;
 use slipway_api::kubevirt::{
     Affinity, Binding, Claim, ClaimResources, ClaimSource, ConfigDrive, Cpu, DataVolume, DataVolumeSource,
     DataVolumeSpec, DataVolumeTemplate, Devices, Disk, DiskTarget, Domain, HttpSource, InstanceSpec,
-    Interface, Memory, Multus, Named, Network, PodAntiAffinity, VirtualMachine, VirtualMachineSpec,
-    VirtualMachineTemplate, Volume, WeightedTerm,
+    Interface, Memory, Multus, Named as VolumeName, Network, PodAntiAffinity, VirtualMachine,
+    VirtualMachineSpec, VirtualMachineTemplate, Volume, WeightedTerm,
 };
 use slipway_api::openshift::ObjectLabels;
-use slipway_config::install_config::kubevirt::{self, InterfaceBinding, Platform};
+use slipway_api::provider_spec::KubevirtProviderSpec;
+use slipway_config::install_config::kubevirt::{InterfaceBinding, Platform};
 
+use crate::machines::kubevirt_spec as spec;
 use crate::names::{CLUSTER_MARK, OBJECT_MARK, Role};
 use crate::objects::{map, secret, within};
-use crate::{Cluster, ignition};
+use crate::{Named, ignition};
 
 /// Room for the image of the operating system.
 const IMAGE_SIZE: &str = "20Gi";
@@ -30,9 +32,12 @@ const BOOTSTRAP_DISK: &str = "35Gi";
 /// Seconds a machine gets to shut down.
 const GRACE: u32 = 600;
 
+/// The role of the bootstrap machine.
+pub const BOOTSTRAP: &str = "bootstrap";
+
 /// The volume all boot disks are cloned from.
-pub fn source_name(cluster: &Cluster) -> String {
-    format!("{}-source-pvc", cluster.identity.infra_id)
+pub fn source_name(named: &Named) -> String {
+    format!("{}-source-pvc", named.identity.infra_id)
 }
 
 /// Everything that is created on the infrastructure cluster before there is a tenant.
@@ -45,110 +50,128 @@ pub struct InfraObjects {
 
 /// `image` is the URL of the operating system's disk image; the configurations are Ignition's.
 pub fn infra_objects(
-    cluster: &Cluster,
+    named: &Named,
     platform: &Platform,
     image: &str,
     bootstrap: &[u8],
     master: &[u8],
 ) -> InfraObjects {
     let mut objects = InfraObjects {
-        image: image_volume(cluster, platform, image),
+        image: image_volume(named, platform, image),
         secrets: Vec::new(),
         machines: Vec::new(),
     };
-    let mut add = |name: String, config: &[u8], size: &Size, role: &str| {
-        objects.secrets.push(ignition_secret(cluster, platform, &name, config));
-        objects.machines.push(machine(cluster, platform, &name, size, role));
+    let mut add = |name: String, config: &[u8], spec: &KubevirtProviderSpec, role: &str| {
+        objects.secrets.push(ignition_secret(named, platform, &name, config));
+        objects.machines.push(machine(named, platform, &name, spec, role));
     };
-    let small =
-        Size { cpu: BOOTSTRAP_CPU, memory: BOOTSTRAP_MEMORY.to_owned(), disk: BOOTSTRAP_DISK.to_owned() };
-    add(cluster.bootstrap_name(), bootstrap, &small, "bootstrap");
-    let size = Size::of(&platform.machines.control_plane);
-    for index in 0..cluster.replicas(Role::Master) {
-        add(cluster.machine_name(Role::Master, index), master, &size, Role::Master.as_str());
+    add(named.bootstrap_name(), bootstrap, &bootstrap_spec(named, platform), BOOTSTRAP);
+    let spec = spec(named, platform, &platform.machines.control_plane, Role::Master);
+    for index in 0..named.replicas(Role::Master) {
+        add(named.machine_name(Role::Master, index), master, &spec, Role::Master.as_str());
     }
     objects
 }
 
-/// How large a machine is.
-struct Size {
-    cpu: u32,
-    memory: String,
-    disk: String,
-}
-
-impl Size {
-    fn of(machine: &kubevirt::Machine) -> Self {
-        Size {
-            cpu: machine.cpu,
-            memory: machine.memory.as_str().to_owned(),
-            disk: machine.storage_size.as_str().to_owned(),
-        }
+/// The bootstrap machine, which no manifest describes.
+pub fn bootstrap_spec(named: &Named, platform: &Platform) -> KubevirtProviderSpec {
+    KubevirtProviderSpec {
+        requested_cpu: BOOTSTRAP_CPU,
+        requested_memory: BOOTSTRAP_MEMORY.to_owned(),
+        requested_storage: BOOTSTRAP_DISK.to_owned(),
+        ..spec(named, platform, &platform.machines.control_plane, Role::Master)
     }
 }
 
 /// Labels by which everything of the cluster is found again.
-fn labels(cluster: &Cluster, name: &str) -> BTreeMap<String, String> {
-    let infra_id = cluster.identity.infra_id.as_str();
+fn labels(named: &Named, name: &str) -> BTreeMap<String, String> {
+    let infra_id = named.identity.infra_id.as_str();
     map([
         (format!("tenantcluster-{infra_id}-machine.openshift.io").as_str(), "owned".to_owned()),
         (CLUSTER_MARK, infra_id.to_owned()),
-        (OBJECT_MARK, cluster.identity.object_id(name).to_string()),
+        (OBJECT_MARK, named.identity.object_id(name).to_string()),
     ])
 }
 
-fn metadata(cluster: &Cluster, platform: &Platform, name: &str) -> ObjectMeta {
-    ObjectMeta { labels: Some(labels(cluster, name)), ..within(platform.namespace.as_str(), name) }
+fn metadata(named: &Named, platform: &Platform, name: &str) -> ObjectMeta {
+    ObjectMeta { labels: Some(labels(named, name)), ..within(platform.namespace.as_str(), name) }
 }
 
-fn claim(platform: &Platform, size: &str) -> Claim {
+fn claim(size: &str, access_mode: &str, storage_class: Option<String>) -> Claim {
     Claim {
-        access_modes: vec![platform.access_mode.to_string()],
+        access_modes: vec![access_mode.to_owned()],
         resources: ClaimResources { requests: map([("storage", size)]) },
-        storage_class_name: platform.storage_class.as_ref().map(ToString::to_string),
+        storage_class_name: storage_class,
     }
 }
 
-fn image_volume(cluster: &Cluster, platform: &Platform, url: &str) -> DataVolume {
-    let mut metadata = metadata(cluster, platform, &source_name(cluster));
+/// The volume with the image, which CDI fetches from there.
+pub fn image_volume(named: &Named, platform: &Platform, url: &str) -> DataVolume {
+    let mut metadata = metadata(named, platform, &source_name(named));
     // Without a consumer the import would wait for one, and the first consumer waits for the import.
     metadata.annotations = Some(map([("cdi.kubevirt.io/storage.bind.immediate.requested", "true")]));
+    let storage_class = platform.storage_class.as_ref().map(ToString::to_string);
     DataVolume {
         metadata,
         spec: DataVolumeSpec {
-            pvc: claim(platform, IMAGE_SIZE),
+            pvc: claim(IMAGE_SIZE, &platform.access_mode.to_string(), storage_class),
             source: DataVolumeSource { http: Some(HttpSource { url: url.to_owned() }), pvc: None },
         },
     }
 }
 
-fn ignition_secret(cluster: &Cluster, platform: &Platform, machine: &str, config: &[u8]) -> Secret {
-    let config = ignition::hostname_wrapper(config, machine);
-    let name = format!("{machine}-ignition");
-    let data = map([("userdata", String::from_utf8_lossy(&config).into_owned())]);
-    secret(metadata(cluster, platform, &name), "Opaque", data)
+/// The name of the volume that a machine's system is on.
+pub fn disk_name(machine: &str) -> String {
+    format!("{machine}-bootvolume")
 }
 
-fn machine(cluster: &Cluster, platform: &Platform, name: &str, size: &Size, role: &str) -> VirtualMachine {
-    let boot_volume = format!("{name}-bootvolume");
-    let apart = map([(format!("anti-affinity-tag-{}", cluster.identity.infra_id).as_str(), role)]);
+/// The name of the Secret that a machine boots from.
+pub fn secret_name(machine: &str) -> String {
+    format!("{machine}-ignition")
+}
+
+/// What a machine boots from, with its name in it.
+pub fn ignition_secret(named: &Named, platform: &Platform, machine: &str, config: &[u8]) -> Secret {
+    let config = ignition::hostname_wrapper(config, machine);
+    let name = secret_name(machine);
+    let data = map([("userdata", String::from_utf8_lossy(&config).into_owned())]);
+    secret(metadata(named, platform, &name), "Opaque", data)
+}
+
+/// A machine that does not run yet.
+pub fn machine(
+    named: &Named,
+    platform: &Platform,
+    name: &str,
+    wanted: &KubevirtProviderSpec,
+    role: &str,
+) -> VirtualMachine {
+    let boot_volume = disk_name(name);
+    let apart = map([(format!("anti-affinity-tag-{}", named.identity.infra_id).as_str(), role)]);
     // Selectors see the labels of pods, and pods have those of the template.
-    let mut pod_labels = labels(cluster, name);
+    let mut pod_labels = labels(named, name);
     pod_labels.extend(apart.clone());
-    let (interface, network) = network(platform);
+    let (interface, network) = network(wanted);
+    // A machine that cannot migrate would keep its node from being drained for ever.
+    let migrates = wanted.persistent_volume_access_mode == "ReadWriteMany";
+    let eviction = if migrates { "LiveMigrate" } else { "None" };
     let disk = |name: &str| Disk { name: name.to_owned(), disk: DiskTarget { bus: "virtio".to_owned() } };
     VirtualMachine {
-        metadata: metadata(cluster, platform, name),
+        metadata: metadata(named, platform, name),
         spec: VirtualMachineSpec {
-            run_strategy: "Always".to_owned(),
+            run_strategy: "Halted".to_owned(),
             data_volume_templates: vec![DataVolumeTemplate {
-                metadata: Named { name: boot_volume.clone(), labels: labels(cluster, &boot_volume) },
+                metadata: VolumeName { name: boot_volume.clone(), labels: labels(named, &boot_volume) },
                 spec: DataVolumeSpec {
-                    pvc: claim(platform, &size.disk),
+                    pvc: claim(
+                        &wanted.requested_storage,
+                        &wanted.persistent_volume_access_mode,
+                        wanted.storage_class_name.clone(),
+                    ),
                     source: DataVolumeSource {
                         http: None,
                         pvc: Some(ClaimSource {
-                            name: source_name(cluster),
+                            name: wanted.source_pvc_name.clone(),
                             namespace: platform.namespace.to_string(),
                         }),
                     },
@@ -159,13 +182,14 @@ fn machine(cluster: &Cluster, platform: &Platform, name: &str, size: &Size, role
                 spec: InstanceSpec {
                     affinity: Some(anti_affinity(apart)),
                     domain: Domain {
-                        cpu: Cpu { cores: size.cpu },
-                        memory: Memory { guest: size.memory.clone() },
+                        cpu: Cpu { cores: wanted.requested_cpu },
+                        memory: Memory { guest: wanted.requested_memory.clone() },
                         devices: Devices {
                             disks: vec![disk("boot"), disk("ignition")],
                             interfaces: vec![interface],
                         },
                     },
+                    eviction_strategy: Some(eviction.to_owned()),
                     hostname: Some(name.to_owned()),
                     networks: vec![network],
                     termination_grace_period_seconds: GRACE,
@@ -179,7 +203,7 @@ fn machine(cluster: &Cluster, platform: &Platform, name: &str, size: &Size, role
                             name: "ignition".to_owned(),
                             data_volume: None,
                             cloud_init_config_drive: Some(ConfigDrive {
-                                secret_ref: LocalReference::new(format!("{name}-ignition")),
+                                secret_ref: LocalReference::new(secret_name(name)),
                             }),
                         },
                     ],
@@ -207,23 +231,23 @@ fn anti_affinity(labels: BTreeMap<String, String>) -> Affinity {
     }
 }
 
-fn network(platform: &Platform) -> (Interface, Network) {
+fn network(wanted: &KubevirtProviderSpec) -> (Interface, Network) {
     let name = "main".to_owned();
     let model = Some("virtio".to_owned());
     let unbound = Interface { name: name.clone(), model, bridge: None, sriov: None, masquerade: None };
-    match &platform.network {
-        kubevirt::Network::Pods => (
+    let Some(attachment) = &wanted.network_name else {
+        return (
             Interface { masquerade: Some(Binding {}), ..unbound },
             Network { name, multus: None, pod: Some(Binding {}) },
-        ),
-        kubevirt::Network::Attachment { name: attachment, binding, .. } => {
-            let interface = match binding {
-                InterfaceBinding::Bridge => Interface { bridge: Some(Binding {}), ..unbound },
-                // A virtual function is not an emulated card: it has no model.
-                InterfaceBinding::Sriov => Interface { sriov: Some(Binding {}), model: None, ..unbound },
-            };
-            let multus = Some(Multus { network_name: attachment.to_string() });
-            (interface, Network { name, multus, pod: None })
-        }
-    }
+        );
+    };
+    let is_sriov = wanted.interface_binding_method == Some(InterfaceBinding::Sriov.to_string());
+    let interface = if is_sriov {
+        // A virtual function is not an emulated card: it has no model.
+        Interface { sriov: Some(Binding {}), model: None, ..unbound }
+    } else {
+        Interface { bridge: Some(Binding {}), ..unbound }
+    };
+    let multus = Some(Multus { network_name: attachment.clone() });
+    (interface, Network { name, multus, pod: None })
 }

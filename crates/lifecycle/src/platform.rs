@@ -4,10 +4,14 @@
 //! |---|---|
 //! | `backend` | what a platform registers, and how a cluster on it is opened |
 //! | `image` | the image templates are made from |
+//! | [`kubevirt`] | manifests of Machines as objects of an infrastructure cluster |
+//! | `reader` | the files they are made from |
 //! | [`vsphere`] | files in `cluster-api/` as resources on vCenters |
 
 mod backend;
 mod image;
+pub mod kubevirt;
+mod reader;
 pub mod vsphere;
 
 use std::collections::BTreeMap;
@@ -49,7 +53,8 @@ impl fmt::Display for BrokenFile {
 fn registered(platform: &Platform) -> Option<&'static dyn AnyBackend> {
     match platform {
         Platform::VSphere(_) => Some(&vsphere::Backend),
-        Platform::Ovirt(_) | Platform::KubeVirt(_) | Platform::None => None,
+        Platform::KubeVirt(_) => Some(&kubevirt::Backend),
+        Platform::Ovirt(_) | Platform::None => None,
     }
 }
 

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`provider`] | what a platform offers to install and remove clusters |
 //! | [`vsphere`] | vCenter, by SOAP and REST; needs the feature `client` |
+//! | [`kubevirt`] | a namespace of an infrastructure cluster with KubeVirt; needs `client` |
 //! | [`vim`] | its messages alone |
 //! | [`cluster`] | a Kubernetes cluster: connect, call, apply, typed errors; needs `client` |
 //! | [`trust_error`] | why a server's certificate is not trusted; needs `client` |
@@ -12,6 +13,8 @@
 
 #[cfg(feature = "client")]
 pub mod cluster;
+#[cfg(feature = "client")]
+pub mod kubevirt;
 #[cfg(feature = "client")]
 pub mod provider;
 #[cfg(feature = "client")]

@@ -8,6 +8,7 @@
 //! | [`estate`] | inventories for them, and install-configs that fit |
 //! | [`ccm`] | the vSphere cloud controller manager |
 //! | [`cluster_api`] | Cluster API and its vSphere provider |
+//! | [`kubevirt`] | a stand-in for what moves KubeVirt's objects on |
 //! | [`lab`] | machines that boot, and a switch between them |
 //! | [`proxy`] | an HTTP proxy |
 //! | [`registry`] | a registry with images |
@@ -26,6 +27,7 @@ pub mod control_plane;
 mod dialogue;
 pub mod estate;
 pub mod kubectl;
+pub mod kubevirt;
 pub mod lab;
 pub mod network;
 pub mod nodes;

@@ -8,6 +8,7 @@ use super::{Check, Networking, Pools};
 use crate::decode::{Field, Located, choice, object};
 use crate::findings::Rule;
 use crate::names::ObjectName;
+use crate::private_url::PrivateUrl;
 use crate::quantity::Quantity;
 
 object! {
@@ -16,6 +17,9 @@ object! {
     WrittenPlatform {
         /// The namespace of the infrastructure cluster that holds everything.
         namespace: ObjectName as "namespace", required;
+        /// URL of the operating system's disk image (qcow2 or raw, also compressed), which the infrastructure cluster
+        /// imports. Machines need it.
+        cluster_os_image: String as "clusterOSImage";
         /// The network attachment machines are on, in that namespace. Absent means the pod network.
         network_name: ObjectName as "networkName";
         /// Virtual address of the API. Only with `networkName`.
@@ -71,6 +75,8 @@ choice! {
 #[derive(Debug, Clone)]
 pub struct Platform {
     pub namespace: ObjectName,
+    /// Where the infrastructure cluster gets the image from.
+    pub os_image: Option<PrivateUrl>,
     pub network: Network,
     pub storage_class: Option<ObjectName>,
     pub access_mode: AccessMode,
@@ -102,6 +108,7 @@ pub(super) fn resolve(
 ) -> Option<Platform> {
     let written = &platform.value;
     let network = network(platform, networking, check);
+    let os_image = os_image(&written.cluster_os_image, check);
     if written.access_mode.get() == Some(&AccessMode::ReadOnlyMany)
         && let Some(at) = written.access_mode.at()
     {
@@ -138,6 +145,7 @@ pub(super) fn resolve(
     }
     Some(Platform {
         namespace: written.namespace.get()?.clone(),
+        os_image: os_image?,
         network: network?,
         storage_class: written.storage_class.get().cloned(),
         access_mode: written.access_mode.cloned_or(AccessMode::ReadWriteMany),
@@ -187,6 +195,41 @@ fn network(
     }
     let binding = interface_binding.cloned_or(InterfaceBinding::Bridge);
     Some(Network::Attachment { name: name.clone(), binding, vips: vips? })
+}
+
+/// The infrastructure cluster fetches it, and keeps the URL where every reader of the namespace sees it.
+#[expect(clippy::option_option, reason = "absent and unusable are different things")]
+fn os_image(field: &Field<String>, check: &mut Check<'_>) -> Option<Option<PrivateUrl>> {
+    let image = match field {
+        Field::Absent => return Some(None),
+        Field::Invalid(_) => return None,
+        Field::Set(image) => image,
+    };
+    let host = image.value.strip_prefix("http://").or_else(|| image.value.strip_prefix("https://"));
+    if host.is_none_or(|rest| rest.is_empty() || rest.starts_with('/')) {
+        check
+            .findings
+            .error(Rule::OsImage, image.at, "not an http or https URL")
+            .hint("write https://server/path/image.qcow2");
+        return None;
+    }
+    let url = PrivateUrl::from(image.value.as_str());
+    if url.has_login_or_signature() {
+        check
+            .findings
+            .error(
+                Rule::OsImage,
+                image.at,
+                "a login in this URL could be read by every user of the namespace",
+            )
+            .hint("write a URL without user, password or signature");
+        return None;
+    }
+    if image.value.starts_with("http://") {
+        let message = "a man in the middle could replace the OS image: it is fetched by http";
+        check.findings.warning(Rule::OsImage, image.at, message).hint("use https");
+    }
+    Some(Some(url))
 }
 
 /// No machine starts with less than a gigabyte of memory or disk; most often the unit is missing.

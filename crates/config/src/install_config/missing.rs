@@ -15,6 +15,8 @@ pub enum Missing {
     ReleaseImage,
     /// What machines are made from: `topology.template` of these failure domains, or `clusterOSImage`.
     OsImage { failure_domains: Vec<FailureDomainName> },
+    /// What disks are cloned from on KubeVirt: `platform.kubevirt.clusterOSImage`.
+    DiskImage,
 }
 
 impl Missing {
@@ -27,16 +29,20 @@ impl Missing {
             Missing::OsImage { .. } => {
                 "add `clusterOSImage` with the URL of an OVA, or `topology.template` with a template that is there"
             }
+            Missing::DiskImage => {
+                "add `clusterOSImage` with the URL of a qcow2 or raw image that the infrastructure cluster can fetch"
+            }
         }
     }
 }
 
 impl fmt::Display for Missing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        /// More names than this help nobody.
+        /// More names than this are of no use to a reader.
         const MAX_NAMES: usize = 5;
         match self {
             Missing::ReleaseImage => f.write_str("`payload.releaseImage` is not given"),
+            Missing::DiskImage => f.write_str("`platform.kubevirt.clusterOSImage` is not given"),
             Missing::OsImage { failure_domains } => {
                 let names: Vec<&str> =
                     failure_domains.iter().take(MAX_NAMES).map(FailureDomainName::as_str).collect();
@@ -58,6 +64,9 @@ impl InstallConfig {
         let failure_domains = self.without_os_image();
         if !failure_domains.is_empty() {
             missing.push(Missing::OsImage { failure_domains });
+        }
+        if matches!(&self.platform, Platform::KubeVirt(platform) if platform.os_image.is_none()) {
+            missing.push(Missing::DiskImage);
         }
         missing
     }
@@ -94,9 +103,13 @@ pub(super) fn notes(config: &InstallConfig, written: &WrittenInstallConfig, find
                 let platform = written.platform.get().and_then(|platform| platform.vsphere.at());
                 (Rule::MachineImage, platform, "clusterOSImage")
             }
+            Missing::DiskImage => {
+                let platform = written.platform.get().and_then(|platform| platform.kubevirt.at());
+                (Rule::MachineImage, platform, "clusterOSImage")
+            }
         };
         let key = if at.is_none() { "payload" } else { key };
-        let message = format!("{missing}; files can be created, machines cannot");
+        let message = format!("{missing}: `create manifests` works without it, `create cluster` does not");
         findings.note_missing(rule, at.unwrap_or(At::ROOT), key, message).hint(missing.hint());
     }
 }

@@ -60,29 +60,29 @@ fn select(files: &mut [Foreign], warnings: &mut Vec<String>) -> Result<Value, Er
         ));
     };
     let Some((file, context)) = named(files, "contexts", "context", &current) else {
-        return Err(problem(
-            &files[0],
-            &format!("the current context `{current}` is not among the contexts"),
-        ));
+        return Err(problem(&files[0], &format!("the kubeconfig has no context `{current}`")));
     };
     let context_file = &mut files[file];
     let cluster_name = context_file.required(context, "cluster");
     let user_name = context_file.required(context, "user");
     let namespace = context_file.text(context, "namespace");
     let (Some(cluster_name), Some(user_name)) = (cluster_name, user_name) else {
-        return Err(problem(&files[file], &format!("context `{current}` needs a cluster and a user")));
+        return Err(problem(
+            &files[file],
+            &format!("context `{current}` of the kubeconfig names no cluster or no user"),
+        ));
     };
     let Some((file, cluster)) = named(files, "clusters", "cluster", &cluster_name) else {
         return Err(problem(
             &files[file],
-            &format!("cluster `{cluster_name}` of context `{current}` is not there"),
+            &format!("the kubeconfig has no cluster `{cluster_name}`, which context `{current}` names"),
         ));
     };
     let cluster = cluster_of(&mut files[file], cluster, &cluster_name, warnings);
     let Some((file, user)) = named(files, "users", "user", &user_name) else {
         return Err(problem(
             &files[file],
-            &format!("user `{user_name}` of context `{current}` is not there"),
+            &format!("user `{user_name}` of context `{current}` is not in the kubeconfig"),
         ));
     };
     let user = user_of(&mut files[file], user, &user_name, warnings)?;
@@ -150,7 +150,7 @@ fn user_of(
     }
     let ways = ["token", "tokenFile", "client-certificate", "client-certificate-data", "username"];
     if ways.iter().all(|key| file.field(at, key).is_none()) {
-        file.wrong(at, format!("user `{name}` has no token, certificate or password"));
+        file.wrong(at, format!("user `{name}` of the kubeconfig has no token, certificate or password"));
     }
     Ok(members)
 }

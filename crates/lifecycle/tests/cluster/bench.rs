@@ -13,10 +13,9 @@ use slipway_assets::Pki;
 use slipway_assets::random::OsRandom;
 use slipway_assets::random::Random;
 use slipway_config::ids::InfraId;
-use slipway_engine::journal::{Entry, Event, Journal, JournalError, Record, Task};
 use slipway_engine::progress::Nobody;
 use slipway_engine::retry::Pauses;
-use slipway_engine::{End, FileJournal, Id, Options, Outcome};
+use slipway_engine::{End, Id, Options, Outcome};
 use slipway_lifecycle::create::{Generators, Request, create_ignition_with};
 use slipway_lifecycle::environment::Environment;
 use slipway_lifecycle::install::{Directly, Error, PlannedRun, Purpose, Run, Through, Timeouts};
@@ -32,6 +31,9 @@ use slipway_testkit::process::eventually;
 use slipway_testkit::python;
 use slipway_testkit::vcenter::{ADMINISTRATOR, VCenter};
 use tempfile::TempDir;
+
+pub(crate) use crate::mortal::Moment;
+use crate::mortal::{Death, has_died};
 
 /// A cluster on vSphere.
 pub(crate) type Project = Run<VSphereSpec>;
@@ -77,67 +79,6 @@ pub(crate) struct Bench {
     pub(crate) directory: TempDir,
     pub(crate) infra_id: String,
     pub(crate) patience: Timeouts,
-}
-
-const DIED: &str = "the process died";
-
-/// A moment of a step.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Moment {
-    /// The intent is in the journal, the call is not made.
-    Intended,
-    /// The call is made, and its outcome is not in the journal.
-    Performed,
-}
-
-/// A process dies at a moment of a step, counted from nought: its journal fails, and nothing happens after that.
-#[derive(Debug, Clone, Copy)]
-struct Death {
-    at: usize,
-    moment: Moment,
-}
-
-struct Mortal<'j> {
-    journal: &'j mut FileJournal<State>,
-    death: Death,
-    count: usize,
-}
-
-impl Through<State> for Death {
-    fn journal<'j>(
-        &self,
-        own: &'j mut FileJournal<State>,
-    ) -> impl Journal<State, Error = JournalError> + use<'j> {
-        Mortal { journal: own, death: *self, count: 0 }
-    }
-}
-
-impl Journal<State> for Mortal<'_> {
-    type Error = JournalError;
-
-    async fn append(&mut self, entries: Vec<Entry<State>>) -> Result<(), JournalError> {
-        let Death { at, moment } = self.death;
-        let is_counted = |entry: &&Entry<State>| match entry.event {
-            Event::Intended { .. } => moment == Moment::Intended,
-            Event::Task { .. } => false,
-            Event::Done { .. } | Event::Failed { .. } => moment == Moment::Performed,
-        };
-        let before = self.count;
-        self.count += entries.iter().filter(is_counted).count();
-        let dies = (before..self.count).contains(&at);
-        if !(dies && moment == Moment::Performed) {
-            self.journal.append(entries).await?;
-        }
-        if dies { Err(std::io::Error::other(DIED).into()) } else { Ok(()) }
-    }
-
-    fn record(&self, id: &Id) -> Option<&Record<State>> {
-        self.journal.record(id)
-    }
-
-    fn task(&self, id: &Id) -> Option<&Task> {
-        self.journal.task(id)
-    }
 }
 
 /// Always the same letters, so that ids can be foretold.
@@ -410,7 +351,7 @@ platform:
                 assert_done(&outcome);
                 false
             }
-            Err(Error::Journal(JournalError::Io(error))) if error.to_string() == DIED => true,
+            Err(error) if has_died(&error) => true,
             Err(error) => panic!("{error}"),
         }
     }
@@ -468,7 +409,7 @@ platform:
     }
 }
 
-/// What was accepted is done sooner or later, whoever waits for it.
+/// What was accepted is done sooner or later, whether or not a client waits for it.
 pub(crate) fn settle(vcenter: &VCenter) {
     eventually("requests and tasks", Duration::from_mins(1), || {
         let stats = vcenter.control("GET", "/stats", &Value::Null)?;
@@ -564,7 +505,7 @@ pub(crate) fn read_back(vcenter: &VCenter) -> Value {
     serde_json::from_str(&python(&script, vcenter, &[])).unwrap()
 }
 
-/// Somebody else does something, with the official client.
+/// The administrator changes something, with the official client.
 pub(crate) fn administrator(vcenter: &VCenter, arguments: &[&str]) {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cluster/administrator.py");
     python(&script, vcenter, arguments);

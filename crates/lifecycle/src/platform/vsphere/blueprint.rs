@@ -1,10 +1,8 @@
 //! The machines of a cluster as the files in `cluster-api/` say, edits included.
 
-use std::io::Read;
 use std::path::Path;
 
 use secrecy::SecretString;
-use serde::de::DeserializeOwned;
 use slipway_api::cluster_api::Machine as CapiMachine;
 use slipway_api::vsphere_machines::{VSphereFailureDomain, VSphereMachine, VSphereMachineSpec};
 use slipway_assets::Named;
@@ -12,7 +10,6 @@ use slipway_assets::cluster_api::{self, MachineObjects};
 use slipway_assets::ignition::encoded_for;
 use slipway_config::install_config::vsphere::{FailureDomain, ZoneKind};
 use slipway_config::install_config::{InstallConfig, Platform};
-use slipway_config::yaml::from_yaml;
 use slipway_engine::Endpoint;
 use slipway_providers::vsphere::kinds::{Ignition, TemplateLocation, VmGroup};
 use uuid::Uuid;
@@ -20,10 +17,8 @@ use uuid::Uuid;
 use super::desired::compute_cluster;
 use super::{FOLDER, MACHINES, endpoint_of};
 use crate::install::Error;
+use crate::platform::reader::Reader;
 use crate::platform::{Boot, BrokenFile};
-use crate::regular;
-
-const MAX_FILE_BYTES: u64 = 16 << 20;
 
 /// Machines, the groups of hosts they are bound to, and templates that are not there yet.
 #[derive(Debug, Clone, Default)]
@@ -85,7 +80,7 @@ impl Blueprint {
 
     /// The machines as the files of a directory say. Names every file that cannot be used.
     pub(crate) fn read(directory: &Path, named: &Named, boot: Boot) -> Result<Self, Error> {
-        let mut reader = Reader { directory, broken: Vec::new() };
+        let mut reader = Reader::new(directory);
         let mut blueprint =
             Blueprint { templates: imported(named), prepared: prepared(named), ..Blueprint::default() };
         for path in reader.list(MACHINES, "10_inframachine_") {
@@ -191,74 +186,4 @@ fn imported(named: &Named) -> Vec<Imported> {
         })
     };
     platform.failure_domains.iter().enumerate().filter_map(template).collect()
-}
-
-/// Files of a directory.
-struct Reader<'a> {
-    directory: &'a Path,
-    broken: Vec<BrokenFile>,
-}
-
-impl Reader<'_> {
-    fn complain(&mut self, path: &str, message: String) {
-        self.broken.push(BrokenFile { path: path.to_owned(), message });
-    }
-
-    /// Files of a folder that begin so, sorted.
-    fn list(&mut self, folder: &str, prefix: &str) -> Vec<String> {
-        let names: Vec<String> = match fs_err::read_dir(self.directory.join(folder)) {
-            Ok(entries) => entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect(),
-            Err(error) => {
-                self.complain(folder, error.to_string());
-                return Vec::new();
-            }
-        };
-        let chosen =
-            |name: &String| name.starts_with(prefix) && Path::new(name).extension() == Some("yaml".as_ref());
-        let mut paths: Vec<String> =
-            names.into_iter().filter(chosen).map(|name| format!("{folder}/{name}")).collect();
-        paths.sort();
-        paths
-    }
-
-    fn bytes(&mut self, path: &str) -> Option<Vec<u8>> {
-        let mut bytes = Vec::new();
-        let read = regular::open(&self.directory.join(path))
-            .and_then(|file| file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes))
-            .map(drop);
-        match read {
-            Ok(()) if bytes.len() as u64 > MAX_FILE_BYTES => {
-                self.complain(path, format!("it has more than {} MiB", MAX_FILE_BYTES >> 20));
-                None
-            }
-            Ok(()) => Some(bytes),
-            Err(error) => {
-                self.complain(path, error.to_string());
-                None
-            }
-        }
-    }
-
-    fn object<T: DeserializeOwned>(&mut self, path: &str) -> Option<T> {
-        let bytes = self.bytes(path)?;
-        let Ok(text) = String::from_utf8(bytes) else {
-            self.complain(path, "it is not UTF-8 text".to_owned());
-            return None;
-        };
-        let value = match from_yaml(&text) {
-            Ok(value) => value,
-            Err(report) => {
-                let first = report.findings.first().map(|finding| finding.message.clone());
-                self.complain(path, first.unwrap_or_else(|| "it is not YAML".to_owned()));
-                return None;
-            }
-        };
-        match serde_json::from_value(value) {
-            Ok(object) => Some(object),
-            Err(error) => {
-                self.complain(path, error.to_string());
-                None
-            }
-        }
-    }
 }
