@@ -14,6 +14,7 @@
 //! | [`drain`] | nodes of machines that are being deleted lose their pods |
 //! | [`out_of_service`] | nodes that are dead, by the word of the hypervisor |
 //! | [`machine_objects`] | what the controllers of machines all look at |
+//! | [`machine_metrics`] | what is counted about sets, health checks, drains and links |
 //! | [`machine_conditions`] | conditions as `machine.openshift.io` has them |
 //! | [`certificates`] | the certificates of a machine's control plane, renewed in time |
 
@@ -25,6 +26,7 @@ pub mod drain;
 pub mod drivers;
 pub mod machine_conditions;
 pub mod machine_health_checks;
+pub mod machine_metrics;
 pub mod machine_objects;
 pub mod machine_sets;
 pub mod machines;

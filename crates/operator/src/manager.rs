@@ -8,8 +8,8 @@ use tokio::task::JoinSet;
 
 use crate::controllers::csr;
 use crate::controllers::{
-    checks, connections, drain, drivers, machine_health_checks, machine_sets, machines, node_links,
-    out_of_service,
+    checks, connections, drain, drivers, machine_health_checks, machine_metrics, machine_sets, machines,
+    node_links, out_of_service,
 };
 use crate::runtime::lease::{self, Lock};
 use crate::runtime::metrics::Metrics;
@@ -34,6 +34,8 @@ pub struct Settings {
     pub checks: Option<checks::Settings>,
     pub machines: Option<(machines::Settings, machines::Metrics)>,
     pub csr: Option<(csr::controller::Settings, csr::metrics::Metrics)>,
+    /// Of the controllers of machines that follow.
+    pub machine_metrics: machine_metrics::Metrics,
     pub machine_sets: Option<machine_sets::Settings>,
     pub machine_health_checks: Option<machine_health_checks::Settings>,
     pub node_links: Option<node_links::Settings>,
@@ -69,6 +71,7 @@ pub async fn run(
         checks,
         machines,
         csr,
+        machine_metrics,
         machine_sets,
         machine_health_checks,
         node_links,
@@ -123,16 +126,28 @@ pub async fn run(
         });
     }
     if let Some(settings) = machine_sets {
-        spawn(&mut controllers, machine_sets::run(watches.clone(), settings, receiver.clone()));
+        spawn(
+            &mut controllers,
+            machine_sets::run(watches.clone(), settings, machine_metrics.clone(), receiver.clone()),
+        );
     }
     if let Some(settings) = machine_health_checks {
-        spawn(&mut controllers, machine_health_checks::run(watches.clone(), settings, receiver.clone()));
+        spawn(
+            &mut controllers,
+            machine_health_checks::run(watches.clone(), settings, machine_metrics.clone(), receiver.clone()),
+        );
     }
     if let Some(settings) = node_links {
-        spawn(&mut controllers, node_links::run(watches.clone(), settings, receiver.clone()));
+        spawn(
+            &mut controllers,
+            node_links::run(watches.clone(), settings, machine_metrics.clone(), receiver.clone()),
+        );
     }
     if let Some(settings) = drain {
-        spawn(&mut controllers, drain::run(watches.clone(), settings, receiver.clone()));
+        spawn(
+            &mut controllers,
+            drain::run(watches.clone(), settings, machine_metrics.clone(), receiver.clone()),
+        );
     }
     if let Some(settings) = out_of_service {
         spawn(&mut controllers, out_of_service::run(watches.clone(), settings, receiver.clone()));

@@ -32,8 +32,8 @@ use crate::args::{
 };
 use crate::controllers::csr::{self, controller};
 use crate::controllers::{
-    certificates, checks, connections, drain, drivers, machine_health_checks, machine_sets, machines,
-    node_links, out_of_service,
+    certificates, checks, connections, drain, drivers, machine_health_checks, machine_metrics, machine_sets,
+    machines, node_links, out_of_service,
 };
 use crate::manager;
 use crate::runtime::host::{Files, Processes};
@@ -388,6 +388,7 @@ async fn operator(args: Run) -> anyhow::Result<()> {
         checks: has(Controller::Checks).then_some(checks),
         machines: has(Controller::Machines).then_some((machines, machine_metrics)),
         csr: csr.transpose()?,
+        machine_metrics: machine_metrics::Metrics::register(&mut registry),
         machine_sets: has(Controller::MachineSets)
             .then(|| machine_sets::Settings { namespace: MACHINES_NAMESPACE.to_owned() }),
         machine_health_checks: has(Controller::MachineHealthChecks)

@@ -20,6 +20,7 @@ use tokio::time::Instant;
 use super::decide::{Gate, Round, deadline, gate, pods, turn, verdict};
 use super::evict::{Outcome, evict};
 use crate::controllers::machine_conditions::{Severity, Verdict, are_there, is_news, merge as with_times};
+use crate::controllers::machine_metrics::Metrics;
 use crate::controllers::machine_objects::{Machines, NodeObject};
 use crate::runtime::events::publish_event;
 use crate::runtime::owner::{self, Owner};
@@ -39,6 +40,9 @@ const MAX_NODES: usize = 8;
 /// Pods of a node that are evicted at the same time.
 const MAX_EVICTIONS: usize = 8;
 
+/// A round could not be finished.
+const CALL_FAILED: &str = "CallFailed";
+
 /// What the controller is told.
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -55,13 +59,13 @@ impl Settings {
 }
 
 /// Runs until it is told to end.
-pub async fn run(watches: Watches, settings: Settings, stop: watch::Receiver<bool>) {
+pub async fn run(watches: Watches, settings: Settings, metrics: Metrics, stop: watch::Receiver<bool>) {
     let trigger = Trigger::new(DEBOUNCE);
     let client = watches.client().clone();
     let machines = Machines::watch(&watches, &settings.namespace, &trigger);
     let recorder = Recorder::new(client.clone(), MANAGER.into());
     let owner = Owner::watch(&watches, &settings.namespace, &trigger);
-    let mut drain = Drain { client, machines, recorder, owner, settings };
+    let mut drain = Drain { client, machines, recorder, owner, metrics, settings };
     trigger.run(stop, &mut drain).await;
 }
 
@@ -70,8 +74,12 @@ struct Drain {
     machines: Machines,
     recorder: Recorder,
     owner: Owner,
+    metrics: Metrics,
     settings: Settings,
 }
+
+/// Why there is more to do about a machine; `None` if there is not.
+struct Open(Option<&'static str>);
 
 impl Controller for Drain {
     async fn pass(&mut self) -> Instant {
@@ -91,36 +99,37 @@ impl Controller for Drain {
         let rounds: Vec<_> = others.into_iter().map(|machine| self.attend(machine)).collect();
         let rounds = stream::iter(rounds).buffer_unordered(MAX_NODES);
         let masters = async {
-            let mut open = false;
+            let mut open = Vec::new();
             for machine in of_control_plane {
-                open |= self.attend(machine).await;
+                open.push(self.attend(machine).await);
             }
             open
         };
-        let (open, masters) = tokio::join!(rounds.collect::<Vec<bool>>(), masters);
-        let is_open = masters || open.contains(&true);
-        Instant::now() + if is_open { self.settings.interval } else { RESYNC_INTERVAL }
+        let (others, masters) = tokio::join!(rounds.collect::<Vec<Open>>(), masters);
+        let open: Vec<&'static str> = others.into_iter().chain(masters).filter_map(|open| open.0).collect();
+        self.metrics.drains(&open);
+        Instant::now() + if open.is_empty() { RESYNC_INTERVAL } else { self.settings.interval }
     }
 }
 
 impl Drain {
-    /// One round of a machine. Whether there is more to do.
-    async fn attend(&self, machine: &Machine) -> bool {
+    /// One round of a machine. Why there is more to do.
+    async fn attend(&self, machine: &Machine) -> Open {
         let looked = self.round(machine).await;
         let verdict = match looked {
-            Ok(None) => return false,
+            Ok(None) => return Open(None),
             Ok(Some(verdict)) => verdict,
             Err(error) => {
                 let name = machine.name_any();
                 tracing::warn!(machine = name, error = %chain(&error), "the drain continues later");
-                return true;
+                return Open(Some(CALL_FAILED));
             }
         };
         if let Err(error) = self.say(machine, &verdict).await {
             tracing::warn!(machine = machine.name_any(), error = %chain(&error), "the drain is not told yet");
-            return true;
+            return Open(Some(CALL_FAILED));
         }
-        verdict.severity.is_some()
+        Open(verdict.severity.map(|_| verdict.reason))
     }
 
     async fn round(&self, machine: &Machine) -> Result<Option<Verdict>, AccessError> {
@@ -177,6 +186,7 @@ impl Drain {
             .map(|pod| async move { (called(pod), evict(&self.client, pod, is_unreachable).await) })
             .collect();
         for (pod, outcome) in stream::iter(evictions).buffered(MAX_EVICTIONS).collect::<Vec<_>>().await {
+            self.metrics.evicted(outcome.result());
             match outcome {
                 Outcome::Gone => {}
                 Outcome::Leaving => round.leaving.push(pod),

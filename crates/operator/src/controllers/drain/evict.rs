@@ -21,6 +21,18 @@ pub(super) enum Outcome {
     Failed(String),
 }
 
+impl Outcome {
+    /// As metrics call it.
+    pub(super) fn result(&self) -> &'static str {
+        match self {
+            Outcome::Leaving => "leaving",
+            Outcome::Gone => "gone",
+            Outcome::Kept(_) => "kept",
+            Outcome::Failed(_) => "failed",
+        }
+    }
+}
+
 /// What cannot be left in an unreachable node's time.
 const UNREACHABLE_GRACE_SECONDS: i64 = 1;
 

@@ -313,7 +313,7 @@ async fn connector(client: &Client, namespace: &str, source: &Source) -> Result<
 /// A text of limited size.
 async fn body(mut answer: reqwest::Response) -> Result<String, String> {
     if !answer.status().is_success() {
-        return Err(format!("the server answers with HTTP status {}", answer.status().as_u16()));
+        return Err(format!("the answer has HTTP status {}", answer.status().as_u16()));
     }
     let mut bytes = Vec::new();
     while let Some(chunk) = answer.chunk().await.map_err(|error| chain(&error))? {

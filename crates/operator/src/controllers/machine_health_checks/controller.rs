@@ -23,6 +23,7 @@ use super::decide::{Decision, Judged, REMEDIATION_ALLOWED, decide, held_sentence
 use super::health::{Cause, Health, judge};
 use super::rules::Rules;
 use crate::controllers::machine_conditions::{Severity, Verdict, is_news, merge};
+use crate::controllers::machine_metrics::{CheckSight, Metrics};
 use crate::controllers::machine_objects::{Machines, NodeObject, Nodes};
 use crate::controllers::machine_sets::retain::retain;
 use crate::runtime::events::publish_event;
@@ -49,7 +50,7 @@ pub struct Settings {
 }
 
 /// Runs until it is told to end.
-pub async fn run(watches: Watches, settings: Settings, stop: watch::Receiver<bool>) {
+pub async fn run(watches: Watches, settings: Settings, metrics: Metrics, stop: watch::Receiver<bool>) {
     let Settings { namespace } = settings;
     let trigger = Trigger::new(DEBOUNCE);
     let client = watches.client().clone();
@@ -63,6 +64,8 @@ pub async fn run(watches: Watches, settings: Settings, stop: watch::Receiver<boo
         api: Api::namespaced(client.clone(), &namespace),
         client,
         namespace,
+        metrics,
+        seen: Vec::new(),
         going: BTreeMap::new(),
         told: BTreeMap::new(),
     };
@@ -79,6 +82,9 @@ struct Checks {
     api: Api<Machine>,
     recorder: Recorder,
     owner: Owner,
+    metrics: Metrics,
+    /// What the last pass saw.
+    seen: Vec<CheckSight>,
     /// Machines that were told to go, by their ids.
     going: BTreeMap<String, Instant>,
     /// The last reason that was told about a machine that is not replaced, by its id.
@@ -116,6 +122,7 @@ impl Controller for Checks {
         let mut all: Vec<Arc<DeserializeGuard<MachineHealthCheck>>> = self.checks.state();
         all.sort_by_key(|check| check.name_any());
         let mut due = Instant::now() + RESYNC_INTERVAL;
+        self.seen.clear();
         for check in all.iter().filter_map(|guarded| guarded.0.as_ref().ok()) {
             match self.follow(check, &sight).await {
                 Ok(pause) => due = due.min(Instant::now() + pause.min(RESYNC_INTERVAL)),
@@ -125,6 +132,7 @@ impl Controller for Checks {
                 }
             }
         }
+        self.metrics.checks(&self.seen);
         let known: BTreeSet<&str> =
             sight.machines.iter().filter_map(|machine| machine.metadata.uid.as_deref()).collect();
         self.told.retain(|uid, _| known.contains(uid.as_str()));
@@ -141,6 +149,10 @@ impl Checks {
         Sight { machines: self.machines.all(), nodes, rollouts, now }
     }
 
+    fn note(&mut self, check: &MachineHealthCheck, states: Vec<(&'static str, usize)>, is_allowed: bool) {
+        self.seen.push(CheckSight { name: check.name_any(), states, is_allowed });
+    }
+
     /// Follows one check. How long it may rest.
     async fn follow(&mut self, check: &MachineHealthCheck, sight: &Sight) -> Result<Duration, AccessError> {
         if check.metadata.deletion_timestamp.is_some() {
@@ -149,6 +161,7 @@ impl Checks {
         if annotation(&check.metadata, PAUSED).is_some() {
             let message = format!("the annotation `{PAUSED}` is there");
             let paused = Verdict::fails(REMEDIATION_ALLOWED, Severity::Info, "Paused", message);
+            self.note(check, Vec::new(), false);
             self.tell(check, check.status.clone().unwrap_or_default(), &[paused]).await?;
             return Ok(RESYNC_INTERVAL);
         }
@@ -161,6 +174,7 @@ impl Checks {
                     "InvalidConfiguration",
                     problem.to_string(),
                 );
+                self.note(check, Vec::new(), false);
                 self.tell(check, check.status.clone().unwrap_or_default(), &[broken]).await?;
                 return Ok(RESYNC_INTERVAL);
             }
@@ -172,6 +186,10 @@ impl Checks {
             .filter(|machine| rules.selector.matches(machine.metadata.labels.as_ref().unwrap_or(&none)));
         let judged: Vec<Judged<'_>> = selected.map(|machine| self.judged(machine, &rules, sight)).collect();
         let decision = decide(&judged, rules.max, &sight.rollouts);
+        let held = decision.held.len();
+        let states = vec![("expected", decision.expected), ("healthy", decision.healthy), ("held", held)];
+        let refused = |verdict: &Verdict| verdict.about == REMEDIATION_ALLOWED && verdict.severity.is_some();
+        self.note(check, states, !decision.verdicts.iter().any(refused));
         let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
         let status = MachineHealthCheckStatus {
             expected_machines: Some(count(decision.expected)),
@@ -232,16 +250,17 @@ impl Checks {
             tracing::info!(machine = name, "it is not unhealthy any more, or going already");
             return Ok(());
         }
-        let (reason, word) = if is_kept(&live.metadata) {
+        let (reason, result, word) = if is_kept(&live.metadata) {
             retain(&self.api, &live, Timestamp::now()).await?;
-            ("MachineRetained", "left its set and stays")
+            ("MachineRetained", "retained", "left its set and stays")
         } else {
             let exactly = Preconditions { uid: live.uid(), resource_version: live.resource_version() };
             let exactly = DeleteParams::default().preconditions(exactly);
             let deleted = call(&format!("deleting machine `{name}`"), self.api.delete(&name, &exactly)).await;
             or_absent(deleted.map(|_| ()))?;
-            ("MachineDeleted", "is deleted and replaced")
+            ("MachineDeleted", "deleted", "is deleted and replaced")
         };
+        self.metrics.remediated(&check.name_any(), result);
         self.going.extend(live.uid().map(|uid| (uid, Instant::now())));
         let message = format!("machine `{name}` {word}: {}", cause.message);
         tracing::info!(check = check.name_any(), machine = name, cause = cause.reason, "{reason}");

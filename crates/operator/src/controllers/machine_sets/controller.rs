@@ -28,6 +28,7 @@ use super::intent::{chosen, to_write, written};
 use super::retain::{adopted, released, retain};
 use super::status::{MACHINES_CREATED, NodesByName, status, verdict};
 use crate::controllers::machine_conditions::{Severity, Verdict, is_news};
+use crate::controllers::machine_metrics::{Metrics, SetSight};
 use crate::controllers::machine_objects::{Machines, NodeObject, Nodes};
 use crate::runtime::events::publish_event;
 use crate::runtime::owner::{self, Owner};
@@ -59,7 +60,7 @@ pub struct Settings {
 }
 
 /// Runs until it is told to end.
-pub async fn run(watches: Watches, settings: Settings, stop: watch::Receiver<bool>) {
+pub async fn run(watches: Watches, settings: Settings, metrics: Metrics, stop: watch::Receiver<bool>) {
     let Settings { namespace } = settings;
     let trigger = Trigger::new(DEBOUNCE);
     let client = watches.client().clone();
@@ -72,6 +73,8 @@ pub async fn run(watches: Watches, settings: Settings, stop: watch::Receiver<boo
         api: Api::namespaced(client.clone(), &namespace),
         sets_api: Api::namespaced(client, &namespace),
         namespace,
+        metrics,
+        seen: Vec::new(),
         present: BTreeSet::new(),
         used: BTreeSet::new(),
         told: BTreeMap::new(),
@@ -89,6 +92,9 @@ struct Sets {
     sets_api: Api<MachineSet>,
     recorder: Recorder,
     owner: Owner,
+    metrics: Metrics,
+    /// What the last pass saw.
+    seen: Vec<SetSight>,
     /// Names of machines that are there, as far as the copy knows.
     present: BTreeSet<String>,
     /// Names of machines that were there.
@@ -131,9 +137,11 @@ impl Controller for Sets {
         let mut sets: Vec<Arc<DeserializeGuard<MachineSet>>> = self.sets.state();
         sets.sort_by_key(|set| set.name_any());
         let mut due = Due::Sometime;
+        self.seen.clear();
         for set in sets.iter().filter_map(|guarded| guarded.0.as_ref().ok()) {
             due = due.min(self.keep(set, &machines, &by_name, now).await);
         }
+        self.metrics.sets(&self.seen);
         let retry = Instant::now() + RETRY_INTERVAL;
         match due {
             Due::Soon => retry,
@@ -184,6 +192,7 @@ impl Sets {
         if let Some(next) = next {
             due = due.min(Due::At(next));
         }
+        self.seen.push(SetSight::new(set, &new, &verdict));
         let old = seen.status.clone().unwrap_or_default();
         if let Err(error) = self.tell(set, &seen, &new).await {
             tracing::warn!(set = set.name_any(), error = %chain(&error), "the status of a set is not written yet");
@@ -306,7 +315,8 @@ impl Sets {
         }
         if !made.is_empty() {
             let message = format!("made {} machines: {}", made.len(), some(&made));
-            tracing::info!(set = set.name_any(), made = made.len(), "machines made");
+            self.metrics.set_changed(&name, "created", made.len());
+            tracing::info!(set = name, made = made.len(), "machines made");
             publish_event(&self.recorder, set, true, "MachinesMade", &message, "Scale").await;
         }
         result
@@ -336,6 +346,7 @@ impl Sets {
         let name = set.name_any();
         for machine in &plan.retain {
             retain(&self.api, machine, now).await?;
+            self.metrics.set_changed(&name, "retained", 1);
             let message = format!("machine `{}` left the set and stays", machine.name_any());
             tracing::info!(set = name, machine = machine.name_any(), "retained");
             publish_event(&self.recorder, set, true, "MachineRetained", &message, "Scale").await;
@@ -352,6 +363,7 @@ impl Sets {
         }
         if !gone.is_empty() {
             let message = format!("deleted {} machines: {}", gone.len(), some(&gone));
+            self.metrics.set_changed(&name, "deleted", gone.len());
             tracing::info!(set = name, deleted = gone.len(), "machines deleted");
             publish_event(&self.recorder, set, true, "MachinesDeleted", &message, "Scale").await;
         }

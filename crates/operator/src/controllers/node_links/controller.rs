@@ -16,6 +16,7 @@ use tokio::time::Instant;
 
 use super::decide::{Found, lacking, linked, links};
 use crate::controllers::machine_conditions::{Severity, Verdict, find, is_news, merge as with_times};
+use crate::controllers::machine_metrics::Metrics;
 use crate::controllers::machine_objects::{Machines, NodeObject, Nodes};
 use crate::runtime::events::publish_event;
 use crate::runtime::owner::{self, Owner};
@@ -43,14 +44,15 @@ pub struct Settings {
 }
 
 /// Runs until it is told to end.
-pub async fn run(watches: Watches, settings: Settings, stop: watch::Receiver<bool>) {
+pub async fn run(watches: Watches, settings: Settings, metrics: Metrics, stop: watch::Receiver<bool>) {
     let trigger = Trigger::new(DEBOUNCE);
     let client = watches.client().clone();
     let machines = Machines::watch(&watches, &settings.namespace, &trigger);
     let nodes = Nodes::watch(&watches, &trigger);
     let recorder = Recorder::new(client.clone(), MANAGER.into());
     let owner = Owner::watch(&watches, &settings.namespace, &trigger);
-    let mut links = Links { client, machines, nodes, recorder, owner, namespace: settings.namespace };
+    let mut links =
+        Links { client, machines, nodes, recorder, owner, metrics, namespace: settings.namespace };
     trigger.run(stop, &mut links).await;
 }
 
@@ -60,6 +62,7 @@ struct Links {
     nodes: Nodes,
     recorder: Recorder,
     owner: Owner,
+    metrics: Metrics,
     namespace: String,
 }
 
@@ -71,11 +74,23 @@ impl Controller for Links {
         }
         let (machines, nodes) = (self.machines.all(), self.nodes.all());
         let found = links(&machines, &nodes);
+        self.metrics.links(
+            &machines.iter().zip(&found).map(|(machine, found)| state(machine, found)).collect::<Vec<_>>(),
+        );
         let work: Vec<_> =
             machines.iter().zip(&found).map(|(machine, found)| self.settle(machine, found, &nodes)).collect();
         let failed =
             stream::iter(work).buffer_unordered(MAX_WRITES).collect::<Vec<bool>>().await.contains(&true);
         Instant::now() + if failed { RETRY_INTERVAL } else { RESYNC_INTERVAL }
+    }
+}
+
+/// As metrics call it. A link that is written down stays where nothing new is known.
+fn state(machine: &Machine, found: &Found) -> &'static str {
+    match found {
+        Found::Ambiguous(_) => "ambiguous",
+        Found::Nothing if linked(machine).is_none() => "unlinked",
+        Found::Nothing | Found::Node(_) => "linked",
     }
 }
 

@@ -45,7 +45,7 @@ const MAX_TRIES: u32 = 5;
 /// Why there is no token.
 #[derive(Debug, thiserror::Error)]
 pub enum JoinError {
-    #[error("the token in the configuration is not `<id>.<secret>`")]
+    #[error("the bootstrap token in the server's configuration is not `<id>.<secret>`")]
     Malformed,
     #[error(transparent)]
     Access(#[from] AccessError),

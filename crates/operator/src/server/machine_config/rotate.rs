@@ -37,7 +37,9 @@ pub enum RotateError {
     Contended { name: String },
     #[error("the Secret `{name}` has no pointer to `/config/{role}` under `{USER_DATA_KEY}`")]
     NoPointer { name: String, role: Role },
-    #[error("the new token is good, and the pointer of new machines still has the old one; rotate again")]
+    #[error(
+        "the new token is valid, but the Ignition configuration of new machines still has the old one; run the rotation again"
+    )]
     PointerLeft(#[source] Box<RotateError>),
 }
 

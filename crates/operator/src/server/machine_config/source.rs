@@ -63,7 +63,7 @@ pub enum SourceError {
     Tokens { role: Role, source: TokenError },
     #[error("a token for machines of role `{role}` to join with")]
     Joining { role: Role, source: JoinError },
-    #[error("reading took too long or was given up")]
+    #[error("reading the machine configuration timed out")]
     GivenUp,
     /// Another request failed with it a moment ago.
     #[error(transparent)]

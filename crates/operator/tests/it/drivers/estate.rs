@@ -208,6 +208,7 @@ impl Estate {
         let kubeconfig = self.plane.kubeconfig_for(&account, Some("system:serviceaccounts")).unwrap();
         self.copies += 1;
         let settings = Settings {
+            machine_metrics: slipway_operator::controllers::machine_metrics::Metrics::default(),
             namespace: NAMESPACE.to_owned(),
             identity: format!("copy-{}", self.copies),
             lease: lease::LeaseTimeouts {

@@ -84,11 +84,16 @@ async fn a_budget_holds_a_drain_and_the_machine_says_so() {
         assert!(message.contains("disruption budget shop") && message.contains("no deadline"), "{message}");
         assert_eq!((&told["status"], &told["severity"]), (&json!("False"), &json!("Warning")));
         assert_eq!(place.get("node", &node)["spec"]["unschedulable"], true);
+        place.wait("the count", || running.counts(r#"slipway_drain_machines{reason="PodsBlocked"} 1"#));
         place.wait("the other pod is gone", || (!names(&place).contains(&"plain".to_owned())).then_some(()));
         assert!(names(&place).contains(&"shop".to_owned()), "{:?}", names(&place));
 
         place.patch("poddisruptionbudget", "shop", &json!({"spec": {"minAvailable": 0}}));
         place.condition("machine", "worker", "Drained", "NodeDrained");
+        place.wait("nothing is open", || {
+            let open = running.counts(r#"slipway_drain_machines{reason="PodsBlocked"} 1"#);
+            open.is_none().then_some(())
+        });
         let left = names(&place);
         assert!(left.len() == 1 && left[0].starts_with("daemon"), "{left:?}");
         assert!(place.events("worker").contains(&"PodsBlocked".to_owned()));

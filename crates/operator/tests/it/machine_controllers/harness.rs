@@ -4,8 +4,11 @@ use std::sync::Once;
 use std::time::Duration;
 
 use kube::Client;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::registry::Registry;
 use serde_json::{Value, json};
 use slipway_assets::drivers::operator;
+use slipway_operator::controllers::machine_metrics::Metrics;
 use slipway_operator::controllers::{drain, machine_health_checks, machine_sets, node_links, out_of_service};
 use slipway_operator::runtime::watches::Watches;
 use slipway_testkit::control_plane::ControlPlane;
@@ -40,11 +43,19 @@ pub(super) struct Place {
 
 /// A controller that runs until it is dropped or stopped.
 pub(super) struct Running {
+    registry: Registry,
     stop: watch::Sender<bool>,
     task: JoinHandle<()>,
 }
 
 impl Running {
+    /// Whether its metrics have this line.
+    pub(super) fn counts(&self, line: &str) -> Option<()> {
+        let mut text = String::new();
+        encode(&mut text, &self.registry).unwrap();
+        text.lines().any(|one| one == line).then_some(())
+    }
+
     pub(super) async fn stop(self) {
         self.stop.send_replace(true);
         self.task.await.unwrap();
@@ -172,26 +183,30 @@ pub(super) async fn account(plane: &ControlPlane, namespace: &str, controller: &
 /// Starts a controller with a client.
 pub(super) fn start(client: Client, namespace: &str, controller: &str) -> Running {
     let (stop, stopped) = watch::channel(false);
+    let mut registry = Registry::default();
+    let metrics = Metrics::register(&mut registry);
     let (watches, namespace) = (Watches::new(client), namespace.to_owned());
     let task = match controller {
         "machine-sets" => {
-            tokio::spawn(machine_sets::run(watches, machine_sets::Settings { namespace }, stopped))
+            tokio::spawn(machine_sets::run(watches, machine_sets::Settings { namespace }, metrics, stopped))
         }
         "machine-health-checks" => {
             let settings = machine_health_checks::Settings { namespace };
-            tokio::spawn(machine_health_checks::run(watches, settings, stopped))
+            tokio::spawn(machine_health_checks::run(watches, settings, metrics, stopped))
         }
-        "node-links" => tokio::spawn(node_links::run(watches, node_links::Settings { namespace }, stopped)),
+        "node-links" => {
+            tokio::spawn(node_links::run(watches, node_links::Settings { namespace }, metrics, stopped))
+        }
         "drain" => {
             let settings = drain::Settings { interval: Duration::from_millis(500), namespace };
-            tokio::spawn(drain::run(watches, settings, stopped))
+            tokio::spawn(drain::run(watches, settings, metrics, stopped))
         }
         "out-of-service" => {
             tokio::spawn(out_of_service::run(watches, out_of_service::Settings { namespace }, stopped))
         }
         other => panic!("{other}"),
     };
-    Running { stop, task }
+    Running { registry, stop, task }
 }
 
 pub(super) fn machine(name: &str, spec: &Value) -> Value {

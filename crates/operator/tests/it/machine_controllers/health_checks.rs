@@ -82,12 +82,22 @@ async fn unhealthy_machines_are_replaced_within_the_budgets() {
     tokio::task::block_in_place(|| {
         let told = place.condition("machinehealthcheck", "check", "RemediationAllowed", "TooManyUnhealthy");
         assert!(told["message"].as_str().unwrap().starts_with("4 of 5 machines"), "{told}");
+        place.wait("the count", || {
+            running.counts(r#"slipway_machine_health_check_machines{check="check",state="held"} 4"#)
+        });
+        let allowed = |yes: u8| {
+            running.counts(&format!(r#"slipway_machine_health_check_allowed{{check="check"}} {yes}"#))
+        };
+        place.wait("it is not allowed", || allowed(0));
         let status = place.get("machinehealthcheck", "check")["status"].clone();
         assert_eq!((&status["expectedMachines"], &status["currentHealthy"]), (&json!(5), &json!(1)));
 
         place.patch("machinehealthcheck", "check", &json!({"spec": {"maxUnhealthy": "100%"}}));
         place.condition("machinehealthcheck", "check", "RemediationAllowed", "WithinBudget");
         place.wait("the ill one goes", || is_going(&place, "ill").then_some(()));
+        place.wait("it is allowed", || allowed(1));
+        let deleted = r#"slipway_machine_health_check_remediations_total{check="check",result="deleted"} 1"#;
+        place.wait("the count", || running.counts(deleted));
         let told = place.condition("machinehealthcheck", "check", "FailureDomainsUp", "FailureDomainDown");
         assert!(told["message"].as_str().unwrap().contains("r/b"), "{told}");
         place.wait("told why", || {

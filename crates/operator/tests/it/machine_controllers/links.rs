@@ -59,6 +59,8 @@ async fn nodes_are_linked_by_id_and_address_and_never_by_guess() {
         let told = place.condition("machine", "three", "NodeLinked", "AmbiguousNode");
         assert!(told["message"].as_str().unwrap().contains("all have the provider ID"), "{told}");
         assert_eq!(linked(&place, "three"), None);
+        place.wait("the counts", || running.counts(r#"slipway_node_links{state="ambiguous"} 1"#));
+        place.wait("the counts", || running.counts(r#"slipway_node_links{state="linked"} 2"#));
         place.run(&["delete", "node", &format!("{}-twin-1", place.namespace)]);
         place.wait("the doubt is gone", || linked(&place, "three"));
         place.wait("the condition is gone", || {

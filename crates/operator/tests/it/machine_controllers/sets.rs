@@ -48,6 +48,12 @@ async fn a_set_has_as_many_machines_as_it_says() {
         assert!(place.settled("a", 2).contains("orphan"));
         place.scale("a", 7);
         let seven = place.settled("a", 7);
+        place.wait("the count", || {
+            running.counts(r#"slipway_machine_set_machines{set="a",state="present"} 7"#)
+        });
+        // One was adopted.
+        let created = r#"slipway_machine_set_changes_total{set="a",change="created"} 6"#;
+        place.wait("the count", || running.counts(created));
         let status = place.get("machineset", "a")["status"].clone();
         assert_eq!(status["labelSelector"], "set=a");
         // The rest of what the autoscaler asks: the scale subresource, and what a node would have.
@@ -74,6 +80,10 @@ async fn a_set_has_as_many_machines_as_it_says() {
         place.patch("machine", kept, &keep);
         place.scale("a", 5);
         assert!(!place.settled("a", 5).contains(kept), "the kept one left the set");
+        for change in ["deleted", "retained"] {
+            let line = format!(r#"slipway_machine_set_changes_total{{set="a",change="{change}"}} 1"#);
+            place.wait("the count", || running.counts(&line));
+        }
         let still = place.get("machine", kept);
         assert!(
             still["metadata"]["annotations"]["slipway.dev/retained"].as_str().unwrap().starts_with("a since")
