@@ -162,6 +162,8 @@ pub struct Surplus {
     /// Whether it runs; `None` if it could not be looked at.
     pub on: Option<bool>,
     pub origin: Origin,
+    /// What its platform knows it by: the UID of its Machine, or the mark that the installer gave it.
+    pub id: String,
 }
 
 /// Why a machine that is not in the files is known to be the cluster's.

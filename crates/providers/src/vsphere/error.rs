@@ -29,7 +29,7 @@ pub enum Cause {
     Timeout(Duration),
     #[error("the connection broke before the answer was complete")]
     Broken(#[source] Box<dyn std::error::Error + Send + Sync>),
-    #[error("the server answers with HTTP status {status}")]
+    #[error("the answer has HTTP status {status}")]
     Status { status: u16, retry_after: Option<Duration> },
     #[error("the answer is larger than {0} bytes")]
     TooLarge(usize),

@@ -41,10 +41,18 @@ pub(crate) fn run(args: &CreateCluster, printer: &Printer) -> anyhow::Result<Exi
 
 /// The whole command sees the directory as it was when it was opened.
 fn run_in(workspace: &mut Workspace<'_>, args: &CreateCluster, printer: &Printer) -> anyhow::Result<Exit> {
-    let CreateCluster { reach, plan: saved, skip_preflight, no_wait, no_compute, timeouts: until, recreate } =
-        args;
-    let timeouts = timeouts(reach);
-    let saved = saved.as_deref().map(read_plan).transpose()?;
+    let CreateCluster {
+        reach,
+        saved_plan,
+        skip_preflight,
+        no_wait,
+        no_compute,
+        address_timeout: address,
+        timeouts: until,
+        recreate,
+    } = args;
+    let timeouts = Timeouts { address: *address, ..timeouts(reach) };
+    let saved = saved_plan.as_deref().map(read_plan).transpose()?;
     if let Err(error) = platform::check_to_create(workspace.config()) {
         return refuse(error, printer);
     }

@@ -5,38 +5,52 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use slipway_engine::{Endpoint, Id};
 use slipway_lifecycle::install::{Misaddressed, Origin, Preview, Purpose, ResourceView, StateView, Surplus};
+use slipway_lifecycle::machines::owners::{MachineOwner, owners};
 use slipway_lifecycle::platform;
+use slipway_lifecycle::text::chain;
+use slipway_lifecycle::wait::WaitTarget;
 use slipway_lifecycle::workspace::Workspace;
 
 use super::{preview, refuse, timeouts};
 use crate::args::{Output, Reach};
 use crate::commands::create::with_workspace;
 use crate::exit::Exit;
+use crate::interrupt::{self, unless_interrupted};
 use crate::output::{FAINT, GOOD, HEADING, NAME, Printer, WARNING};
 use crate::runtime::Runtime;
 
 pub(crate) fn run(reach: &Reach, printer: &Printer) -> anyhow::Result<Exit> {
     let timeouts = timeouts(reach);
-    let open = |workspace: &mut Workspace<'_>| platform::open(workspace, timeouts, false);
-    let installation = match with_workspace(&reach.dir, false, open) {
-        Ok(installation) => installation,
+    let open = |workspace: &mut Workspace<'_>| {
+        let target = WaitTarget::in_workspace(workspace).map_err(|error| chain(&error));
+        platform::open(workspace, timeouts, false).map(|installation| (installation, target))
+    };
+    let (installation, target) = match with_workspace(&reach.dir, false, open) {
+        Ok(opened) => opened,
         Err(error) => return refuse(error, printer),
     };
     let runtime = Runtime::new()?;
     let (cluster, infra_id) = (installation.cluster().to_owned(), installation.infra_id().to_string());
-    let (installation, preview) = match preview(installation, Purpose::Create, &[], &runtime, printer) {
+    let (installation, mut preview) = match preview(installation, Purpose::Create, &[], &runtime, printer) {
         Ok(found) => found,
         Err(end) => return end,
     };
     let surplus = runtime.block_on(installation.surplus());
     runtime.block_on(installation.close());
+    let owned = match runtime.block_on(unless_interrupted(owned(surplus, target))) {
+        Some((owned, note)) => {
+            preview.notes.extend(note);
+            owned
+        }
+        None => return interrupt::report("nothing was changed", printer),
+    };
     let rows = rows(&preview);
-    let unwanted = surplus.iter().any(|machine| machine.origin != Origin::Tagged);
+    let unwanted = owned.iter().any(|one| one.machine.origin != Origin::Tagged);
     let as_wanted = preview.plan.is_empty() && preview.misaddressed.is_empty() && !unwanted;
     match printer.output {
         Output::Json => printer.json(&serde_json::json!({
             "cluster": cluster, "infraID": infra_id, "inSync": as_wanted, "resources": rows,
-            "surplus": surplus, "notes": preview.notes,
+            "surplus": owned, "notes": preview.notes,
         }))?,
         Output::Text => {
             let verdict = if as_wanted {
@@ -47,7 +61,7 @@ pub(crate) fn run(reach: &Reach, printer: &Printer) -> anyhow::Result<Exit> {
             printer.data(&format!(
                 "{verdict}: {NAME}{cluster}{NAME:#}, infrastructure {infra_id}\n{}{}",
                 table(&rows),
-                surplus_table(&surplus)
+                surplus_table(&owned)
             ))?;
             for note in &preview.notes {
                 printer.warning(note);
@@ -125,26 +139,70 @@ fn merged(rows: Vec<Row<'_>>) -> Vec<Row<'_>> {
     rows
 }
 
-/// Machines that are not in the files: first those that were, then those with the id of another one, then those that only carry
-/// the tag.
-fn surplus_table(surplus: &[Surplus]) -> String {
+/// A machine that is not in the files, and the Machine of the running cluster that it belongs to.
+#[derive(Debug, Serialize)]
+struct Owned {
+    #[serde(flatten)]
+    machine: Surplus,
+    #[serde(flatten)]
+    owner: Option<MachineOwner>,
+}
+
+/// Asks the cluster whose they are, if there are machines that it can have made itself. Where it cannot be asked, a note says so:
+/// a tag alone does not tell a machine of a set from one that was tagged by hand.
+async fn owned(surplus: Vec<Surplus>, target: Result<WaitTarget, String>) -> (Vec<Owned>, Option<String>) {
+    let tagged = surplus.iter().filter(|machine| machine.origin == Origin::Tagged).count();
+    let known = match target {
+        _ if tagged == 0 => Ok(BTreeMap::new()),
+        Ok(target) => owners(&target).await,
+        Err(why) => Err(why),
+    };
+    let (mut known, note) = match known {
+        Ok(known) => (known, None),
+        Err(why) => (BTreeMap::new(), Some(unasked(tagged, &why))),
+    };
+    let with_owner = |machine: Surplus| {
+        let owner = if machine.origin == Origin::Tagged { known.remove(&machine.id) } else { None };
+        Owned { machine, owner }
+    };
+    (surplus.into_iter().map(with_owner).collect(), note)
+}
+
+fn unasked(tagged: usize, why: &str) -> String {
+    let machines = match tagged {
+        1 => "1 machine with the cluster's tag belongs".to_owned(),
+        _ => format!("{tagged} machines with the cluster's tag belong"),
+    };
+    format!("the cluster could not be asked whether {machines} to a MachineSet: {why}")
+}
+
+/// Machines that are not in the files: first those that were, then those with the id of another one, then those that the cluster
+/// made itself, then those that only carry the tag.
+fn surplus_table(surplus: &[Owned]) -> String {
     let mut text = String::new();
-    for (origin, heading) in [
-        (Origin::Made, "no longer in the files"),
-        (Origin::SameId, "with the id of a machine above"),
-        (Origin::Tagged, "not in the files, with the cluster's tag"),
+    for (origin, has_owner, heading) in [
+        (Origin::Made, false, "no longer in the files"),
+        (Origin::SameId, false, "with the id of a machine above"),
+        (Origin::Tagged, true, "Machines of the running cluster"),
+        (Origin::Tagged, false, "not in the files, with the cluster's tag"),
     ] {
-        let mut machines = surplus.iter().filter(|machine| machine.origin == origin).peekable();
+        let is_here = |one: &&Owned| one.machine.origin == origin && one.owner.is_some() == has_owner;
+        let mut machines = surplus.iter().filter(is_here).peekable();
         if machines.peek().is_some() {
             text.push_str(&format!("\n{HEADING}{heading}{HEADING:#}\n"));
         }
-        for Surplus { endpoint, name, on, .. } in machines {
+        for Owned { machine: Surplus { endpoint, name, on, .. }, owner } in machines {
             let is = match on {
                 Some(true) => "on",
                 Some(false) => "off",
                 None => "not visible",
             };
-            text.push_str(&format!("  {name:<44} {is:<8} {FAINT}{endpoint}{FAINT:#}\n"));
+            let owner = match owner {
+                Some(MachineOwner { machine_set: Some(set), .. }) => format!("MachineSet {set}  "),
+                Some(MachineOwner { machine_set: None, .. }) => "no MachineSet  ".to_owned(),
+                None => String::new(),
+            };
+            text.push_str(&format!("  {name:<44} {is:<8} {owner}{FAINT}{endpoint}{FAINT:#}\n"));
         }
     }
     text

@@ -61,7 +61,9 @@ impl Step {
     pub(super) fn sentence(&self, set: &str) -> String {
         match self {
             Step::Scale { to } => format!("scaling `{set}` to {to}"),
-            Step::GiveUp { machine, to } => format!("giving up `{machine}`, scaling `{set}` to {to}"),
+            Step::GiveUp { machine, to } => {
+                format!("deleting the failed machine `{machine}`, scaling `{set}` back to {to}")
+            }
             Step::Wait { reason } => format!("waiting: {reason}"),
             Step::Done => format!("all machines of `{set}` are as wanted"),
         }

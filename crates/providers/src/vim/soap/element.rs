@@ -12,7 +12,7 @@ const DEEPEST: usize = 100;
 pub enum Malformed {
     #[error("the reply is not XML: {0}")]
     Xml(String),
-    #[error("the reply is not the JSON it should be: {0}")]
+    #[error("the answer is not the expected JSON: {0}")]
     Json(String),
     #[error("the reply is cut off")]
     CutOff,

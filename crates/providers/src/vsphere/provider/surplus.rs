@@ -55,13 +55,18 @@ pub(super) async fn find(
                 None if was_made => Origin::Made,
                 None => Origin::Tagged,
             };
-            found.insert(Surplus { endpoint: endpoint.clone(), name, on: Some(on), origin });
+            let (endpoint, id) = (endpoint.clone(), uuid.to_string());
+            found.insert(Surplus { endpoint, name, on: Some(on), origin, id });
         }
     }
     made.retain(|uuid, _| !desired.contains_key(uuid));
-    let unseen = made.into_values();
-    let origin = Origin::Made;
-    found.extend(unseen.map(|(endpoint, name)| Surplus { endpoint, name, on: None, origin }));
+    found.extend(made.into_iter().map(|(uuid, (endpoint, name))| Surplus {
+        endpoint,
+        name,
+        on: None,
+        origin: Origin::Made,
+        id: uuid.to_string(),
+    }));
     found.into_iter().collect()
 }
 
