@@ -24,7 +24,7 @@ pub struct ClusterNetwork {
     pub api_server_port: u16,
 }
 
-/// Where an API server answers; empty until somebody knows.
+/// Where an API server answers; empty until the address is known.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Endpoint {
     pub host: String,

@@ -1,7 +1,7 @@
 //! Which certificates nodes may have: the rules, and what they are judged by.
 //!
-//! Whoever has a node's certificate is that node. So a request is approved only if everything about it is as it must be;
-//! everything else stays pending, for a person to judge, and says why.
+//! The holder of a node's certificate acts as that node. So a request is approved only if everything about it is as it
+//! must be; everything else stays pending, for a person to judge, and says why.
 //!
 //! | module | what it holds |
 //! |---|---|

@@ -86,8 +86,8 @@ pub async fn examine<P: Probe>(
 
 /// What is not looked at must not look like passed.
 fn not_inspected(name: &str, endpoints: &str) -> Finding {
-    let message = format!(
-        "not checked: asking {endpoints} is not supported yet; only DNS and virtual addresses were looked at"
-    );
-    Finding::warning(Check::Platform, name, message).remedy("check by hand what is there")
+    let message =
+        format!("{endpoints} are not checked yet on this platform; only DNS and virtual IPs were checked");
+    Finding::warning(Check::Platform, name, message)
+        .remedy("check capacity, names and permissions there by hand")
 }

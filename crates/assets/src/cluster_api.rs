@@ -65,7 +65,7 @@ pub struct MachineObjects {
     pub infra: VSphereMachine,
 }
 
-/// The bootstrap machine and the control plane on vSphere, as they are before anybody edits their files.
+/// The bootstrap machine and the control plane on vSphere, as they are before the user edits their files.
 pub fn machines(named: &Named) -> Vec<MachineObjects> {
     let AnyPlatform::VSphere(platform) = &named.config.platform else { return Vec::new() };
     let objects = |machine: Planned<'_>| MachineObjects {
@@ -76,7 +76,8 @@ pub fn machines(named: &Named) -> Vec<MachineObjects> {
     planned(named, platform).into_iter().map(objects).collect()
 }
 
-/// The failure domains that are groups of hosts, of vCenters that have machines, as they are before anybody edits their files.
+/// The failure domains that are groups of hosts, of vCenters that have machines, as they are before the user edits
+/// their files.
 pub fn failure_domains(named: &Named) -> Vec<VSphereFailureDomain> {
     let AnyPlatform::VSphere(platform) = &named.config.platform else { return Vec::new() };
     let vcenters: BTreeSet<usize> =

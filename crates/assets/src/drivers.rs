@@ -57,7 +57,7 @@ pub fn cloud_config(cluster: &Cluster) -> Option<CloudConfig> {
         };
         config.vcenters.insert(vcenter.server.to_string(), section);
     }
-    // With a single failure domain nobody is expected to have tags, and the driver would wait for them.
+    // With a single failure domain no tags are expected, and the driver would wait for them.
     if platform.failure_domains.len() > 1 {
         ZONE_CATEGORY.clone_into(&mut config.labels.zone);
         REGION_CATEGORY.clone_into(&mut config.labels.region);

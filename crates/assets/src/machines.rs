@@ -5,6 +5,7 @@ mod kubevirt;
 mod ovirt;
 mod vsphere;
 
+pub(crate) use self::kubevirt::spec as kubevirt_spec;
 pub(crate) use self::vsphere::hosts_of;
 
 use std::collections::BTreeMap;

@@ -161,7 +161,7 @@ impl Settings {
         }
         let is_vip =
             |address: &IpAddr| facts.api_vips.contains(address) || facts.ingress_vips.contains(address);
-        // Whoever holds a virtual address often lists it among its own.
+        // The machine that holds a virtual address often lists it among its own.
         let without_vips = |mut machine: Machine| {
             machine.addresses.retain(|address| !is_vip(address));
             machine

@@ -11,7 +11,7 @@ pub fn template_name(cluster: &Cluster) -> String {
 }
 
 /// The affinity groups to make. A group that enforces on a cluster with fewer hosts than machines would keep
-/// the last machines from ever starting: it becomes a preference. `hosts` is `None` while nobody has asked.
+/// the last machines from ever starting: it becomes a preference. `hosts` is `None` while the engine has not been asked.
 pub fn affinity_groups(cluster: &Cluster, platform: &Platform, hosts: Option<usize>) -> Vec<AffinityGroup> {
     let group = |group: &AffinityGroup| AffinityGroup {
         name: affinity_group_name(cluster, platform, &group.name),

@@ -1,4 +1,4 @@
-//! Names on vSphere: what a failure domain's objects are called, by rule where nobody was asked.
+//! Names on vSphere: what a failure domain's objects are called, by rule where the vCenter was not asked.
 
 use slipway_api::DataDisk;
 pub(crate) use slipway_config::ids::{REGION_CATEGORY, ZONE_CATEGORY};

@@ -41,7 +41,7 @@ pub use wait::{Gather, Timeouts, Wait, WaitFor};
 #[command(
     name = "slipway",
     version,
-    max_term_width = 100,
+    max_term_width = 80,
     disable_help_flag = true,
     disable_help_subcommand = true
 )]
@@ -157,27 +157,32 @@ pub enum Command {
     )]
     Create(Create),
 
-    /// Check the vCenters before an installation
+    /// Check vCenters, DNS and virtual IPs before an installation
     ///
-    /// Asks all vCenters in parallel whether they have what the cluster needs, and changes nothing: inventory objects, names, versions, templates, tags, privileges,
-    /// capacity, clocks and certificates; then DNS and virtual IPs. All findings are in one report, each with what to do.
+    /// Asks all vCenters in parallel whether they have what the cluster needs, and changes nothing: inventory objects,
+    /// names, versions, templates, tags, privileges, capacity, clocks and certificates; then DNS and virtual IPs. All findings are in one report, each with what to do.
     /// A vCenter that does not answer does not hide the findings about the others. `-v` also lists what passed.
     #[command(
         after_long_help = "Examples:\n  slipway preflight --dir harbour\n  slipway preflight --dir harbour -o json \\\n    | jq '.findings[] | select(.outcome == \"failure\")'"
     )]
     Preflight(Preflight),
 
-    /// Print every step of create or destroy, without doing it
+    /// Print what create cluster or destroy cluster would do
     ///
-    /// Reads every vCenter and changes nothing there. Writes missing files of the cluster first, as `create
-    /// ignition-configs` does. A saved plan can be applied later with `create cluster --plan`; it is refused if anything it
-    /// depends on has changed.
+    /// Reads every vCenter and changes nothing there. Files of the cluster that are missing in the asset directory are
+    /// written first, since the plan is made from them.
+    ///
+    /// A saved plan can be applied later with `create cluster --saved-plan`; it is refused if anything it depends on has
+    /// changed.
     #[command(
-        after_long_help = "Examples:\n  slipway plan --dir harbour\n  slipway plan destroy --dir harbour -o json\n  slipway plan --save harbour.plan && slipway create cluster --plan harbour.plan"
+        after_long_help = "Examples:\n  slipway plan --dir harbour\n  slipway plan destroy --dir harbour -o json\n  slipway plan --save harbour.plan\n  slipway create cluster --saved-plan harbour.plan"
     )]
     Plan(Plan),
 
-    /// Show the resources of a cluster, and what is out of sync
+    /// Compare a cluster's machines and objects in the vCenters with its files
+    ///
+    /// Lists every object of the cluster in the vCenters with its state, and what differs from the asset directory: what is
+    /// missing, what is there and in no file, machines whose addresses are wrong. Changes nothing.
     #[command(
         after_long_help = "Examples:\n  slipway status --dir harbour\n  slipway status --dir harbour -o json | jq .inSync"
     )]
@@ -205,12 +210,13 @@ pub enum Command {
 
     /// Collect logs and state for troubleshooting, without secrets
     ///
-    /// Writes one archive: journal, plan, state of the machines, the bootstrap machine's progress, and the cluster's nodes, CSRs, Events, pods and
-    /// logs. Works without an API server, too: the archive then says why it did not answer.
+    /// Writes one archive: journal, plan, state of the machines, progress of the bootstrap machine, and from the cluster its
+    /// nodes, CSRs, Events, pods and logs. The cluster is read with DIR/auth/kubeconfig. If it does not answer, the archive
+    /// has everything else, and the reason.
     #[command(after_long_help = "Example:\n  slipway gather --dir harbour --file harbour.tar.gz")]
     Gather(Gather),
 
-    /// Remove a cluster, or its bootstrap machine
+    /// Delete a cluster, or its bootstrap machine
     #[command(
         subcommand,
         after_long_help = "Examples:\n  slipway destroy cluster --dir harbour\n  slipway destroy bootstrap --dir harbour"

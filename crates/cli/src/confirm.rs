@@ -29,7 +29,7 @@ pub(crate) async fn refused(question: &Question<'_>, printer: &Printer) -> anyho
         printer.hint(&format!("{otherwise}; {look}, then add `--yes`"));
         return Ok(Some(Exit::Other));
     }
-    // Before the question: whoever sees it may press Ctrl-C.
+    // Before the question: the user may press Ctrl-C as soon as it is shown.
     interrupt::hold(None);
     printer.insist(&format!("Type {NAME}{word}{NAME:#} to {deed}: "));
     let (tell, told) = oneshot::channel();

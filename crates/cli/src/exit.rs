@@ -21,7 +21,7 @@ pub enum Exit {
     Install = 6,
     /// Its operators never came to rest.
     Operators = 7,
-    /// Somebody ended it.
+    /// The user or a signal ended it.
     Interrupted = 8,
     /// Nothing is known to be wrong, but what matters most was not looked at.
     NotChecked = 9,

@@ -14,7 +14,7 @@ use crate::args::Output;
 use crate::exit::Exit;
 use crate::output::Printer;
 
-/// A terminal that takes nothing any more keeps nobody from leaving.
+/// A terminal that accepts no output must not keep the process from ending.
 const TERMINAL_TIMEOUT: Duration = Duration::from_millis(500);
 /// The bit of SIGHUP in what the kernel says about a process.
 const HANGUP_BIT: u64 = 1;
@@ -83,7 +83,7 @@ fn hangup_is_ignored() -> bool {
     bits.is_some_and(|bits| bits & HANGUP_BIT != 0)
 }
 
-/// Somebody wants the command to end: by a signal, or by a key where Ctrl-C is none.
+/// The user wants the command to end: by a signal, or by a key where Ctrl-C is none.
 pub(crate) fn wish() {
     let mut met = Moment::Free;
     MOMENT.send_modify(|moment| {
@@ -122,7 +122,7 @@ fn leave(say_so: bool) {
     std::process::exit(Exit::Interrupted as i32);
 }
 
-/// Says something on a thread of its own: whoever is being interrupted may be blocked while writing.
+/// Says something on a thread of its own: the interrupted thread may be blocked while writing.
 fn last_words(say: impl FnOnce() + Send + 'static) {
     let (done, said) = mpsc::channel();
     std::thread::spawn(move || {
@@ -154,7 +154,7 @@ fn is_wish(moment: &Moment) -> bool {
     matches!(moment, Moment::Held { wishes: 1.., .. })
 }
 
-/// Ready when somebody wants the command to end, now or before. Once this was asked, signals no longer end the process by
+/// Ready when the user wants the command to end, now or before. Once this was asked, signals no longer end the process by
 /// themselves: everything that takes its time after that has to ask as well.
 pub(crate) async fn interrupted() {
     MOMENT.send_if_modified(|moment| {
@@ -169,7 +169,7 @@ pub(crate) async fn interrupted() {
     }
 }
 
-/// Does something unless somebody wants it to end: then it is given up where it is.
+/// Does something unless the user wants it to end: then it is given up where it is.
 pub(crate) async fn unless_interrupted<T>(work: impl Future<Output = T>) -> Option<T> {
     tokio::select! {
         done = work => Some(done),

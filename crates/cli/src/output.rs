@@ -86,7 +86,7 @@ impl Printer {
         self.output == Output::Text && !self.quiet
     }
 
-    /// Nobody wants colours, whatever the terminal could show.
+    /// The user wants no colours, whatever the terminal could show.
     pub(crate) fn is_colourless(&self) -> bool {
         self.color == ColorChoice::Never
             || std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
@@ -133,7 +133,7 @@ impl Printer {
         let text = fold(text, io::stderr().is_terminal());
         let write = || {
             let mut stderr = AutoStream::new(io::stderr().lock(), self.color);
-            // When stderr is gone there is nobody left to tell.
+            // When stderr is closed there is no place to report that.
             let _ = stderr.write_all(text.as_bytes());
         };
         let bars = self.bars.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -178,14 +178,14 @@ impl Printer {
         }
     }
 
-    /// Whatever else was said, it ended because somebody wanted it to.
+    /// Whatever else was said, it ended because the user wanted it to.
     pub(crate) fn interrupted(&self) {
         if !self.transcript().cut_short {
             self.error(&anyhow::anyhow!("interrupted"));
         }
     }
 
-    /// Says that somebody did not want to go on.
+    /// Says that the user did not want to go on.
     pub(crate) fn stopped(&self, outcome: &str) {
         self.insist(&format!("stopped; {outcome}\n"));
         self.transcript().cut_short = true;

@@ -6,7 +6,7 @@ use slipway_config::findings::{Finding, Report, Rule, Severity};
 
 use crate::output::{ERROR, GOOD, WARNING};
 
-/// Findings shown as text; a longer list helps nobody.
+/// Findings shown as text; a longer list is not read.
 const MAX_FINDINGS: usize = 50;
 
 /// So many old fields are listed instead of shown one by one.

@@ -3,7 +3,7 @@
 use anyhow::Context;
 use tokio::runtime::{Builder, Handle};
 
-/// A runtime that does not wait for anybody when it ends: a name that is still being resolved holds up nobody who pressed
+/// A runtime that waits for no task when it ends: a name that is still being resolved must not delay the end after
 /// Ctrl-C. What has to be finished was awaited before.
 #[derive(Debug)]
 pub(crate) struct Runtime {

@@ -45,7 +45,7 @@ use self::prompt::{Prompter, Tone};
 pub(crate) use self::questions::ssh_keys;
 pub(crate) use self::terminal::{Terminal, password};
 
-/// Said to whoever wants to go back from there.
+/// Shown when the user wants to go back from the first question.
 const FIRST: &str = "this is the first question; Ctrl-C stops";
 
 /// What is known before the first question.
@@ -60,7 +60,7 @@ pub(crate) struct Setting {
     pub(crate) now: Timestamp,
 }
 
-/// Whether anybody has to be asked: for platforms that have a survey.
+/// Whether there are questions: only some platforms have a survey.
 pub(crate) fn is_for(platform: Option<PlatformKind>) -> bool {
     matches!(platform, None | Some(PlatformKind::VSphere | PlatformKind::None))
 }
@@ -75,7 +75,7 @@ pub(crate) struct Survey<'a> {
     now: Timestamp,
     draft: Draft,
     history: History<Draft>,
-    /// What was answered before somebody went back: offered again. Never a secret.
+    /// What was answered before the user went back: offered again. Never a secret.
     earlier: BTreeMap<Question, String>,
     refusals: Refusals,
 }

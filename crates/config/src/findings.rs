@@ -95,7 +95,7 @@ impl Pending {
     }
 }
 
-/// Nobody reads more than this many findings of a kind, and a hostile file must not fill the memory with them.
+/// More findings of a kind are of no use to a reader, and a hostile file must not fill the memory with them.
 const MAX_FINDINGS: usize = 1000;
 
 /// Collects findings while a configuration is read.

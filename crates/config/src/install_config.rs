@@ -239,7 +239,7 @@ pub struct Loaded {
     pub report: Report,
 }
 
-/// Reads and judges an install-config. Asks nobody: names become inventory paths by rule.
+/// Reads and judges an install-config. Asks no endpoint: names become inventory paths by rule.
 pub fn load(text: &str) -> Loaded {
     load_with(text, &ByRule)
 }

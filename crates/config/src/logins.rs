@@ -170,7 +170,7 @@ mod tests {
     #[case::many("b.wild.example.com/slipway:v1@sha256:00", Some("wild"))]
     #[case::one_of_many("tame.wild.example.com/slipway:v1", Some("tame"))]
     #[case::only_one_label("a.b.wild.example.com/slipway:v1", None)]
-    #[case::nobody("quay.io/slipway/slipway:v1", None)]
+    #[case::no_login("quay.io/slipway/slipway:v1", None)]
     #[case::longer_name("registry.example.com.evil.org/slipway:v1", None)]
     #[case::empty("empty.example.com/slipway:v1", None)]
     fn chosen(#[case] image: &str, #[case] expected: Option<&str>) {

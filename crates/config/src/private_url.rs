@@ -265,7 +265,7 @@ mod tests {
         fn no_login_survives(user in "[a-z]{1,8}", password in "[!-~]{4,24}", path in "[a-z/]{0,8}") {
             let escaped: String = password.bytes().map(|byte| format!("%{byte:02X}")).collect();
             for secret in [password, escaped] {
-                // Behind these two, and a number before a slash, everybody who uses the URL reads something else.
+                // With one of these two, or a number before a slash, every parser takes another part for the password.
                 let number = secret.split(['/', '#']).next().unwrap().bytes().all(|byte| byte.is_ascii_digit());
                 prop_assume!(!secret.contains(['?', '@']));
                 prop_assume!(!number || !secret.contains(['/', '#']));

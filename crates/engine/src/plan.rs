@@ -126,7 +126,8 @@ pub fn foresee<P: Platform>(
         }
         let task = journal.task(id);
         if let Some(Task { verb, reference }) = task {
-            let message = format!("for the {verb} of `{}` that was begun before ({reference})", id.name);
+            let message =
+                format!("for the {verb} of `{}` that an earlier run started ({reference})", id.name);
             plan.waits.push(Stop::new(id, Cause::new(Reason::TASK_RUNNING, message)));
         } else if is_vanished(resource, &observation, journal.made(id), recreate) {
             plan.stops.push(Stop::new(id, vanished(id)));

@@ -40,7 +40,7 @@ pub struct Step<A> {
     pub costs: Vec<Cost>,
     #[serde(skip_serializing_if = "Vec::is_empty", default, rename = "needs")]
     pub privileges: Vec<RequiredPrivilege>,
-    /// What is stamped on what the step makes, so that it is recognised whoever looks.
+    /// What is stamped on what the step makes, so that every later run recognises it.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub mark: Option<Uuid>,
     /// How long it may take. Then its outcome is looked at.

@@ -66,7 +66,7 @@ pub fn digest(ignition: &[u8]) -> String {
     format!("sha512-{:x}", Sha512::digest(ignition))
 }
 
-/// Writes it for its owner alone: whoever has it can ask for the workers' configuration.
+/// Writes it for its owner alone: with it every host can ask for the workers' configuration.
 pub fn write(path: &Path, ignition: &[u8]) -> Result<(), Error> {
     let failed = |source| Error::Write { path: path.to_owned(), source };
     let mut options = std::fs::OpenOptions::new();

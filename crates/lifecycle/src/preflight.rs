@@ -95,6 +95,7 @@ fn incomplete(config: &InstallConfig) -> Vec<Finding> {
             Missing::OsImage { failure_domains } => {
                 (Check::OsImage, "platform.vsphere.clusterOSImage", failure_domains.as_slice())
             }
+            Missing::DiskImage => (Check::OsImage, "platform.kubevirt.clusterOSImage", &[][..]),
         };
         let finding = Finding::failure(check, object, missing.to_string()).remedy(missing.hint());
         Finding { failure_domains: domains.iter().map(ToString::to_string).collect(), ..finding }

@@ -323,7 +323,7 @@ impl Store {
     }
 }
 
-/// What earlier runs left, without taking hold of the directory: whoever only looks waits for nobody.
+/// What earlier runs left, without the lock of the directory: a command that only reads does not wait for others.
 pub(crate) fn peek(directory: &Path) -> Result<Option<State>, Error> {
     let path = directory.join(OWN).join(STATE);
     match crate::regular::open(&path).and_then(io::read_to_string) {

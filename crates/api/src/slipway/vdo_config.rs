@@ -241,7 +241,7 @@ pub struct StorageProvider {
     #[serde(default = "volumes_per_node")]
     #[schemars(range(min = 1, max = 255))]
     pub max_volumes_per_node: u32,
-    /// Volumes that several nodes can write to, on vSAN file shares. Without it anybody may mount them.
+    /// Volumes that several nodes can write to, on vSAN file shares. Without it any host may mount them.
     pub file_volumes: Option<FileVolumes>,
     /// Snapshots of volumes.
     #[serde(default)]
@@ -289,7 +289,7 @@ pub struct FileVolumes {
         extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["connection"])
     )]
     pub clusters: Vec<FileClusters>,
-    /// Who may mount the volumes. Default: everybody may read and write.
+    /// Who may mount the volumes. Default: every client may read and write.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 32))]
     pub net_permissions: Vec<NetPermission>,

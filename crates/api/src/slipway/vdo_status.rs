@@ -71,7 +71,7 @@ pub struct ChecksStatus {
     /// What could not be found out.
     #[serde(default)]
     pub unknown: u32,
-    /// Findings of things that somebody should know about.
+    /// Findings that are warnings.
     #[serde(default)]
     pub warnings: u32,
     /// Codes of the checks that fail.

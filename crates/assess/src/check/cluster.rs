@@ -65,7 +65,7 @@ pub enum Driver {
     Ours,
     /// The one of an OpenShift release.
     OfRelease,
-    /// Somebody's; what was found.
+    /// Another program installed it; what was found.
     Foreign(String),
 }
 
@@ -117,7 +117,7 @@ pub struct Volume {
     pub handle: String,
     /// Whether several nodes may write to it.
     pub shared: bool,
-    /// Where it can be attached; none means that nobody said.
+    /// Where it can be attached; none means that the volume does not say.
     pub places: Option<Selector>,
 }
 

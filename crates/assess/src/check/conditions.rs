@@ -54,7 +54,7 @@ impl Effect {
 
 /// The effects of one finding. What would degrade a driver that is there blocks the upgrade where it is not.
 fn effects(finding: &Finding, installed: bool) -> &'static [Effect] {
-    // Nobody knows what a vCenter that cannot be asked would say.
+    // A vCenter that cannot be asked leaves the answer unknown.
     let mute = matches!(finding.meaning.reason, Reason::VsphereConnectionFailed | Reason::InvalidCredentials);
     match (finding.meaning.action, installed) {
         (Action::Nothing, _) => &[],
@@ -108,7 +108,7 @@ pub fn verdict(round: &Round, installed: bool) -> DriverConditions {
     }
 }
 
-/// A condition's message has room for 32768 characters; nobody reads so many.
+/// A condition's message has room for 32768 characters, far more than a reader needs.
 const MESSAGES: usize = 10;
 
 fn shortened(messages: &BTreeSet<String>) -> String {

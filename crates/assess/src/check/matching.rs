@@ -52,7 +52,7 @@ impl Ids {
     pub(super) fn of(nodes: &[Node]) -> Self {
         let mut ids = Ids::default();
         for (index, node) in nodes.iter().enumerate() {
-            // Another platform's are nobody's here; one that no cloud provider looked at may be a machine all the same.
+            // Nodes of another platform match no machine here. A node without a provider ID may still be a machine.
             if matches!(node.kind(), NodeKind::Other { .. }) && node.provider().is_some() {
                 continue;
             }

@@ -2,7 +2,7 @@
 //!
 //! | call | what for |
 //! |---|---|
-//! | service content, login, logout | only where there is no session yet, or nobody keeps it |
+//! | service content, login, logout | only where there is no session yet, or the caller does not keep it |
 //! | managers together | who we are, sessions, tasks, privileges there are, counters |
 //! | current time | |
 //! | one pass over the inventory: view, pages, end of view | hosts, clusters, pools, datastores, and machines with all that is asked of nodes |

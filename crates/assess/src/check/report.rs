@@ -143,7 +143,7 @@ pub enum NodeState {
     },
     /// It is new, and the cloud provider has not been there yet.
     Pending,
-    /// It is no vSphere node, and nobody's business here.
+    /// It is no vSphere node, so that no check applies to it.
     #[serde(rename_all = "camelCase")]
     Skipped { why: String },
     /// It may live on these vCenters, which could not be asked.

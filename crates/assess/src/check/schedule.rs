@@ -1,4 +1,4 @@
-//! When the next round is due, and what changed since the last one. Pure: whoever runs rounds keeps what is given back.
+//! When the next round is due, and what changed since the last one. Pure: the caller keeps the state that is returned.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

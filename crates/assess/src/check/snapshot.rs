@@ -31,7 +31,7 @@ pub(super) struct VCenterSnapshot {
     pub(super) machines: Vec<Machine>,
     pub(super) privileges: Privileges,
     pub(super) tags: Part<Attached>,
-    /// Names of storage policies, if anybody needs to know.
+    /// Names of storage policies, if a check needs them.
     pub(super) policies: Part<Option<BTreeSet<String>>>,
     /// The first volumes of this cluster, and how many there are.
     pub(super) volumes: Part<Option<(Vec<Volume>, u64)>>,

@@ -17,7 +17,7 @@ pub struct CheckTarget {
     pub declared: Vec<Declared>,
     /// The id the storage driver has on all vCenters.
     pub cluster_id: Option<String>,
-    /// Volumes that the driver may attach to one node, where somebody chose another number than its own.
+    /// Volumes that the driver may attach to one node, where the administrator chose another number than its default.
     pub volumes_per_node: Option<u32>,
 }
 
@@ -32,7 +32,7 @@ pub struct VCenter {
     pub resources: Vec<String>,
 }
 
-/// Why nobody logs in to a vCenter.
+/// Why there is no login to a vCenter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NoLogin {
     /// There is no user, or no password.
@@ -157,7 +157,7 @@ impl CheckTarget {
         self.domains.iter().filter(move |domain| domain.server == server)
     }
 
-    /// Whether machines have a region and a zone: with one failure domain nobody asks.
+    /// Whether machines have a region and a zone: with one failure domain they need none.
     pub(super) fn is_zoned(&self) -> bool {
         self.domains.len() > 1
     }

@@ -179,7 +179,8 @@ pub fn machine(object: &GuardedMachine) -> Option<Machine> {
 }
 
 /// The virtual addresses that an OpenShift cluster says it has. Other clusters do not know the kind, and an API server answers
-/// whoever has no right to it in the same way whether it is there or not: so everybody's list of kinds is asked first.
+/// a client without the right in the same way whether it is there or not. So the list of groups, which every client may
+/// read, is asked first.
 pub async fn published_vips(client: &Client) -> Result<Vec<IpAddr>, AccessError> {
     const GROUP: &str = "config.openshift.io";
     let groups = call("asking which kinds there are", client.list_api_groups()).await?.groups;
@@ -206,7 +207,7 @@ fn vips_of(infrastructure: &Value) -> Vec<IpAddr> {
     texts.filter_map(Value::as_str).filter_map(|text| text.parse().ok()).collect()
 }
 
-/// Approves a request as it was read: if anybody else has decided in the meantime, the server says so.
+/// Approves a request as it was read: if another client has decided in the meantime, the server says so.
 pub async fn approve(
     client: &Client,
     object: &CertificateSigningRequest,

@@ -30,7 +30,7 @@ pub struct Machine {
     /// When it was made: it asks for its first certificate soon after. `None` for a machine that is waited for, however long
     /// it takes.
     pub made: Option<Timestamp>,
-    /// `None` if nobody says.
+    /// `None` if it is not known.
     pub role: Option<Role>,
     /// The name its node will have.
     pub internal_names: BTreeSet<String>,
@@ -155,7 +155,7 @@ impl Cluster {
         self
     }
 
-    /// Counts the requests that nobody has decided about.
+    /// Counts the requests that are not decided yet.
     #[must_use]
     pub fn with_requests<'a>(mut self, requests: impl IntoIterator<Item = &'a Csr>, now: Timestamp) -> Self {
         let recent = |csr: &&Csr| csr.is_pending() && now.duration_since(csr.created) < RECENT;
@@ -209,7 +209,7 @@ impl Cluster {
         !self.nodes.contains(node) && !self.machines.iter().any(|machine| machine.uid.as_deref() == Some(uid))
     }
 
-    /// Whether somebody asks more often than there is a reason for.
+    /// Whether a user has more pending requests than its machines have a reason for.
     pub fn is_flooded_by(&self, username: &str) -> bool {
         let (pending, limit) = self.flood(username);
         pending > limit

@@ -1,4 +1,4 @@
-//! Requests of a host that has no machine: bare metal. Nobody but its administrator knows what it is called and where it is,
+//! Requests of a host that has no machine: bare metal. Only its administrator knows what it is called and where it is,
 //! so the names and addresses they confirmed take the place of what a machine says. All other rules are the same.
 
 use std::collections::BTreeSet;

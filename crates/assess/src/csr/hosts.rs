@@ -45,7 +45,7 @@ pub async fn remember_name(client: &Client, namespace: &str, name: &str) -> Resu
     remember(client, namespace, &host).await
 }
 
-/// The hosts that are written down. What cannot be understood is nobody.
+/// The hosts that are written down. An entry that cannot be read is left out: it stands for no host.
 pub fn read(map: &ConfigMap) -> Vec<Host> {
     let host = |(name, text): (&String, &String)| {
         let Confirmed { names, addresses } = serde_json::from_str(text).ok()?;

@@ -32,7 +32,7 @@ pub struct Keys {
 }
 
 impl Keys {
-    /// What a ConfigMap says. An entry that cannot be understood counts as another key: nobody is let in on doubt.
+    /// What a ConfigMap says. An entry that cannot be understood counts as another key: in doubt the request is refused.
     pub fn of_map(map: &ConfigMap) -> Self {
         let first = |text: &String| {
             serde_json::from_str(text)

@@ -1,7 +1,7 @@
 //! What is inside of a certificate signing request.
 //!
-//! Whoever signs reads the same bytes with another parser. So everything that two parsers could see differently is a flaw:
-//! a second block of PEM, a second list of extensions, an attribute nobody expects.
+//! The signer reads the same bytes with another parser. So everything that two parsers could see differently is a flaw:
+//! a second block of PEM, a second list of extensions, an unexpected attribute.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -53,7 +53,7 @@ pub enum Flaw {
     Der,
     #[error("its subject is not one common name and organizations")]
     Subject,
-    #[error("it has an attribute other than one list of extensions")]
+    #[error("the request has an attribute other than one list of extensions")]
     Attributes,
     #[error("it asks for an extension other than one list of alternative names")]
     Extensions,
@@ -162,7 +162,7 @@ fn alternative_names(attribute: &X509CriAttribute<'_>, content: &mut Content) ->
     Ok(())
 }
 
-/// An address as everybody writes it: IPv4 in the clothes of IPv6 is IPv4.
+/// An address in its usual form: an IPv4 address mapped into IPv6 becomes IPv4.
 fn address(bytes: &[u8]) -> Option<IpAddr> {
     if let Ok(four) = <[u8; 4]>::try_from(bytes) {
         return Some(IpAddr::from(four));

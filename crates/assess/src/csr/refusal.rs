@@ -24,10 +24,10 @@ pub enum Refusal {
     #[error("a client certificate has no alternative names, and it asks for {}", names.join(", "))]
     NamesInClientCertificate { names: Vec<String> },
     #[error(
-        "`{username}` asks, who is neither a bootstrapper ({}) nor the node `{node}` itself", bootstrappers.join(", ")
+        "`{username}` asks, and is neither a bootstrapper ({}) nor the node `{node}` itself", bootstrappers.join(", ")
     )]
     AskedByStranger { username: String, bootstrappers: Vec<String>, node: String },
-    #[error("`{username}` asks, and what a node serves with only the node `{node}` itself may ask for")]
+    #[error("`{username}` requests a serving certificate that only the node `{node}` itself may ask for")]
     NotTheNode { username: String, node: String },
     #[error("`{username}` asks in the groups {}, which are not its own", groups.join(", "))]
     WrongGroups { username: String, groups: Vec<String> },
@@ -37,11 +37,11 @@ pub enum Refusal {
     NoSuchNode { node: String },
     #[error("no machine has the internal name `{node}`")]
     NoSuchMachine { node: String },
-    #[error("no machine has become the node `{node}`")]
+    #[error("no Machine belongs to the node `{node}`")]
     NodeWithoutMachine { node: String },
     #[error("the machines {} all say that they are `{node}`", machines.join(", "))]
     AmbiguousMachine { node: String, machines: Vec<String> },
-    #[error("the machine `{machine}` has become the node `{node}` already")]
+    #[error("the machine `{machine}` belongs to the node `{node}` already")]
     MachineHasNode { machine: String, node: String },
     #[error("the machine `{machine}` is being removed")]
     MachineLeaving { machine: String },
@@ -61,7 +61,7 @@ pub enum Refusal {
     NoNames,
     #[error("it asks for names with a wildcard: {}", names.join(", "))]
     Wildcard { names: Vec<String> },
-    #[error("it asks for virtual addresses of the cluster: {}", list(addresses))]
+    #[error("it asks for virtual IPs of the cluster: {}", list(addresses))]
     VirtualAddress { addresses: Vec<IpAddr> },
     #[error("it asks for names that the machine `{machine}` does not have: {}", names.join(", "))]
     ForeignName { machine: String, names: Vec<String> },
@@ -80,7 +80,7 @@ fn list(addresses: &[IpAddr]) -> String {
 }
 
 impl Refusal {
-    /// Whether a machine does not come in for this reason until somebody does something about it. Its turn comes by itself, and
+    /// Whether a machine does not come in for this reason until an administrator acts. Its turn comes by itself, and
     /// what is not for a machine that is waited for keeps none out.
     pub fn keeps_out(&self) -> bool {
         matches!(

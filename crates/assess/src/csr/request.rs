@@ -41,7 +41,7 @@ impl fmt::Display for Signer {
     }
 }
 
-/// A request of a kubelet, or of somebody who says so.
+/// A request of a kubelet, or of a client that claims to be one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Csr {
     pub name: String,
@@ -87,7 +87,7 @@ impl Csr {
         })
     }
 
-    /// Whether nobody has decided about it.
+    /// Whether it is neither approved, denied nor failed.
     pub fn is_undecided(object: &CertificateSigningRequest) -> bool {
         let Some(status) = &object.status else { return true };
         let decision = |kind: &str| matches!(kind, "Approved" | "Denied" | "Failed");

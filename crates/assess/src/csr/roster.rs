@@ -7,11 +7,11 @@ use slipway_assets::names::Role;
 use super::cluster::Machine;
 use super::host::Host;
 
-/// Knowledge of whoever made the machines.
+/// What the creator of the machines knows about them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Roster {
     /// Every machine was given its own name as host name when it was made, so its node has the same name. Then a Machine
-    /// that nobody has written a status for yet can be told as well.
+    /// that has no status yet can be recognised as well.
     pub named_alike: bool,
     /// Machines there will be, before the cluster has objects for them.
     pub expected: Vec<Machine>,

@@ -41,7 +41,7 @@ impl Blocked {
             }
             Reason::SeveralBudgets => {
                 format!(
-                    "pod `{pod}` on `{node}`: budgets {budgets} match it, and a pod of several is never evicted"
+                    "pod `{pod}` on `{node}`: budgets {budgets} match it; Kubernetes never evicts a pod that several budgets match"
                 )
             }
         }
@@ -89,7 +89,7 @@ fn allows(budget: &PodDisruptionBudget, pod: &Pod) -> bool {
     if status.is_some_and(|status| status.disruptions_allowed > 0) {
         return true;
     }
-    // A pod that serves nobody: by policy always, and by default if the others are enough without it.
+    // A pod that is not ready may be evicted: by policy always, and by default if the others are enough without it.
     let policy = budget.spec.as_ref().and_then(|spec| spec.unhealthy_pod_eviction_policy.as_deref());
     let is_enough = status.is_some_and(|status| status.current_healthy >= status.desired_healthy);
     !is_ready(pod)

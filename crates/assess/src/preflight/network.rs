@@ -26,7 +26,7 @@ pub struct ExpectedNetwork {
     /// Whether the addresses are ours to answer on, rather than those of the user's load balancer.
     pub managed: bool,
     pub machine_networks: Vec<Cidr>,
-    /// Whether the cluster is reached through DNS and load balancers that somebody set up.
+    /// Whether the cluster is reached through DNS and load balancers that the administrator set up.
     pub by_name: bool,
     /// Whether machines of the cluster run already.
     pub begun: bool,
@@ -37,7 +37,7 @@ pub trait Probe: Send + Sync + 'static {
     /// The addresses of a name, or why there are none.
     fn resolve(&self, name: &str) -> impl Future<Output = Result<Vec<IpAddr>, String>> + Send;
 
-    /// Whether somebody accepts connections.
+    /// Whether a server accepts connections there.
     fn answers(&self, address: SocketAddr) -> impl Future<Output = bool> + Send;
 }
 
@@ -59,7 +59,7 @@ impl Probe for ThisMachine {
     }
 }
 
-/// All of it at once: an address that swallows packets keeps nobody waiting but itself.
+/// All of it at once: an address that swallows packets does not delay the others.
 pub(super) async fn examine<P: Probe>(wanted: ExpectedNetwork, probe: Arc<P>) -> Vec<Finding> {
     if wanted.by_name {
         return by_name(&wanted.domain, &*probe).await;
@@ -265,7 +265,7 @@ mod tests {
     async fn this_machine_can_be_asked() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         assert!(ThisMachine.answers(listener.local_addr().unwrap()).await);
-        // Taken, so that nobody else listens there.
+        // Bound, so that no other process listens there.
         let silent = tokio::net::TcpSocket::new_v4().unwrap();
         silent.bind("127.0.0.1:0".parse().unwrap()).unwrap();
         assert!(!ThisMachine.answers(silent.local_addr().unwrap()).await);

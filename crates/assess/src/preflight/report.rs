@@ -241,7 +241,7 @@ mod tests {
 
     #[test]
     fn nothing_is_ready_that_was_not_looked_at() {
-        let pass = || Finding::pass(Check::VipFree, "10.0.0.10", "nobody answers");
+        let pass = || Finding::pass(Check::VipFree, "10.0.0.10", "nothing answers");
         let platform = || Finding::warning(Check::Platform, "ovirt", "not checked");
         let failure = || Finding::failure(Check::VipFree, "10.0.0.10", "taken");
         let config = || Finding::failure(Check::ReleaseImage, "payload.releaseImage", "not given");

@@ -17,7 +17,8 @@ pub(crate) const UPGRADE: &str = "upgrade the vCenter to 8.0 or later";
 /// A vCenter that works: its vendor may have stopped caring about it.
 pub(crate) fn maintained(number: [u32; 3], named: String) -> Judgement {
     if number[0] < 8 {
-        return Judgement::warning(format!("{named}, is no longer maintained by its vendor")).remedy(UPGRADE);
+        return Judgement::warning(format!("{named}: its vendor no longer maintains this version"))
+            .remedy(UPGRADE);
     }
     Judgement::pass(named)
 }

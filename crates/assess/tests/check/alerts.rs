@@ -32,7 +32,7 @@ fn prometheus_accepts_and_tests_the_alerts() {
     }
 }
 
-/// An alert about a series that nobody makes would never fire.
+/// An alert about a series that no program exports would never fire.
 #[test]
 fn alerts_are_about_series_that_exist() {
     let rules = fs_err::read_to_string(format!("{ALERTS}/vsphere.yaml")).unwrap();

@@ -247,7 +247,7 @@ async fn clocks_that_differ_are_told() {
     }
 }
 
-/// Somebody logs in and never out.
+/// A program logs in and never out.
 #[tokio::test]
 async fn too_many_sessions_are_told() {
     let vcenters = start_all(1, 1);

@@ -1,4 +1,4 @@
-//! Nodes of all kinds: which are looked at, which are nobody's business, and which wait.
+//! Nodes of all kinds: which are checked, which are skipped, and which wait.
 
 use slipway_assess::check::cluster::{Cluster, Driver, Node, Pod, Taint, Volume};
 use slipway_assess::check::conditions::verdict;

@@ -82,7 +82,7 @@ async fn three_thousand_nodes_and_one_vcenter_cut_off() {
     println!("3,000 nodes on three vCenters, one cut off in the middle: {:.1} s", took.as_secs_f64());
 }
 
-/// Where the driver is not installed yet, nobody can say whether it may be.
+/// Where the driver is not installed yet, it is unknown whether it may be.
 #[tokio::test]
 async fn a_wrong_password_is_about_one_vcenter() {
     let vcenters = start_all(2, 1);

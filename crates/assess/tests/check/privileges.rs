@@ -26,7 +26,7 @@ const LACKING: &[(&str, &str, &str)] = &[
 async fn each_missing_privilege_is_found_where_it_is_missing() {
     let mut estate = inventory(0, 2);
     estate["datacenters"][0]["folders"] = json!({"vm": ["ours"]});
-    // One node's machine is in a pool of somebody's own; then the cluster need only be seen.
+    // One node's machine is in a resource pool below the root pool; then the cluster need only be seen.
     estate["datacenters"][0]["vms"][1]["pool"] = json!("own");
     let known: Vec<&str> = include_str!("privileges.txt").lines().collect();
     let mut roles = vec![json!({"name": "everything", "privileges": known})];

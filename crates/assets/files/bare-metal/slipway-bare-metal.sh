@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes the kubelet of this host start without a cloud provider: the configuration of all other machines of the cluster says
-# that one will initialise them, and nobody would ever initialise this one. Runs before the kubelet at every start, because
+# that one will initialise them, and no cloud provider would ever initialise this one. Runs before the kubelet at every start, because
 # an upgrade of the cluster writes the unit anew.
 set -euo pipefail
 

@@ -57,7 +57,7 @@ impl Connection {
         })
     }
 
-    /// What the connection to a server is called unless somebody says so.
+    /// What the connection to a server is called unless the user names it.
     pub fn name_for(server: &str) -> String {
         server.to_lowercase().replace(':', "-").trim_matches('-').to_owned()
     }

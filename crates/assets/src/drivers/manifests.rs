@@ -159,7 +159,7 @@ fn one(
         let kinds: Vec<&str> = KINDS.iter().map(|(_, kind)| *kind).collect();
         return Err(format!("a driver consists of {} only", kinds.join(", ")));
     };
-    // Nobody else's objects are taken over.
+    // Foreign objects are not taken over.
     let place = (!OF_CLUSTER.contains(kind)).then_some(patch.namespace);
     if !covers(kind, place, name) {
         return Err("it is none of the objects that the operator has the right to write".to_owned());

@@ -1,8 +1,8 @@
 //! Who the operator is, and what it may do: everything its controllers need, and nothing by a wildcard.
 //!
-//! Whoever writes a role must have what the role gives. The operator has no right to go beyond that (`escalate`,
-//! `bind`), so what the drivers may do is part of what it may do; it comes from the same functions. What it writes it writes by
-//! name ([`names`]).
+//! Kubernetes lets a client write a role only if it has all rights of that role. The operator has no right to go beyond
+//! that (`escalate`, `bind`), so what the drivers may do is part of what it may do; it comes from the same functions.
+//! What it writes it writes by name ([`names`]).
 
 mod deployment;
 pub mod names;

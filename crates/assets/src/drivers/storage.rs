@@ -187,7 +187,7 @@ fn app(name: &str) -> BTreeMap<String, String> {
     map([("app", name)])
 }
 
-/// For whoever collects metrics.
+/// For Prometheus, which collects the metrics.
 fn service() -> Service {
     let port = |name: &str, number: i32| ServicePort {
         name: Some(name.to_owned()),

@@ -12,11 +12,11 @@ use serde_json::Value;
 /// What `"compression":"gzip"` costs in the configuration.
 const COMPRESSION_KEY: usize = 21;
 
-/// For everybody to read.
+/// Every user may read it.
 pub(crate) const PUBLIC: i64 = 0o644;
-/// For root alone.
+/// Only root may read it.
 pub(crate) const PRIVATE: i64 = 0o600;
-/// To be run by everybody.
+/// Every user may run it.
 pub(crate) const PROGRAM: i64 = 0o555;
 
 /// The files, units and keys of one machine. Each path and each unit exists once: the last one wins.

@@ -6,7 +6,7 @@ use slipway_config::install_config::Platform;
 
 use crate::{Cluster, Named};
 
-/// The fields that openshift-install writes, but without the passwords of the vCenters: whoever removes the
+/// The fields that openshift-install writes, but without the passwords of the vCenters: the user who destroys the
 /// cluster logs in anew, and a file that is copied around and kept for years is no place for them.
 pub(crate) fn metadata(cluster: &Cluster) -> Vec<u8> {
     let Named { config, identity } = &cluster.named;

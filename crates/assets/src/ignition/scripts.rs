@@ -97,7 +97,7 @@ pub(super) fn add(builder: &mut Builder) {
     for (name, contents) in ENABLED_UNITS {
         builder.unit(name, contents, true);
     }
-    // The journal can be read with the root CA's blessing even when nobody can log in.
+    // With a certificate of the root CA the journal can be read even when no login works.
     builder.enable("systemd-journal-gatewayd.socket");
     builder.dropin(
         "systemd-journal-gatewayd.service",

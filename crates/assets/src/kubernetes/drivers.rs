@@ -67,7 +67,7 @@ fn controllers() -> Vec<&'static str> {
     ["connections", "drivers", "checks"].into_iter().chain(machines).collect()
 }
 
-/// Both drivers. With a single failure domain nobody is expected to have tags, and the drivers would wait for them.
+/// Both drivers. With a single failure domain no tags are expected, and the drivers would wait for them.
 fn wanted(cluster: &Cluster, platform: &vsphere::Platform) -> VDOConfigSpec {
     let is_tagged = platform.failure_domains.len() > 1;
     let topology = is_tagged.then(|| CloudTopology {

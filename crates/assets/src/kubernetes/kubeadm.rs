@@ -150,7 +150,7 @@ fn argument(name: &str, value: &str) -> Value {
     json!({"name": name, "value": value})
 }
 
-/// The control plane carries no workload, unless there is nobody else to.
+/// The control plane carries no workload, unless there are no compute machines.
 fn taints(cluster: &Cluster, role: Role) -> Vec<Value> {
     if role == Role::Worker || cluster.config.pools.compute.replicas == 0 {
         return Vec::new();

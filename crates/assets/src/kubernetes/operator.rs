@@ -8,8 +8,8 @@
 //! | DaemonSet `slipway-certificates` | the control plane | renews the certificates of its machine's control plane |
 //!
 //! They use the machines' network, which the operator's own namespace does not allow, so they live in `kube-system`. Each has
-//! an account of its own ([`super::rights`]), and a pod has one account: what listens to machines that nobody knows yet must not
-//! be able to approve certificates.
+//! an account of its own ([`super::rights`]), and a pod has one account: what serves machines that have no identity yet
+//! must not be able to approve certificates.
 
 use serde_json::{Value, json};
 
@@ -22,7 +22,7 @@ use crate::{Access, Cluster, Error, Tree};
 const PROGRAM: &str = "/usr/bin/slipway-operator";
 /// Where the machine's own root is in the pod that renews certificates.
 const HOST: &str = "/host";
-/// Nobody in particular, as in the drivers' images.
+/// A user without rights, as in the drivers' images.
 const NOBODY: u32 = 65532;
 
 pub(super) fn add(cluster: &Cluster, tree: &mut Tree) -> Result<(), Error> {
@@ -165,8 +165,8 @@ fn empty(name: &str) -> Value {
     json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": NAMESPACE}})
 }
 
-/// Whose turn it is to renew the certificates of its machine. It is there from the beginning, so that nobody needs the right to
-/// make Leases.
+/// Whose turn it is to renew the certificates of its machine. It is there from the beginning, so that no account needs
+/// the right to make Leases.
 fn turn() -> Value {
     json!({
         "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",

@@ -6,7 +6,7 @@ use slipway_config::install_config::kubevirt::{InterfaceBinding, Machine, Networ
 use super::{add_masters, add_workers, provider_spec};
 use crate::kubevirt::source_name;
 use crate::names::Role;
-use crate::{Cluster, Error, Tree};
+use crate::{Cluster, Error, Named, Tree};
 
 pub(super) fn add(cluster: &Cluster, platform: &Platform, tree: &mut Tree) -> Result<(), Error> {
     let master = spec(cluster, platform, &platform.machines.control_plane, Role::Master);
@@ -15,7 +15,13 @@ pub(super) fn add(cluster: &Cluster, platform: &Platform, tree: &mut Tree) -> Re
     add_workers(cluster, tree, provider_spec(&worker)?)
 }
 
-fn spec(cluster: &Cluster, platform: &Platform, machine: &Machine, role: Role) -> KubevirtProviderSpec {
+/// What a Machine says of itself.
+pub(crate) fn spec(
+    cluster: &Named,
+    platform: &Platform,
+    machine: &Machine,
+    role: Role,
+) -> KubevirtProviderSpec {
     let (network_name, binding) = match &platform.network {
         Network::Pods => (None, None),
         Network::Attachment { name, binding, .. } => (Some(name.to_string()), Some(*binding)),

@@ -50,7 +50,7 @@ fn add_control_plane(
 
 /// The set must describe exactly the machines there are: its operator replaces those that differ. `None` where it
 /// cannot, or where the operator does not manage a control plane of that size; it then proposes one itself, which
-/// does nothing until somebody switches it on.
+/// does nothing until the administrator switches it on.
 fn control_plane_set(
     cluster: &Cluster,
     platform: &Platform,

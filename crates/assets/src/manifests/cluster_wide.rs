@@ -175,7 +175,7 @@ fn feature_gate(config: &InstallConfig) -> FeatureGate {
     }
 }
 
-/// Whether machines boot from images the user chose, which nobody must replace.
+/// Whether machines boot from images the user chose, which the cluster must not replace.
 fn own_images(config: &InstallConfig) -> bool {
     let Platform::VSphere(platform) = &config.platform else { return false };
     platform.os_image.is_some()

@@ -12,7 +12,7 @@ pub fn haproxy_cfg(settings: &Settings) -> String {
     let mut servers = String::new();
     for machine in settings.machines().into_iter().filter(|machine| machine.part.serves_api()) {
         let Some(address) = families.iter().find_map(|family| machine.address(*family)) else { continue };
-        // The check only asks whether somebody is ready. Clients speak TLS with the API server itself.
+        // The check only asks whether an API server is ready. Clients speak TLS with the API server itself.
         let _ = writeln!(
             servers,
             "    server {} {}:{API_PORT} check check-ssl verify none inter 1s fall 2 rise 3",

@@ -8,13 +8,13 @@ use slipway_config::net::Family;
 use super::{API_PORT, BALANCER_HEALTH_PORT, HEADER, Machine, Part, Settings, router_ids};
 
 /// What a working service adds to the priority of a machine. It outweighs everything else: an address never stays
-/// where nobody answers on it.
+/// where no service answers on it.
 const WORKING: u8 = 100;
 /// What a working balancer adds.
 const BALANCING: u8 = 20;
 
-/// Addresses for documentation (RFC 5737, RFC 3849), where nobody lives. keepalived falls back to multicast when it is
-/// given no peers, and then it hears strangers.
+/// Addresses for documentation (RFC 5737, RFC 3849), which no host has. keepalived falls back to multicast when it is
+/// given no peers, and then it hears routers of other clusters.
 const NOBODY_V4: &str = "192.0.2.1";
 const NOBODY_V6: &str = "2001:db8::1";
 

@@ -9,7 +9,7 @@ use slipway_config::net::Cidr;
 use super::{Extent, SHORTEST_VALIDITY};
 use crate::names;
 
-/// As long as anybody plans for a cluster.
+/// Longer than a cluster is expected to run.
 const TEN_YEARS: SignedDuration = SignedDuration::from_hours(3653 * 24);
 
 /// An authority that signs itself.

@@ -90,7 +90,7 @@ fn cluster_api_has_the_listed_files() {
     );
 }
 
-/// The sample writes out what is empty and zero, which drivers read like nothing; and nobody here asked for
+/// The sample writes out what is empty and zero, which drivers read like nothing; and this install-config does not ask for
 /// unverified certificates.
 #[test]
 fn cloud_config_is_the_sample() {

@@ -45,7 +45,7 @@ const DEFINITION: &str = "CustomResourceDefinition";
 const NAMESPACES: [&str; 4] =
     ["openshift-config", "openshift-machine-api", "openshift-machine-config-operator", "tenant-raft"];
 
-/// The one cluster with everybody's definitions.
+/// One API server with the definitions of all projects.
 fn defined() -> &'static ControlPlane {
     static PLANE: LazyLock<ControlPlane> = LazyLock::new(|| {
         let plane = ControlPlane::start(Options::default()).unwrap();

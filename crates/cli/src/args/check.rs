@@ -16,8 +16,8 @@ pub struct Check {
 
     /// Take vCenters and credentials from this asset directory
     ///
-    /// vCenters, failure domains, credentials and trust come from its install-config. Without a kubeconfig only the
-    /// vCenters are checked.
+    /// vCenters, failure domains, credentials and trust come from its install-config. The cluster is the one of its
+    /// auth/kubeconfig unless `--kubeconfig` names another; without one, only the vCenters are checked.
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub dir: Option<PathBuf>,
 

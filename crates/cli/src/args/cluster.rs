@@ -7,6 +7,8 @@ use clap::{Args, Subcommand, ValueEnum, ValueHint};
 
 use super::{Timeouts, time};
 
+const DEFAULT_ADDRESS_TIMEOUT: &str = "15m";
+
 /// Where the cluster is, and how long its endpoints may take.
 #[derive(Debug, Clone, Args)]
 pub struct Reach {
@@ -18,10 +20,6 @@ pub struct Reach {
     #[arg(long, value_name = "TIME", default_value = "1m", value_parser = time::positive, help_heading = "Timeouts")]
     pub call_timeout: Duration,
 
-    /// Longest time from power-on until a machine has an address
-    #[arg(long, value_name = "TIME", default_value = "15m", value_parser = time::positive, help_heading = "Timeouts")]
-    pub address_timeout: Duration,
-
     /// Give up on a vCenter that has not answered for this long
     #[arg(long, alias = "silence-timeout", value_name = "TIME", default_value = "10m", value_parser = time::positive, help_heading = "Timeouts")]
     pub unreachable_timeout: Duration,
@@ -32,47 +30,56 @@ pub struct CreateCluster {
     #[command(flatten)]
     pub reach: Reach,
 
-    /// Apply this saved plan; refuse if anything has changed since
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub plan: Option<PathBuf>,
+    /// Apply the plan that `slipway plan --save` wrote; refused if anything changed since
+    #[arg(long, alias = "plan", value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub saved_plan: Option<PathBuf>,
 
     /// Do not run the preflight checks first
     #[arg(long)]
     pub skip_preflight: bool,
 
-    /// Stop when the machines run and have addresses; do not wait for the cluster
+    /// Stop when the machines run and have addresses, before bootstrap is complete
     #[arg(long)]
     pub no_wait: bool,
 
-    /// Do not wait for compute machines: the cluster is complete without them
+    /// Do not wait for the compute machines
     #[arg(long)]
     pub no_compute: bool,
+
+    /// Longest time from power-on until a machine has an address
+    #[arg(long, value_name = "TIME", default_value = DEFAULT_ADDRESS_TIMEOUT, value_parser = time::positive, help_heading = "Timeouts")]
+    pub address_timeout: Duration,
 
     #[command(flatten)]
     pub timeouts: Timeouts,
 
-    /// Create this again although it was created before and is missing now; repeatable
+    /// Create this object again although it was created before; repeatable
     ///
-    /// An object that was created and is not visible now may still exist: a lost permission looks the same. Slipway
-    /// creates it a second time only if you name it here.
+    /// Name a machine, template, folder or tag, or a vCenter for everything that is missing there. An object that was
+    /// created and is not visible now may still exist: a lost permission looks the same. Slipway creates it a second time
+    /// only if you name it here.
     #[arg(long, value_name = "NAME")]
     pub recreate: Vec<String>,
 }
 
 #[derive(Debug, Subcommand)]
 pub enum Destroy {
-    /// Remove a cluster from all of its vCenters
+    /// Delete a cluster: its machines, volumes and everything else in the vCenters
     ///
-    /// Prints what it will remove, and asks. It removes what carries the cluster's tag or mark, in a safe order: power
-    /// machines off, detach volumes, destroy machines and templates, then empty folders, rules, and the tag last.
-    /// Objects that the journal knows and no vCenter shows are listed. With `--infra-id` only the install-config is
-    /// needed, not the rest of the asset directory.
+    /// Deletes everything with the cluster's tag or id, in this order: powers the machines off, detaches disks that are
+    /// not the cluster's, deletes machines, volumes and templates, then rules, empty folders and the tag.
+    ///
+    /// The volumes of the cluster's storage driver are deleted with their data, unless `--keep-volumes` is given. The
+    /// command lists them and everything else, and asks before it begins.
+    ///
+    /// Objects that Slipway created and cannot find now are listed as left over, and the exit code is 4. If the asset
+    /// directory is lost, give an install-config that names the vCenters, and `--infra-id`.
     #[command(
         after_long_help = "Examples:\n  slipway destroy cluster --dir harbour\n  slipway destroy cluster --dir elsewhere --infra-id harbour-x7k2p -y"
     )]
     Cluster(DestroyCluster),
 
-    /// Remove the bootstrap machine, and nothing else
+    /// Delete the bootstrap machine, and nothing else
     ///
     /// Asks the cluster first whether bootstrap is complete. `create cluster` does this by itself; you need it after
     /// `create cluster --no-wait`.
@@ -93,10 +100,11 @@ pub struct DestroyCluster {
     #[arg(long, value_name = "ID")]
     pub infra_id: Option<String>,
 
-    /// Treat this as gone although it was created and is not visible; repeatable
+    /// Treat this object as deleted, although it may still exist; repeatable
     ///
     /// Name a machine, template, folder or tag, or a vCenter for everything that is missing there. An object that was
-    /// created and is not visible may still exist, so `destroy` counts it as left over unless you name it here.
+    /// created and is not visible may still exist, so it is reported as left over, with exit code 4, unless you name it
+    /// here.
     #[arg(long, value_name = "NAME")]
     pub forget: Vec<String>,
 
@@ -104,7 +112,7 @@ pub struct DestroyCluster {
     #[arg(long)]
     pub keep_volumes: bool,
 
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(short, long)]
     pub yes: bool,
 }
@@ -114,20 +122,20 @@ pub struct DestroyBootstrap {
     #[command(flatten)]
     pub reach: Reach,
 
-    /// Treat the machine as gone although it was created and is not visible
+    /// Treat the machine as deleted, although it may still exist
     ///
     /// Name the machine or its vCenter.
     #[arg(long, value_name = "NAME")]
     pub forget: Vec<String>,
 
-    /// Remove it even if the cluster may still need it
+    /// Delete it even if the cluster may still need it
     ///
     /// The cluster is asked with `auth/kubeconfig` whether bootstrap is complete. If it is not, or if the cluster does
     /// not answer, `--yes` alone is refused.
     #[arg(long)]
     pub force: bool,
 
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(short, long)]
     pub yes: bool,
 }
@@ -141,11 +149,11 @@ pub struct Plan {
     #[command(flatten)]
     pub reach: Reach,
 
-    /// Plan `destroy cluster --keep-volumes`
+    /// With `destroy`: keep the volumes of the cluster's storage driver
     #[arg(long)]
     pub keep_volumes: bool,
 
-    /// Save the plan for `slipway create cluster --plan`
+    /// Save the plan for `slipway create cluster --saved-plan`
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub save: Option<PathBuf>,
 }

@@ -42,12 +42,12 @@ pub enum Create {
 
     /// Create the machines of a cluster, and wait until it is installed
     ///
-    /// Writes missing files, runs the preflight checks, and prints the plan. Creates the bootstrap and control-plane
-    /// machines as cluster-api/ describes them, with your edits, on all vCenters in parallel. Then waits for the bootstrap,
-    /// removes the bootstrap machine, and waits for the installation; `--no-wait` stops before that. If it is interrupted
-    /// or fails, run it again: it continues from there.
+    /// Writes missing files, runs the preflight checks, and prints the plan; it does not ask. Creates the bootstrap and
+    /// control-plane machines on all vCenters in parallel, as the manifests in cluster-api/ describe them, with your edits.
+    /// `--no-wait` ends here. Then it waits until bootstrap is complete, deletes the bootstrap machine, and waits until the
+    /// cluster is installed. If it is interrupted or fails, run it again: it continues from there.
     #[command(
-        after_long_help = "Examples:\n  slipway create cluster --dir harbour\n  slipway create cluster --dir harbour --no-wait\n  slipway create cluster --dir harbour --plan harbour.plan"
+        after_long_help = "Examples:\n  slipway create cluster --dir harbour\n  slipway create cluster --dir harbour --no-wait\n  slipway create cluster --dir harbour \\\n    --saved-plan harbour.plan"
     )]
     Cluster(Box<CreateCluster>),
 }

@@ -93,17 +93,22 @@ pub enum Drivers {
 
 #[derive(Debug, Subcommand)]
 pub enum Users {
-    /// Create users, roles and permissions in a vCenter, and their connections
+    /// Create the drivers' users, roles and permissions in a vCenter
     ///
-    /// Logs in once as an administrator of the vCenter; that login is not stored. Each driver gets its own user in the
-    /// vCenter's SSO domain, with a generated password that only the Secret in the cluster holds. A user that exists gets a
-    /// new password.
+    /// Logs in once as an administrator of the vCenter; those credentials are not stored. Each driver gets its own user in
+    /// the vCenter's SSO domain, with a generated password. The password is stored in a Secret in the cluster, together
+    /// with a VSphereConnection through which the driver uses it.
+    ///
+    /// A user that exists gets a new password, and a cluster that used the old one can no longer log in: give each
+    /// cluster on this vCenter its own `--prefix`.
     #[command(
         after_long_help = "Examples:\n  slipway drivers users create --server vc1.example.com --ca-file vc1.pem --plan\n  slipway drivers users create --server vc1.example.com --ca-file vc1.pem \\\n    --datacenter /DC0 --datastore /DC0/datastore/fast"
     )]
     Create(CreateUsers),
 
     /// Show missing and excess privileges of the drivers' users
+    ///
+    /// Changes nothing.
     #[command(
         after_long_help = "Example:\n  slipway drivers users verify --server vc1.example.com --ca-file vc1.pem"
     )]
@@ -118,7 +123,7 @@ pub struct CreateUsers {
     #[command(flatten)]
     pub users: VCenterUsers,
 
-    /// Name of the connections [default: from the server]
+    /// Prefix of the VSphereConnections' names [default: from the server]
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
 
@@ -126,7 +131,7 @@ pub struct CreateUsers {
     #[arg(long)]
     pub plan: bool,
 
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(short, long)]
     pub yes: bool,
 }
@@ -152,7 +157,7 @@ pub struct VCenterUsers {
     #[arg(long, value_name = "VARIABLE", conflicts_with = "admin_password_file", hide_short_help = true)]
     pub admin_password_env: Option<String>,
 
-    /// File with the administrator's password; /dev/fd/3 is a file descriptor
+    /// File with the administrator's password [default: you are asked]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub admin_password_file: Option<PathBuf>,
 
@@ -164,8 +169,8 @@ pub struct VCenterUsers {
     #[arg(long, value_name = "DOMAIN", hide_short_help = true)]
     pub domain: Option<String>,
 
-    /// Prefix of user and role names; use one per cluster
-    #[arg(long, value_name = "PREFIX", default_value = "slipway", hide_short_help = true)]
+    /// Prefix of user and role names; a different one for each cluster
+    #[arg(long, value_name = "PREFIX", default_value = "slipway")]
     pub prefix: String,
 
     /// Inventory path of a datacenter; repeatable [default: all]
@@ -349,7 +354,7 @@ pub struct RemoveDrivers {
     #[command(flatten)]
     pub access: Access,
 
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(short, long)]
     pub yes: bool,
 

@@ -34,8 +34,9 @@ pub enum Machine {
 
     /// Replace every machine of a set, one at a time
     ///
-    /// Adds one machine; when its node is Ready, deletes one of the old ones. Prints first which pods their
-    /// PodDisruptionBudgets keep. Health checks pause for the set. If it is interrupted, run it again: it continues.
+    /// Adds one machine; when its node is Ready, drains and deletes an old one, and so on until all are new. Prints first
+    /// which pods block the drain because of a PodDisruptionBudget. The set's MachineHealthChecks pause. If it is
+    /// interrupted or times out, run it again: it continues.
     #[command(
         after_long_help = "Examples:\n  slipway machine roll harbour-x7k2p-worker-0 --plan\n  slipway machine roll harbour-x7k2p-worker-0 --yes"
     )]
@@ -43,7 +44,9 @@ pub enum Machine {
 
     /// Replace one machine of a set
     ///
-    /// The new machine is created first. Control-plane machines are refused: replacing an etcd member is not supported yet.
+    /// Creates a new machine in the same set; when its node is Ready, drains and deletes the old one. If it is interrupted
+    /// or times out, run it again: it continues. Control-plane machines are refused: replacing an etcd member is not
+    /// supported yet.
     #[command(after_long_help = "Example:\n  slipway machine replace harbour-x7k2p-worker-0-b9nqz --plan")]
     Replace(ReplaceMachine),
 }
@@ -73,7 +76,7 @@ pub struct CreateMachine {
 
 #[derive(Debug, Args)]
 pub struct ScaleMachines {
-    /// MachineSet
+    /// MachineSet, in the namespace openshift-machine-api
     #[arg(value_name = "SET")]
     pub set: String,
 
@@ -90,7 +93,7 @@ pub struct ScaleMachines {
 
 #[derive(Debug, Args)]
 pub struct RollMachines {
-    /// MachineSet
+    /// MachineSet, in the namespace openshift-machine-api
     #[arg(value_name = "SET")]
     pub set: String,
 
@@ -100,7 +103,7 @@ pub struct RollMachines {
 
 #[derive(Debug, Args)]
 pub struct ReplaceMachine {
-    /// Machine
+    /// Machine, in the namespace openshift-machine-api
     #[arg(value_name = "NAME")]
     pub name: String,
 
@@ -111,7 +114,7 @@ pub struct ReplaceMachine {
 /// How machines are replaced.
 #[derive(Debug, Args)]
 pub struct Rollout {
-    /// Longest time for everything
+    /// Longest time for everything; pods that block a drain can need most of it
     #[arg(long, value_name = "TIME", default_value = "4h", value_parser = time::positive)]
     pub timeout: Duration,
 
@@ -129,7 +132,7 @@ pub struct Intent {
     #[arg(long, conflicts_with = "yes")]
     pub plan: bool,
 
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(short, long)]
     pub yes: bool,
 }

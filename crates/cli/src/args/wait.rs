@@ -34,7 +34,7 @@ pub struct Wait {
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, default_value = ".")]
     pub dir: PathBuf,
 
-    /// Do not wait for compute machines
+    /// Do not wait for the compute machines
     #[arg(long)]
     pub no_compute: bool,
 

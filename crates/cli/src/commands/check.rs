@@ -61,7 +61,7 @@ pub(crate) fn run(args: &Check, printer: &Printer) -> anyhow::Result<Exit> {
     runtime.block_on(rounds(args, &source, options, watch.then_some(pause), printer))
 }
 
-/// One round, or one after the other until somebody ends it.
+/// One round, or one after the other until the user ends it.
 async fn rounds(
     args: &Check,
     source: &Source,
@@ -94,7 +94,7 @@ async fn rounds(
     let result: Option<anyhow::Result<()>> = unless_interrupted(looking).await;
     context.close().await;
     result.transpose()?;
-    // Whoever ends a watch has seen what he wanted to see.
+    // Ending a watch is no failure: the exit code is that of the last round.
     exit.map_or_else(
         || interrupt::report("nothing was changed, and the vCenters keep no session", printer),
         Ok,

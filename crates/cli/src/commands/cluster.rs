@@ -30,9 +30,9 @@ use crate::progress::Progress;
 use crate::runtime::Runtime;
 
 fn timeouts(reach: &Reach) -> Timeouts {
-    let Reach { call_timeout, address_timeout: address, unreachable_timeout: silence, .. } = *reach;
+    let Reach { call_timeout, unreachable_timeout: silence, .. } = *reach;
     // Waiting longer for one answer would exceed the time that was given for no answer at all.
-    Timeouts { call: call_timeout.min(silence), address, silence }
+    Timeouts { call: call_timeout.min(silence), silence, ..Timeouts::default() }
 }
 
 fn refuse(error: Error, printer: &Printer) -> anyhow::Result<Exit> {

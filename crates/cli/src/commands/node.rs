@@ -50,7 +50,7 @@ async fn approve_and_remember(
 ) -> anyhow::Result<()> {
     csr_approve::approve(client, &judged.object, message, Timestamp::now()).await?;
     printer.say(&format!("{GOOD}approved{GOOD:#} {}\n", judged.csr.name));
-    // Without the operator's namespace there is nobody who would go by it.
+    // Without the operator's namespace no operator reads it.
     match judged.remember(client, NAMESPACE, host).await {
         Err(error) if !error.is_absent() => {
             printer.warning(&format!("{error}: renewals will have to be approved with slipway node approve"));

@@ -1,5 +1,5 @@
-//! The log of an asset directory, beside its journal: what commands did and which calls they made, for whoever has to find out
-//! later. No trouble with it is trouble for a command.
+//! The log of an asset directory, beside its journal: what commands did and which calls they made, for the person who
+//! has to find out later. No trouble with it is trouble for a command.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};

@@ -16,7 +16,7 @@ const ATTEMPTS: u32 = 3;
 #[derive(Debug, Default)]
 pub(super) struct Refusals(BTreeMap<(String, String), u32>);
 
-/// Somebody who asks, and vCenters.
+/// The prompts, and the vCenters that answers are tried on.
 pub(super) struct Contact<'a> {
     pub(super) prompter: &'a mut dyn Prompter,
     pub(super) estate: &'a mut dyn Estate,
@@ -28,7 +28,7 @@ pub(super) enum Tried {
     In(Box<Lists>),
     /// It is not the right one.
     Refused,
-    /// Nobody knows; it can be tried again.
+    /// It could not be determined; it can be tried again.
     Unclear,
 }
 

@@ -466,7 +466,7 @@ fn listed(text: &str) -> Vec<String> {
     text.split(',').map(|part| part.trim().to_owned()).filter(|part| !part.is_empty()).collect()
 }
 
-/// An object without what nobody should read over a shoulder.
+/// An object without its secrets, which a bystander could read on the screen.
 fn blanked(object: &Value) -> Value {
     let mut object = object.clone();
     if object["kind"] == "Secret" {

@@ -1,4 +1,4 @@
-//! How questions reach people: a few kinds of prompts, whoever shows them.
+//! How questions reach people: a few kinds of prompts, independent of the terminal.
 
 use std::rc::Rc;
 

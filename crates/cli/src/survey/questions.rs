@@ -258,7 +258,7 @@ fn listed(text: &str) -> Vec<String> {
 /// The public keys in a user's home directory, sorted by path.
 pub(crate) fn ssh_keys(home: Option<&Path>) -> Vec<(String, String)> {
     let Some(folder) = home.map(|home| home.join(".ssh")) else { return Vec::new() };
-    // Whoever has no such folder has no keys.
+    // Without such a folder there are no keys.
     let Ok(entries) = fs_err::read_dir(folder) else { return Vec::new() };
     let mut keys: Vec<(String, String)> = entries
         .filter_map(|entry| Some(entry.ok()?.path()))

@@ -40,8 +40,8 @@ fn verdict(report: &Report, path: &str) -> AnswerCheck {
         let place = finding.path.to_string();
         let here =
             place.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']));
-        // Where one has two addresses and the other one has not, it is said of the one with two; whoever is asked last
-        // can do something about it.
+        // Where one has two addresses and the other one has not, the finding is about the one with two. The question
+        // that comes last shows it, because its answer can still be changed.
         let of_both = finding.rule == Rule::VipCount && path.ends_with("ingressVIPs");
         if !here && !of_both {
             continue;
@@ -51,7 +51,8 @@ fn verdict(report: &Report, path: &str) -> AnswerCheck {
             "pullSecret" => Finding { hint: None, ..finding.clone() },
             _ => finding.clone(),
         };
-        // In a file it may be meant; whoever is asked for an address of the machine network means one of it.
+        // In a file it may be meant; the question asks for an address of the machine network, so that another one is a
+        // mistake.
         let blocks = finding.severity == Severity::Error || finding.rule == Rule::VipOutside;
         match (blocks, finding.severity) {
             (true, _) if verdict.refused.is_none() => verdict.refused = Some(words(finding)),

@@ -1,6 +1,6 @@
 //! The drivers at a site without the internet: a registry, a vCenter and a control plane in a network that has nothing else.
 //!
-//! There is no cloud provider, so that nobody but the operator says which nodes are of a vCenter.
+//! There is no cloud provider, so that only the operator says which nodes are of a vCenter.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -232,7 +232,7 @@ fn without_the_internet() {
         pods["items"].as_array().expect("pods").iter().map(|pod| &pod["spec"]["nodeName"]).collect();
     assert_eq!(places, [&json!("north")]);
 
-    // Whoever brings the operator to another version keeps what it was told.
+    // An upgrade of the operator keeps its arguments.
     site.done(&["drivers", "upgrade", "--operator", "--no-wait"]);
     let deployment = site.get(&["deployment", "slipway-operator", "--namespace=slipway-system"]);
     let container = &deployment["spec"]["template"]["spec"]["containers"][0];

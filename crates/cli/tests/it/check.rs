@@ -158,7 +158,7 @@ fn a_cluster_is_checked() {
     assert!(!String::from_utf8_lossy(&output.stdout).contains(PASSWORD));
 }
 
-/// Rounds go on until somebody ends them, and what changes is printed.
+/// Rounds go on until the user ends them, and what changes is printed.
 #[test]
 fn a_watch_tells_what_changes_and_leaves_no_session() {
     let vcenter = vcenter();

@@ -55,7 +55,7 @@ pub(crate) fn command(directory: &Path, arguments: &[&str]) -> Command {
     command
 }
 
-const CREATE: [&str; 3] = ["create", "cluster", "--no-wait"];
+pub(crate) const CREATE: [&str; 3] = ["create", "cluster", "--no-wait"];
 const DESTROY: [&str; 3] = ["destroy", "cluster", "--yes"];
 
 fn journal(directory: &Path) -> usize {
@@ -93,7 +93,7 @@ fn kill_at(vcenter: &VCenter, mut command: Command, (kind, method, skip): Call) 
     vcenter.control("DELETE", "/faults", &Value::Null).expect("no rules");
 }
 
-fn finish(directory: &Path, arguments: &[&str], context: &str) -> Output {
+pub(crate) fn finish(directory: &Path, arguments: &[&str], context: &str) -> Output {
     let output = command(directory, arguments).output().expect("the command runs");
     let told = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     assert!(output.status.success(), "{context}:\n{}{}", told(&output.stdout), told(&output.stderr));
@@ -201,11 +201,12 @@ fn a_cluster_is_made_once() {
     let plan = path.join("plan.json");
     let plan = plan.to_str().expect("a path");
     finish(path, &["plan", "--save", plan], "plan");
-    let output = finish(path, &[&CREATE[..], &["--plan", plan, "-o", "json"]].concat(), "create");
+    let output = finish(path, &[&CREATE[..], &["--saved-plan", plan, "-o", "json"]].concat(), "create");
     let told: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert_eq!(told["done"], true);
     assert_eq!(told["machines"].as_array().map(Vec::len), Some(4), "{told}");
-    let again = command(path, &[&CREATE[..], &["--plan", plan]].concat()).output().expect("the command runs");
+    let again =
+        command(path, &[&CREATE[..], &["--saved-plan", plan]].concat()).output().expect("the command runs");
     assert_eq!(again.status.code(), Some(4), "the plan is not for this world any more");
     assert!(
         String::from_utf8_lossy(&again.stderr).contains("something has changed since the plan was saved")
@@ -221,7 +222,7 @@ fn a_cluster_is_made_once() {
     let refusal: Value = serde_json::from_slice(&refused.stdout).expect("JSON");
     assert!(refusal["error"]["hint"].as_str().is_some_and(|hint| hint.contains("--force")), "{refusal}");
     assert_eq!(machines(&vcenters).len(), 4);
-    // Nobody is there to confirm it.
+    // There is no terminal to confirm it at.
     let refused = command(path, &["destroy", "cluster"]).output().expect("the command runs");
     assert_eq!(refused.status.code(), Some(1));
     assert_eq!(machines(&vcenters).len(), 4);
@@ -263,7 +264,7 @@ fn a_cluster_is_made_once() {
     assert_eq!(reasons.count(), count, "{told}");
     assert!(!told.contains("needs"), "{told}");
     let unseen =
-        command(path, &[&CREATE[..], &["--plan", plan]].concat()).output().expect("the command runs");
+        command(path, &[&CREATE[..], &["--saved-plan", plan]].concat()).output().expect("the command runs");
     let told = String::from_utf8_lossy(&unseen.stderr);
     assert_eq!(unseen.status.code(), Some(4), "{told}");
     assert!(told.contains("error: no answer from ") && !told.contains("not as it was"), "{told}");
@@ -288,7 +289,7 @@ fn sessions(vcenter: &VCenter) -> u64 {
     stats["soap_sessions"].as_u64().unwrap_or(9) + stats["rest_sessions"].as_u64().unwrap_or(9)
 }
 
-/// Runs a command; also the arguments that everybody on the machine could see meanwhile: its own, and those of
+/// Runs a command; also the arguments that every user of the machine could see meanwhile: its own, and those of
 /// whatever it starts.
 fn watched(command: &mut Command) -> (Output, String) {
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the command runs");
@@ -309,7 +310,7 @@ fn watched(command: &mut Command) -> (Output, String) {
     look();
     let end = std::thread::spawn(move || {
         let output = child.wait_with_output().expect("it ends");
-        // Whoever watches may have seen enough.
+        // The receiver may be gone already.
         let _ = done.send(());
         output
     });

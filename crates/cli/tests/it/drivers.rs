@@ -130,7 +130,7 @@ fn signs_a_matrix() {
     assert!(!broken.path().join("matrix.key").exists());
 }
 
-/// What does not go together is said before anybody is asked for anything.
+/// Flags that contradict each other are reported before any question.
 #[rstest]
 #[case(&["configure", "--user", "csi@vsphere.local"], "`--user` is about a vCenter", 1)]
 #[case(&["configure", "--insecure"], "`--insecure` is about a vCenter", 1)]
@@ -166,7 +166,7 @@ fn removing_can_be_interrupted() {
     let mut terminal =
         Terminal::run(&slipway(&["drivers", "remove", "--kubeconfig", path.to_str().expect("UTF-8")]));
     terminal.expect("to remove the drivers; ").send("yes\n");
-    let _asked = silent.accept().expect("a question that nobody answers");
+    let _asked = silent.accept().expect("a request that stays unanswered");
     terminal.send(INTERRUPT).expect("interrupted").expect("run it again to remove the rest");
     assert_eq!(terminal.finish(), 8);
     // In the moment the question is there, too.

@@ -1,4 +1,4 @@
-//! `slipway drivers` on a real API server with controllers, scheduler and kwok. Nobody acts as the operator here.
+//! `slipway drivers` on a real API server with controllers, scheduler and kwok. No operator runs here.
 
 use std::path::Path;
 use std::process::Command;
@@ -155,7 +155,7 @@ fn there_is_nothing_yet(path: &Path) {
 
 fn it_goes_again(plane: &ControlPlane) {
     let path = plane.kubeconfig();
-    // Nobody is there to ask; then volumes are attached; then it is forced.
+    // There is no terminal to ask at; then volumes are attached; then it is forced.
     insta::assert_snapshot!("drivers_not_removed", transcript(path, &["drivers", "remove"]));
     let attachment = json!({
         "apiVersion": "storage.k8s.io/v1", "kind": "VolumeAttachment", "metadata": {"name": "attached"},
@@ -163,7 +163,7 @@ fn it_goes_again(plane: &ControlPlane) {
     });
     plane.kubectl().apply_value(&attachment).expect("an attachment");
     insta::assert_snapshot!("drivers_attached", transcript(path, &["drivers", "remove", "--yes"]));
-    // Somebody has copied an object of a driver with its labels.
+    // The administrator has copied an object of a driver with its labels.
     let copy = json!({
         "apiVersion": "v1", "kind": "ConfigMap",
         "metadata": {"name": "copy", "namespace": "vmware-system-csi", "labels": {"slipway.dev/driver": "storage-provider"}},
@@ -251,7 +251,7 @@ fn users_are_made(plane: &ControlPlane) {
         transcript(plane.kubeconfig(), &[&["drivers", "configure"], &place[..], &login[..]].concat());
     assert!(refused.contains("exit: 4") && refused.contains("nothing was applied"), "{refused}");
     assert_eq!(secret(), before);
-    // Somebody means well.
+    // An administrator grants more than is needed.
     let too_much = json!({"permissions": [{"principal": "VSPHERE.LOCAL\\slipway-csi", "role": "Admin", "entity": "/DC0"}]});
     vcenter.control("POST", "/inventory/apply", &too_much).expect("a permission");
     let (code, shown) = run("verify", &[]);

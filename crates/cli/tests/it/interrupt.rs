@@ -77,7 +77,7 @@ fn a_hangup_that_is_ignored_stays_ignored() {
     child.wait().expect("its end");
 }
 
-/// Whoever does not want to wait for the sessions to end need not.
+/// The user need not wait for the sessions to end.
 #[test]
 fn a_second_wish_ends_it_at_once() {
     let vcenters = [vcenter(ZONES[0])];
@@ -107,7 +107,7 @@ fn a_second_wish_ends_it_at_once() {
 fn whoever_only_looks_logs_out() {
     let vcenters = ZONES.map(vcenter);
     let directory = directory(&vcenters);
-    // Whoever has logged in waits for the first object.
+    // After the login each client waits for its first object.
     let rule =
         json!({"on": {"kind": "soap", "method": "RetrievePropertiesEx"}, "fault": {"delay_ms": 60_000}});
     for vcenter in &vcenters {

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use slipway_operator::controllers::machine_metrics::Metrics;
 use slipway_operator::controllers::machine_sets;
 use slipway_operator::runtime::watches::Watches;
 use slipway_providers::cluster::connect;
@@ -15,7 +16,7 @@ use tokio::sync::watch;
 
 use crate::run::{slipway, transcript_of};
 
-const NAMESPACE: &str = "openshift-machine-api";
+pub(crate) const NAMESPACE: &str = "openshift-machine-api";
 const TIMEOUT: Duration = Duration::from_mins(2);
 
 /// One for the tests that only look, with machines in every state.
@@ -60,13 +61,13 @@ static PLANE: LazyLock<ControlPlane> = LazyLock::new(|| {
 });
 
 /// Kinds, and the namespace.
-fn define(plane: &ControlPlane) {
+pub(crate) fn define(plane: &ControlPlane) {
     let names = ["openshift/machines.machine.openshift.io", "openshift/machinesets.machine.openshift.io"];
     plane.install_definitions(&names).expect("definitions");
     plane.kubectl().run(&["create", "namespace", NAMESPACE]).expect("a namespace");
 }
 
-fn machine(name: &str, role: &str) -> Value {
+pub(crate) fn machine(name: &str, role: &str) -> Value {
     let labels = json!({
         "machine.openshift.io/cluster-api-machine-role": role,
         "machine.openshift.io/region": "east", "machine.openshift.io/zone": "a",
@@ -78,7 +79,7 @@ fn machine(name: &str, role: &str) -> Value {
     })
 }
 
-fn set(name: &str, replicas: u32) -> Value {
+pub(crate) fn set(name: &str, replicas: u32) -> Value {
     let labels = json!({"machine.openshift.io/cluster-api-machineset": name});
     let value = json!({"template": "rhcos", "numCPUs": 4, "memoryMiB": 16384});
     json!({
@@ -91,7 +92,7 @@ fn set(name: &str, replicas: u32) -> Value {
     })
 }
 
-fn owner(plane: &ControlPlane, set: &str) -> Value {
+pub(crate) fn owner(plane: &ControlPlane, set: &str) -> Value {
     let found = get(plane, "machineset", set);
     json!([{
         "apiVersion": "machine.openshift.io/v1beta1", "kind": "MachineSet", "name": set, "controller": true,
@@ -99,7 +100,7 @@ fn owner(plane: &ControlPlane, set: &str) -> Value {
     }])
 }
 
-fn get(plane: &ControlPlane, kind: &str, name: &str) -> Value {
+pub(crate) fn get(plane: &ControlPlane, kind: &str, name: &str) -> Value {
     plane.kubectl().json(&["get", kind, name, "--namespace", NAMESPACE]).expect("an object")
 }
 
@@ -179,7 +180,7 @@ fn a_set_is_rolled_out_and_one_machine_replaced() {
         async move {
             let client = connect(Some(&kubeconfig), None).await.expect("a client");
             let settings = machine_sets::Settings { namespace: NAMESPACE.to_owned() };
-            machine_sets::run(Watches::new(client), settings, stopped).await;
+            machine_sets::run(Watches::new(client), settings, Metrics::default(), stopped).await;
         }
     });
     let machines = || -> Vec<(String, String)> {

@@ -20,6 +20,7 @@ mod preflight;
 mod run;
 mod schema;
 mod shells;
+mod status;
 mod survey;
 mod terminal;
 mod validate;

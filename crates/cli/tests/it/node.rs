@@ -31,7 +31,7 @@ impl Kubelet {
     }
 }
 
-/// A request, made by whoever it is.
+/// A request, made as the given user.
 pub(crate) fn ask_as(plane: &ControlPlane, name: &str, kubelet: &Kubelet, user: &str, groups: &[&str]) {
     let Kubelet { node, addresses } = kubelet;
     let names = addresses.iter().flatten().cloned().chain(addresses.iter().map(|_| node.clone()));
@@ -124,7 +124,7 @@ fn requests_are_listed_judged_and_approved() {
     let groups = ["system:serviceaccounts", namespace, "system:authenticated"];
     ask(&plane, "csr-1-good", "harbour-worker-0", BOOTSTRAPPER, &groups);
     ask(&plane, "csr-2-pirate", "harbour-worker-0", "pirate", &["system:authenticated"]);
-    // Nobody is there to ask.
+    // There is no terminal to ask at.
     assert_transcript!(transcript(path, &["node", "approve"]));
     assert!(!is_approved(&plane, "csr-1-good"));
     // What the rules refuse is left alone.

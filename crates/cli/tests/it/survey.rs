@@ -152,7 +152,7 @@ fn two_vcenters() {
     let text = terminal.text();
     assert!(!text.contains(ADMINISTRATOR.1) && !text.contains("dXNlcjpwYXNzd29yZA"), "{text}");
     assert!(!text.contains("Uplinks"), "a network for uplinks was offered:\n{text}");
-    assert!(!text.contains("gone"), "a datastore that nobody reaches was offered:\n{text}");
+    assert!(!text.contains("gone"), "a datastore that no host reaches was offered:\n{text}");
 
     let written = fs::read_to_string(config(&home)).expect("a file");
     assert_eq!(fs::metadata(config(&home)).expect("a file").permissions().mode() & 0o777, 0o600);

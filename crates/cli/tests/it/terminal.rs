@@ -128,7 +128,7 @@ impl Terminal {
                 Ok(0) => return true,
                 Ok(count) => self.raw.extend_from_slice(&buffer[..count]),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return false,
-                // A terminal nobody writes to any more.
+                // All writers have closed the terminal.
                 Err(_) => return true,
             }
         }

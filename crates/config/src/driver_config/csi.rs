@@ -123,7 +123,7 @@ keys! {
         ips: String = "ips" "";
         /// READ_WRITE, READ_ONLY or NO_ACCESS.
         permissions: Option<Permission> = "permissions" "";
-        /// Whether root is mapped to nobody.
+        /// Whether root is mapped to the user nobody.
         root_squash: bool = "rootsquash" "";
     }
 }

@@ -14,7 +14,7 @@ pub struct Leftover {
     pub reason: &'static str,
 }
 
-/// Walks through a file and keeps what nobody took.
+/// Walks through a file and remembers which sections were not read.
 #[derive(Debug)]
 pub(super) struct IniReader<'a> {
     text: &'a str,
@@ -133,7 +133,7 @@ impl<'a> IniReader<'a> {
         }
     }
 
-    /// Sections nobody asked for.
+    /// Reports the sections that were not read.
     pub(super) fn finish(&mut self, known: &[&str]) {
         const REASON: &str = "the driver does not know this section";
         let file = self.file;

@@ -226,7 +226,7 @@ fn os_image(field: &Field<String>, check: &mut Check<'_>) -> Option<Option<OsIma
     Some(Some(OsImage { url: image.value.as_str().into(), sha256: sha256.map(str::to_lowercase) }))
 }
 
-/// An image nobody can vouch for would have every machine run what somebody on the way put there.
+/// Without a checksum a host on the way could replace the image, and every machine would run that.
 fn unverified(image: &Located<String>, check: &mut Check<'_>) {
     let hint = "add `?sha256=` and the output of sha256sum to the URL";
     if image.value.starts_with("http://") {

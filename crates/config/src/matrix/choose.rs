@@ -103,7 +103,7 @@ impl fmt::Display for Objection {
             }
             Objection::NotPinned { pinned } => write!(f, "is not {pinned}, which is asked for"),
             Objection::NotDeployed { deployed } => {
-                write!(f, "is not {deployed}, which is installed, and upgrades are switched off")
+                write!(f, "is not {deployed}, which is installed, and updatePolicy disables upgrades")
             }
             Objection::NotNewest { newest } => write!(f, "fits, but {newest} is newer"),
         }
@@ -243,7 +243,7 @@ fn why(
     let stays = deployed.as_ref().map(|deployed| format!("; {deployed} stays")).unwrap_or_default();
     match (row, asked) {
         (Some(row), Some(_)) if pinned.is_some() => format!("{} is asked for, and fits", row.version),
-        (Some(row), Some(_)) => format!("{} is installed, and upgrades are switched off", row.version),
+        (Some(row), Some(_)) => format!("{} is installed, and updatePolicy disables upgrades", row.version),
         (Some(row), None) if deployed.as_ref() == Some(&row.version) => {
             format!("{} is installed, and nothing newer fits", row.version)
         }

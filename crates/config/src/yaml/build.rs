@@ -26,7 +26,7 @@ impl Default for Limits {
 /// Reads one YAML document. Problems go to `findings`; `None` means there is nothing to decode.
 pub fn parse(text: &str, limits: Limits, findings: &mut Findings) -> Option<Document> {
     if text.len() > limits.bytes {
-        // Whoever read it may have stopped there.
+        // The caller may have stopped reading there.
         let message = format!("the file has more than {} bytes, and is not read", limits.bytes);
         findings.error(Rule::DocumentTooLarge, At::ROOT, message);
         return None;

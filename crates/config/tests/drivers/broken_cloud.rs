@@ -42,7 +42,7 @@ const STRICTER: &[Stricter] = &[
         is: |finding| finding.rule == Rule::DuplicateKey,
     },
     Stricter {
-        why: "YAML tags, which nobody needs here",
+        why: "YAML tags, which no driver configuration needs",
         is: |finding| finding.rule == Rule::YamlUnsupported,
     },
     Stricter {
@@ -85,7 +85,7 @@ const STRICTER: &[Stricter] = &[
         },
     },
     Stricter {
-        why: "values of the wrong kind for the old provider: nobody reads them any more",
+        why: "values of the wrong kind for the old provider: no driver reads them any more",
         is: |finding| {
             let keys = ["[Workspace]", "[Disk]", "[Global] working-dir", "[Global] secret-not-managed"];
             keys.iter().any(|key| finding.path.as_str().starts_with(key))

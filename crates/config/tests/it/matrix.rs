@@ -32,7 +32,7 @@ fn made_up() -> Matrix {
         row("3.9.0", ("1.30", "1.34"), ("7.0.0", "8.0"), ""),
         row("3.10.1", ("1.33", "1.35"), ("7.0.3", "9.0"), "  upgradeFrom: 3.9.0\n  mostVCenters: 2\n"),
         row("3.10.0", ("1.33", "1.35"), ("7.0.3", "9.0"), "  upgradeFrom: 3.9.0\n"),
-        row("3.11.0", ("1.33", "1.35"), ("7.0.3", "9.0"), "  blocked: CVE-2026-1 lets anybody in\n"),
+        row("3.11.0", ("1.33", "1.35"), ("7.0.3", "9.0"), "  blocked: CVE-2026-1 lets every user in\n"),
         row("3.12.0-rc.1", ("1.35", "1.36"), ("8.0.0", "9.0"), ""),
         row("3.1.0", ("1.26", "1.33"), ("6.7.3", "8.0"), "  mostVCenters: 5\n"),
         row("3.9.2", ("1.30", "1.33"), ("7.0.0", "8.0"), ""),
@@ -97,7 +97,7 @@ fn version(choice: &Choice<'_>) -> String {
 #[case::pinned_but_blocked(
     "vc=8.0.3 pinned=3.11.0 deployed=3.9.0",
     "-",
-    "3.11.0 is blocked: CVE-2026-1 lets anybody in; 3.9.0 stays"
+    "3.11.0 is blocked: CVE-2026-1 lets every user in; 3.9.0 stays"
 )]
 #[case::pinned_but_unfit(
     "k8s=1.35.0 vc=6.7.3 pinned=3.9.0",
@@ -112,7 +112,7 @@ fn version(choice: &Choice<'_>) -> String {
 #[case::disabled(
     "vc=8.0.3 deployed=3.9.0 policy=disabled",
     "3.9.0",
-    "3.9.0 is installed, and upgrades are switched off"
+    "3.9.0 is installed, and updatePolicy disables upgrades"
 )]
 #[case::disabled_and_unfit(
     "k8s=1.35.0 vc=8.0.3 deployed=3.9.0 policy=disabled",
@@ -181,7 +181,7 @@ fn every_version_is_explained() {
         .collect();
     insta::assert_snapshot!(explained.join("\n"), @r"
     3.12.0-rc.1: needs Kubernetes 1.35 to 1.36, and this is 1.33.0; needs vSphere 8.0.0 to 9.0, and a vCenter has 7.0.2
-    3.11.0: needs vSphere 7.0.3 to 9.0, and a vCenter has 7.0.2; is blocked: CVE-2026-1 lets anybody in
+    3.11.0: needs vSphere 7.0.3 to 9.0, and a vCenter has 7.0.2; is blocked: CVE-2026-1 lets every user in
     3.10.1: needs vSphere 7.0.3 to 9.0, and a vCenter has 7.0.2
     3.10.0: needs vSphere 7.0.3 to 9.0, and a vCenter has 7.0.2
     3.9.2: 

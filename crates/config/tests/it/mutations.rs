@@ -182,7 +182,7 @@ proptest! {
         prop_assert_eq!(findings(&config), expected, "{}", name);
     }
 
-    /// Whatever line is left out of whatever example, the file is usable or somebody says why not.
+    /// Whatever line is left out of whatever example, the file is usable or a finding says why not.
     #[test]
     fn a_missing_line_is_explained(example in 0..EXAMPLES.len(), line in 0usize..200) {
         let lines: Vec<&str> = EXAMPLES[example].lines().collect();

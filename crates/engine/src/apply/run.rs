@@ -360,7 +360,7 @@ impl<'a, P: Platform, J: Journal<P::State>, L: Listener> Run<'a, P, J, L> {
         let sentence = match &work {
             Work::Step(step) => &step.sentence,
             Work::Resume { task, .. } => {
-                resumes = format!("wait for the {verb} that was begun before ({})", task.reference);
+                resumes = format!("wait for the {verb} that an earlier run started ({})", task.reference);
                 &resumes
             }
         };

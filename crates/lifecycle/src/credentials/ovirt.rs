@@ -67,7 +67,7 @@ fn read(mut file: Foreign, warnings: &mut Vec<String>) -> Result<OvirtEngine, Er
 /// The certificates in the file that `ovirt_cafile` names.
 fn authorities(file: &mut Foreign, name: &str) -> Option<String> {
     let path = file.path.parent().unwrap_or(Path::new("")).join(name);
-    // Certificates are no secret: whoever can read them may.
+    // Certificates are no secret: other users may read the file.
     match secret_file::read(&path, &mut Vec::new()) {
         Ok(bundle) => Some(bundle),
         Err(error) => {

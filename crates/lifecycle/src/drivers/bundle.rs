@@ -86,7 +86,7 @@ impl Bundle {
         let mut from = images_of(&rows.ok_or_else(|| BundleError::Matrix(Box::new(report)))?);
         from.insert(IMAGE.to_owned());
         let images = from.into_iter().map(|image| {
-            // Nobody copies by tag and digest at once.
+            // Tools that copy images take a tag or a digest, not both.
             let (_, from) = by_tag_and_by_digest(&image);
             let (to, _) = by_tag_and_by_digest(&relocate(&image, registry));
             Mirrored { from, to }

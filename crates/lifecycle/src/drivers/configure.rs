@@ -24,7 +24,7 @@ pub enum ConfigureError {
     User(String),
     #[error("no driver is wanted")]
     NoDriver,
-    #[error("the objects of a connection cannot be created")]
+    #[error("the VSphereConnection and its Secret cannot be created")]
     Objects(#[from] DriverError),
     #[error("the file cannot be applied: {}", .0.join("; "))]
     File(Vec<String>),
@@ -66,7 +66,7 @@ impl DriverSelection {
     }
 
     /// Connections that are named already stay. A driver is added to what is there only with connections of its own:
-    /// whoever has left one out is not given it by the way.
+    /// a driver that the administrator left out is not added as a side effect.
     fn spec(&self, there: Option<&VDOConfigSpec>) -> Result<Value, ConfigureError> {
         let named = |there: Option<&Vec<String>>, new: &[String]| {
             let mut names: Vec<String> = there.cloned().unwrap_or_default();

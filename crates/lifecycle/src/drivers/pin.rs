@@ -1,4 +1,4 @@
-//! Tags of a matrix become digests, so that nobody can put another image behind them.
+//! Tags of a matrix become digests, so that the registry cannot serve another image for them.
 
 use std::collections::{BTreeMap, BTreeSet};
 

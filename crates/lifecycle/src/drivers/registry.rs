@@ -24,7 +24,7 @@ use reference::Reference;
 
 /// For each request, its answer included.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
-/// A registry may refuse larger manifests, so nobody makes them.
+/// A registry may refuse larger manifests, so that no builder makes them.
 const MANIFEST: usize = 4 << 20;
 /// A token is a few kilobytes.
 const TOKEN: usize = 256 << 10;
@@ -186,7 +186,7 @@ impl Registries {
         }
         url.query_pairs_mut().append_pair("scope", scope);
         let mut request = self.http.get(url);
-        // Without a login one may still see what everybody may see.
+        // Without a login public images can still be read.
         let login = self.logins.of(reference.host, reference.repository);
         if let Some(login) = login {
             request = request.basic_auth(&login.user, Some(login.password.expose_secret()));

@@ -1,4 +1,5 @@
-//! Everything away, in the safe order: first whoever would put it back, then what could refuse, then what uses the rest.
+//! Everything away, in the safe order: first the operator, which would put it back, then what could refuse, then what
+//! uses the rest.
 
 use std::time::Duration;
 
@@ -104,7 +105,7 @@ pub async fn remove(client: &Client, force: bool, told: impl Fn(&str)) -> Result
     Ok(gone)
 }
 
-/// Without its driver, nobody would detach these volumes.
+/// Without its driver, nothing would detach these volumes.
 async fn refuse_attached(client: &Client, force: bool) -> Result<(), RemoveError> {
     let attachments: Api<VolumeAttachment> = Api::all(client.clone());
     let attached = call("listing attached volumes", attachments.list(&ListParams::default())).await?;
@@ -120,7 +121,7 @@ async fn refuse_attached(client: &Client, force: bool) -> Result<(), RemoveError
     Err(RemoveError::Attached { count: ours.len(), nodes })
 }
 
-/// What the operator leaves behind: its rights, its account, and how it ran. Nobody has them any more who could use them.
+/// What the operator leaves behind: its rights, its account, and how it ran. Nothing uses them any more.
 async fn remove_operator(client: &Client, mut told: impl FnMut(&str)) -> Result<(), RemoveError> {
     let own = |kind: &str, api_version: &str, name: &str| json!({"apiVersion": api_version, "kind": kind, "metadata": {"name": name, "namespace": NAMESPACE}});
     let mut objects = [

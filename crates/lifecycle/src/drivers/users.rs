@@ -282,7 +282,7 @@ pub struct Made {
     pub password: SecretString,
 }
 
-/// Carries a plan out. A user that is there gets a new password: nobody knows the old one.
+/// Carries a plan out. A user that is there gets a new password: the old one cannot be read back.
 pub async fn create(client: &Client, users: &[User], told: impl Fn(&str)) -> Result<Vec<Made>, UserError> {
     if let Some(own) = client.sso_domain().await?
         && let Some(user) = users.iter().find(|user| !user.domain.eq_ignore_ascii_case(&own))

@@ -103,7 +103,7 @@ fn add_credentials(credentials: &Credentials, bundle: &mut Bundle) {
         Credentials::Ovirt(engine) => bundle.redactor().add(engine.login.password.expose_secret()),
         Credentials::KubeVirt(infra) => {
             match slipway_config::yaml::from_yaml(infra.kubeconfig.expose_secret()) {
-                // Most of it are words that everybody uses.
+                // Most of its values are common words, which must stay readable.
                 Ok(value) => bundle.redactor().add_named(&value),
                 Err(_) => bundle.redactor().add(infra.kubeconfig.expose_secret()),
             }

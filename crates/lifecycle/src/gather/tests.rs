@@ -74,7 +74,7 @@ async fn secrets_stay_and_a_dead_cluster_is_said_to_be_dead() {
     let findings = slipway_config::install_config::load(CONFIG).report.findings;
     let unread = bundle.gaps().iter().find(|gap| gap.starts_with("install-config"));
     assert_eq!(unread, None, "{findings:?}");
-    // Nobody is there.
+    // No server listens there.
     let kubeconfig = folder.path().join("dead.kubeconfig");
     let server = "https://127.0.0.1:1";
     write(

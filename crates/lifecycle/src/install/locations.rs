@@ -245,7 +245,7 @@ impl Endpoints<'_> {
                 ));
             }
         }
-        // What was begun, or is not in the journal, may be wherever nobody can look.
+        // What was begun, or is not in the journal, may be on an endpoint that cannot be asked.
         let gone = begun.iter().find(|endpoint| !self.all.contains(**endpoint) && !recreate);
         if let Some(endpoint) = gone {
             return MachineLocation::Unclear(format!(
@@ -348,7 +348,7 @@ mod tests {
             MachineLocation::Unclear(reason) => reason,
         };
         assert!(told.contains(desired), "{told}");
-        // With everybody answering, only what the journal knows of others can stand in the way.
+        // When every endpoint answers, only what the journal knows of others can stand in the way.
         let none = BTreeMap::new();
         let home = Endpoints { all: &all, silent: &none, untouched, words: WORDS }.decide(&evidence);
         let given_up = !matches!(home, MachineLocation::Unclear(_)) || !evidence.recreate;

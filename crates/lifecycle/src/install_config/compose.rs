@@ -16,7 +16,7 @@ use crate::credentials::to_json;
 const FAILURE_DOMAIN: [(&str, &str); 3] =
     [("name", "generated-failure-domain"), ("region", "generated-region"), ("zone", "generated-zone")];
 
-/// The text of an install-config. A file nobody wants to change is taken as it is, comments included.
+/// The text of an install-config. A file that the answers do not change is taken as it is, comments included.
 pub(super) fn text(answers: &Answers, from: Option<&str>) -> Result<String, Error> {
     let given = given(answers);
     let mut document = match from {

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Error;
 
-/// Nobody writes more than this into a lock file.
+/// A lock file is never larger than this.
 const MAX_BYTES: u64 = 4096;
 
 /// Who holds a lock.

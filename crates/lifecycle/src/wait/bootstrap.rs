@@ -25,9 +25,9 @@ pub struct Observed {
     pub record: Result<Record, String>,
     /// The completion is written.
     pub complete: bool,
-    /// OpenShift: whether the bootstrap machine's member has left etcd; `None` where nobody says.
+    /// OpenShift: whether the bootstrap machine's member has left etcd; `None` where it is not known.
     pub member_left: Option<bool>,
-    /// Requests for certificates that nobody has decided about: name, and who asks.
+    /// Requests for certificates that are not decided yet: name, and who asks.
     pub pending: Vec<(String, String)>,
 }
 
@@ -114,7 +114,7 @@ pub fn judge(seen: &Observed, subject: &WaitTarget) -> View {
     match &seen.api {
         Err(why) => view.waiting.push(format!("the API ({why})")),
         Ok(()) if !seen.complete => view.waiting.push("the completion of the bootstrap".to_owned()),
-        // Whoever has not heard of it may be asking a machine that is not in the cluster any more.
+        // Without a record the API that answers may be on a machine that is no longer in the cluster.
         Ok(()) if subject.payload == PayloadType::Kubernetes && record.is_none() => {
             view.waiting.push("the bootstrap machine to leave the cluster".to_owned());
         }
@@ -136,7 +136,8 @@ fn stage(record: &Record) -> String {
     format!("the bootstrap machine, which is {what}")
 }
 
-/// The first real cause: what the agent says, then certificates nobody approves, then the way to the API.
+/// The first real cause: what the agent says, then requests for certificates that are not approved, then the way to the
+/// API.
 fn cause(seen: &Observed, subject: &WaitTarget) -> (Option<String>, Option<String>) {
     let failed = seen.record.as_ref().ok().and_then(|record| {
         record.stages.iter().find(|entry| entry.state == State::Failed).map(|entry| {
@@ -235,7 +236,7 @@ mod tests {
     fn the_first_real_cause_is_told() {
         let kubernetes = subject(PayloadType::Kubernetes);
         let dead = Err("nothing listens at api:6443 yet".to_owned());
-        let base = Observed { api: dead.clone(), complete: false, ..seen(Err("nobody".to_owned())) };
+        let base = Observed { api: dead.clone(), complete: false, ..seen(Err("no answer".to_owned())) };
         let cause = |seen: &Observed| judge(seen, &kubernetes).cause.unwrap();
         assert!(cause(&base).starts_with("nothing listens at api:6443 yet; and the agent"));
 

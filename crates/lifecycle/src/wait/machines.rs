@@ -1,4 +1,4 @@
-//! What the platform knows about machines, told to the cluster: without it nobody could say whose address is whose.
+//! What the platform knows about machines, written to the cluster: without it no address could be matched to its machine.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;

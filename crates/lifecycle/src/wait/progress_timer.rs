@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
-/// However much moves, nobody waits longer than so many times the timeout.
+/// However much progress there is, a wait ends after so many times the timeout.
 const MAX_TIMEOUTS: u32 = 6;
 /// More different states than this are no progress but noise.
 const STATES: usize = 500;

@@ -1,4 +1,5 @@
-//! What is said when the API is somebody else's, or the clocks disagree: servers that really speak TLS, by openssl.
+//! What is said when another server answers in place of the API, or the clocks disagree: servers that really speak TLS,
+//! by openssl.
 
 mod openshift;
 

@@ -49,7 +49,7 @@ def volume(instance, context, datastore, name, *clusters):
         backingObjectDetails=vim.cns.BlockBackingDetails(capacityInMb=10),
     )
     manager = vim.cns.VolumeManager("cns-volume-manager", stub)
-    # Its task is none this client can read from a simulator: whoever asks for the volume waits until it is there.
+    # Its task is none this client can read from a simulator: the caller waits until the volume is there.
     manager.CnsCreateVolume([spec])
 
 

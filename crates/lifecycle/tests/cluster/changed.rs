@@ -225,7 +225,7 @@ fn what_may_be_on_a_silent_vcenter_is_not_made_elsewhere() {
         project.apply(planned, &[], bench.patience, &Nobody, std::future::pending()).await.unwrap();
     });
     assert_eq!(bench.machines(0), planned_here);
-    // What the journal places goes on, whoever is silent.
+    // Machines that the journal places go on, whichever vCenter is silent.
     assert_eq!(held(&bench.plan(Purpose::Create).unwrap()), Vec::<String>::new());
     bench.vcenters[1].control("DELETE", "/faults", &Value::Null).unwrap();
     assert_done(&bench.run(Purpose::Create).unwrap());

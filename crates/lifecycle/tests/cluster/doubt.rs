@@ -1,4 +1,4 @@
-//! Whoever cannot see a living cluster any more neither removes it nor makes it again.
+//! A run that cannot see a living cluster neither removes it nor creates it again.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -20,7 +20,7 @@ use crate::dice::Dice;
 /// In CI; `cargo xtask faults` tries more.
 const SEEDS: u64 = 50;
 
-/// Most of the time everybody waits.
+/// Most of the time a worker waits.
 const WORKERS: usize = 4;
 
 /// In a storm; when it is over there is time.
@@ -97,7 +97,7 @@ struct Clock(UnboundedSender<()>);
 
 impl Listener for Clock {
     fn tell(&self, _: &Event<'_>) {
-        // Nobody counts any more when the run ends.
+        // The receiver is gone when the run ends.
         let _ = self.0.send(());
     }
 }

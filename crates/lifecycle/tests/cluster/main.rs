@@ -14,4 +14,6 @@ mod earlier;
 mod faults;
 mod imported;
 mod made;
+#[path = "../shared/mortal.rs"]
+mod mortal;
 mod strangers;

@@ -101,7 +101,7 @@ fn volumes_that_stay_are_named() {
     assert_eq!(kept(&left), [&*all[0], &*all[2]]);
 }
 
-/// A copy of a machine carries the marks of the original, but is somebody's.
+/// A copy of a machine carries the marks of the original, but is foreign.
 #[test]
 fn a_copy_of_a_machine_is_not_ours() {
     let bench = Bench::new(1);
@@ -115,7 +115,7 @@ fn a_copy_of_a_machine_is_not_ours() {
     assert_eq!(bench.machines(0), ["backup"]);
 }
 
-/// Somebody has a machine of the same name in the same place.
+/// There is a foreign machine of the same name in the same place.
 #[test]
 fn a_foreign_machine_of_the_same_name_is_left_alone() {
     let bench = Bench::new(1);

@@ -102,7 +102,7 @@ pub(crate) fn domain(position: usize, server: &str) -> String {
     )
 }
 
-/// Nobody answers, and no name is known.
+/// No address answers, and no name is known.
 #[derive(Debug)]
 pub(crate) struct Silence;
 

@@ -108,7 +108,7 @@ async fn a_failure_leaves_no_session() {
     assert_eq!(vcenters[0].calls().unwrap()["Logout"], 1);
 }
 
-/// The same when somebody has had enough of it, even while the login is on its way.
+/// The same when the user interrupts it, even while the login is on its way.
 #[rstest]
 #[case::logging_in("Login", 400)]
 #[case::reading("CreateContainerView", 60_000)]

@@ -78,7 +78,7 @@ async fn tags_are_inherited() {
     assert_eq!(problems(&run(&config(&vcenters)).await), Vec::<String>::new());
 }
 
-/// One failure domain needs no tags, and nobody asks for them.
+/// One failure domain needs no tags, and preflight does not ask for them.
 #[tokio::test]
 async fn one_failure_domain_needs_no_tags() {
     let mut estate = inventory(0);
@@ -195,7 +195,7 @@ async fn names_that_are_taken_are_told() {
 /// What is not asked must not look like passed.
 #[tokio::test]
 async fn other_platforms_are_not_asked_yet() {
-    for platform in ["ovirt", "kubevirt"] {
+    for platform in ["ovirt"] {
         let directory = tempfile::tempdir().unwrap();
         let example = format!("{}/../../examples/{platform}.yaml", env!("CARGO_MANIFEST_DIR"));
         fs_err::copy(example, directory.path().join("install-config.yaml")).unwrap();

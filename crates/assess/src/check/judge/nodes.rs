@@ -164,7 +164,7 @@ fn missing(node: &Node) -> Finding {
     finding.means(Action::BlockUpgradeOrDegrade, Reason::VcenterApiError)
 }
 
-/// How to find out which machine a node runs on: whatever is done to the wrong one is done to somebody's.
+/// How to find out which machine a node runs on: the wrong machine may belong to another owner.
 const WHICH_MACHINE: &str = "compare the addresses of the node (`kubectl get node -o wide`) with those the vCenters show for \
                              each machine";
 

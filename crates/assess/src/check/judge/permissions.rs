@@ -104,7 +104,7 @@ fn needs<'a>(
     needs
 }
 
-/// What a node's machine needs: its pool if that is somebody's own, and else its cluster.
+/// What a node's machine needs: its resource pool, or its cluster if it is in the root pool.
 fn needs_of<'a>(machine: &Machine, snapshot: &'a VCenterSnapshot) -> Vec<NeededPrivilege<'a>> {
     let inventory = &snapshot.inventory;
     let pool = machine.facts.pool.as_ref().and_then(|id| inventory.item(id));

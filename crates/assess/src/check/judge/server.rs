@@ -17,7 +17,7 @@ use crate::vsphere::{certificate, clock};
 /// Below the first the storage driver does not work; below the second it will not soon.
 pub(super) const OLDEST: [u32; 3] = [6, 7, 3];
 pub(super) const AGEING: [u32; 3] = [7, 0, 2];
-/// So many sessions of one user are a leak: a vCenter has about a thousand for everybody.
+/// So many sessions of one user are a leak: a vCenter has about a thousand for all users together.
 const MANY_SESSIONS: usize = 100;
 
 pub(super) fn judge(snapshot: &VCenterSnapshot, now: Timestamp) -> Verdicts {

@@ -153,7 +153,7 @@ fn with_url(
             Finding::failure(check, url, message).remedy("correct `datastoreurl` of the storage class")
         } else {
             let message = format!(
-                "storage class `{name}` needs the datastore `{url}`; not all vCenters could be asked"
+                "storage class `{name}` needs the datastore `{url}`; no vCenter that answered has it, and not all answered"
             );
             Finding::unknown(check, url, message)
         };
@@ -177,7 +177,7 @@ fn with_url(
     verdicts
 }
 
-/// Another cluster with the same id would claim our volumes, and we theirs, until somebody loses data.
+/// Another cluster with the same id would claim our volumes, and we theirs, until one of the two loses data.
 fn cluster_id(id: &str, handles: &BTreeSet<&str>, snapshot: &VCenterSnapshot) -> Option<Finding> {
     let check = Check::ClusterId;
     let (volumes, total) = match &snapshot.volumes {

@@ -129,7 +129,7 @@ pub(super) fn host_groups(domain: &Domain, snapshot: &VCenterSnapshot) -> Verdic
             None => format!("`{path}` has no rule `{rule}`, of `{}`", domain.name),
             Some((vms, on)) => {
                 format!(
-                    "the rule `{rule}` in `{path}` binds `{vms}` to `{on}`, and not what `{}` says",
+                    "the rule `{rule}` in `{path}` binds `{vms}` to `{on}`, not to the host group of failure domain `{}`",
                     domain.name
                 )
             }

@@ -224,12 +224,12 @@ fn refusals_say_why() {
         text(|ask| ask.organizations.push("system:masters")),
         text(|ask| ask.of_node("stowaway")),
     ].join("\n"), @r"
-    VirtualAddress: it asks for virtual addresses of the cluster: 10.0.0.2, fd00::2
+    VirtualAddress: it asks for virtual IPs of the cluster: 10.0.0.2, fd00::2
     ForeignAddress: it asks for addresses that the machine `harbour-master-0` does not have: 10.0.0.11, 10.9.9.9
     ForeignName: it asks for names that the machine `harbour-master-0` does not have: harbour-master-1
     WrongUsages: it asks for the usages client auth, digital signature, server auth; a serving certificate has exactly digital signature, server auth and perhaps key encipherment
-    NotTheNode: `pirate` asks, and what a node serves with only the node `harbour-master-0` itself may ask for
+    NotTheNode: `pirate` requests a serving certificate that only the node `harbour-master-0` itself may ask for
     WrongOrganizations: its organizations are [system:nodes, system:masters], not exactly [system:nodes]
-    NodeWithoutMachine: no machine has become the node `stowaway`
+    NodeWithoutMachine: no Machine belongs to the node `stowaway`
     ");
 }

@@ -15,7 +15,7 @@ pub struct ExpectedObjects {
     pub infra_id: Option<InfraId>,
     /// Whether disks take all of their space at once.
     pub thick: bool,
-    /// The release as images count it, such as 418; none where nobody said.
+    /// The release as images count it, such as 418; none where it is not given.
     pub stream: Option<u32>,
     pub sites: Vec<ExpectedDomain>,
 }
@@ -61,7 +61,7 @@ pub enum Template {
 /// A machine that will be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Machine {
-    /// Compute machines are named by whoever makes them.
+    /// None for compute machines: their controller names them.
     pub name: Option<String>,
     /// By which it is known to be ours.
     pub mark: Option<Uuid>,

@@ -15,7 +15,7 @@ containerd() { ctr --namespace k8s.io images "$@"; }
 login=/etc/slipway/image-login
 fetch() {
     if [[ -s $login ]] && type -P crictl > /dev/null; then
-        # By the environment: everybody can read the arguments of a program.
+        # By the environment: every user can read the arguments of a process.
         CRICTL_AUTH=$(< "$login") crictl --image-endpoint unix:///run/containerd/containerd.sock pull "$SLIPWAY_IMAGE"
     elif ! containerd pull "$SLIPWAY_IMAGE"; then
         if [[ -s $login ]]; then

@@ -14,7 +14,7 @@ mkdir --parents /run/slipway /var/lib/slipway
     text=$(< /etc/slipway/kubeadm-join.yaml)
     token=$(< /etc/slipway/bootstrap-token)
     text=${text//slipway-machine-name/$name}
-    # By the shell itself: everybody can read the arguments of a program.
+    # By the shell itself: every user can read the arguments of a process.
     printf '%s\n' "${text//000000.0000000000000000/$token}" > "$config"
 )
 # The power may have gone after all was done but the mark: etcd must not lose a member that works, and the token may have ended.

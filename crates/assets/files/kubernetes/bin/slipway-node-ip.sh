@@ -8,7 +8,7 @@ mkdir --parents /run/slipway
 read -r -a families < /etc/slipway/families
 addresses=()
 for family in "${families[@]}"; do
-    # Nobody lives there (RFC 5737, RFC 3849), and nothing is sent.
+    # No host has this address (RFC 5737, RFC 3849), and nothing is sent.
     far=192.0.2.1
     if [[ $family == 6 ]]; then
         far=2001:db8::1

@@ -9,7 +9,7 @@ use crate::drivers::object::HASH_ANNOTATION;
 use crate::drivers::pods::{env, pull_secrets};
 use crate::drivers::settings::relocate;
 
-/// Where the kubelet keeps its files unless somebody says otherwise.
+/// Where the kubelet keeps its files unless the configuration says otherwise.
 const KUBELET: &str = "/var/lib/kubelet";
 
 /// No more copies than there are machines to run them.

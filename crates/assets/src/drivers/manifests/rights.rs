@@ -50,7 +50,7 @@ pub(super) fn of_binding(
         return Err(format!("it binds {named}, which is not among these objects"));
     }
     let Some(subjects) = subjects else { return Ok(()) };
-    // The cloud provider's own manifests name a user beside its account, which nobody is.
+    // The cloud provider's own manifests name, beside its account, a user that does not exist.
     subjects.retain(|subject| {
         (subject.kind.as_str(), subject.name.as_str()) != ("User", "cloud-controller-manager")
     });

@@ -1,5 +1,5 @@
 //! Everything the operator writes, by name. Its rights to change something are bound to these names, so that a fault in it, or
-//! a matrix that says more than it should, changes nothing of anybody else's.
+//! a matrix that says more than it should, changes no foreign object.
 
 use k8s_openapi::api::rbac::v1::PolicyRule;
 
@@ -163,7 +163,8 @@ pub fn places(kind: &str) -> impl Iterator<Item = Option<&'static str>> + '_ {
     NAMED.iter().filter(move |named| named.kind == kind).map(|named| named.place).chain(none)
 }
 
-/// The names of Secrets where Secrets of others are as well. They are not listed there: whoever lists Secrets reads them.
+/// The names of Secrets where Secrets of others are as well. They are not listed there: the right to list Secrets is
+/// the right to read them.
 pub fn secrets_among_others(namespace: &str) -> Option<&'static [&'static str]> {
     let secrets = |named: &&Named| named.kind == "Secret" && named.place == CLOUD;
     NAMED.iter().find(secrets).filter(|_| namespace == cloud::NAMESPACE).map(|named| named.names)
@@ -177,7 +178,7 @@ pub(super) fn rules(place: Option<&str>) -> Vec<PolicyRule> {
         rules.push(named(group, plural, names, if *kind == "Namespace" { &WRITE[..2] } else { WRITE }));
         rules.push(match *kind {
             "Secret" if place == CLOUD => named(group, plural, names, &["get"]),
-            // Whoever gives the cloud provider the right to read its login must have it.
+            // The operator must have the right to read this login to grant it to the cloud provider.
             _ => rule(group, &[plural], READ),
         });
     }

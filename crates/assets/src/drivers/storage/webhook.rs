@@ -63,7 +63,7 @@ pub(super) fn add(
     objects.add(secret(within(NAMESPACE, CERTIFICATES), "Opaque", files))?;
     objects.add(service())?;
     objects.add(deployment(driver, hash)?)?;
-    // Last: before anybody answers, it would refuse every claim.
+    // Last: while the webhook's pods do not answer, it would refuse every claim.
     objects.add(registration(certificate))?;
     Ok(())
 }

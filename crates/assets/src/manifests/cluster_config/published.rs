@@ -19,7 +19,7 @@ pub(super) struct Published<'a> {
     pub(super) networking: Networking,
     pub(super) platform: BTreeMap<&'static str, PlatformPart>,
     pub(super) publish: &'static str,
-    /// The field is required; what is in it is nobody's business.
+    /// The field is required; the real value is a secret and not published.
     pub(super) pull_secret: &'static str,
     pub(super) ssh_key: Option<String>,
     pub(super) additional_trust_bundle: Option<&'a str>,

@@ -70,7 +70,7 @@ fn every_object_is_accepted() {
 }
 
 fn apply(plane: &ControlPlane, objects: &[Object], version: &str) {
-    // Nobody answers for the webhook here: it is judged, but not kept.
+    // No webhook server runs here: its registration is validated, but not kept.
     let (hooks, others): (Vec<&Object>, Vec<&Object>) =
         objects.iter().partition(|object| object.kind == "ValidatingWebhookConfiguration");
     let applied = plane.kubectl().apply_all(others.iter().map(|object| &object.value));

@@ -11,7 +11,7 @@ const LEAST: &str =
     "the driver does not use it: it has no service accounts or volumes, and its locks are leases";
 const ONE_NAMESPACE: &str = "credentials are read from a namespace that has nothing else, not from all";
 const NO_DELETION: &str =
-    "a node that no vCenter knows may be a machine of another kind: nobody here deletes nodes";
+    "a node that no vCenter knows may be a machine of another kind: Slipway deletes no nodes";
 const EXAMPLE: &str = "an example to be filled in, and here it is";
 
 pub(super) const CLOUD: &[Explained] = &[

@@ -44,7 +44,7 @@ fn connection(name: &str, server: &str, vcenter: &VCenter) -> Connection {
     }
 }
 
-/// A node as its kubelet registers it. One that is not of a vCenter has been initialised by somebody else.
+/// A node as its kubelet registers it. One that is not of a vCenter has been initialised by another cloud provider.
 fn node(name: &str, uuid: &str, provider_id: Option<&str>) -> Value {
     let taint = json!({
         "key": "node.cloudprovider.kubernetes.io/uninitialized", "value": "true", "effect": "NoSchedule",

@@ -173,7 +173,7 @@ fn hashes(objects: &[Object]) -> Vec<String> {
     annotations.filter_map(|annotations| annotations[HASH_ANNOTATION].as_str().map(str::to_owned)).collect()
 }
 
-/// A new password rolls the pods, the same one does not, and nobody can guess it from the hash.
+/// A new password rolls the pods, the same one does not, and the hash does not reveal it.
 #[test]
 fn pods_follow_their_configuration() {
     let all = |estate: &Estate| {

@@ -100,7 +100,7 @@ fn the_operator_may_do_what_it_has_to() {
     let storage = serde_json::from_value::<StorageProvider>(json!({"storageClass": {}})).unwrap();
     let mut objects = estate.cloud("1.34.0", &CloudProvider::default()).unwrap();
     objects.extend(estate.storage("3.7.0", &storage).unwrap());
-    // Nobody answers for the webhook here.
+    // No webhook server runs here.
     objects.retain(|object| object.kind != "ValidatingWebhookConfiguration");
     let file = write(plane, &objects);
     let apply = ["apply", "--server-side", "--validate=strict", ACCOUNT, "--filename", &file];

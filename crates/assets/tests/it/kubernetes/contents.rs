@@ -31,7 +31,7 @@ fn ignition_accepts_everything() {
     }
 }
 
-/// Whoever reaches the machine-config server reads these: no key that signs, no login.
+/// A client that reaches the machine-config server may read these: they hold no signing key and no login.
 #[test]
 fn what_is_served_holds_no_signing_keys() {
     for (name, cluster) in clusters() {

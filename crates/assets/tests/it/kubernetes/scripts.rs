@@ -85,7 +85,7 @@ fn the_image_is_fetched_with_its_login(
     let said = stage.said();
     let fetched: Vec<&str> = said.lines().filter(|line| line.contains(" pull ")).collect();
     assert!(matches!(fetched[..], [one] if one.starts_with(called) && one.ends_with(IMAGE)), "{said}");
-    assert!(!said.contains("cm9ib3Q="), "everybody reads arguments:\n{said}");
+    assert!(!said.contains("cm9ib3Q="), "every user can read arguments:\n{said}");
     assert_eq!(fs_err::read_to_string(stage.at("known")).ok().as_deref(), known);
     assert!(stage.at("opt/slipway/bin/slipway-operator").exists());
     // Once more: nothing is asked for again.
@@ -113,7 +113,7 @@ fn a_machine_joins_with_its_name_and_token() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let config = fs_err::read_to_string(stage.at("config")).unwrap();
     assert_eq!(config, "name: harbour-0\ntlsBootstrapToken: \"abcdef.0123456789abcdef\"\nother: harbour-0\n");
-    assert!(!stage.said().contains("abcdef"), "everybody reads arguments:\n{}", stage.said());
+    assert!(!stage.said().contains("abcdef"), "every user can read arguments:\n{}", stage.said());
     for secret in
         ["etc/slipway/kubeadm-join.yaml", "etc/slipway/bootstrap-token", "run/slipway/kubeadm-join.yaml"]
     {

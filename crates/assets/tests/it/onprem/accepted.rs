@@ -28,7 +28,7 @@ fn keepalived(text: &str) -> Result<String, String> {
     judge("keepalived --log-console --config-test --use-file", text)
 }
 
-/// A cluster in which nobody has an address yet.
+/// A cluster in which no machine has an address yet.
 fn empty(part: Part) -> Settings {
     Settings::new(
         facts("10.30.0.5", "10.30.0.6"),

@@ -120,6 +120,6 @@ fn names_of_one_family() {
         ],
     );
     assert_eq!(answers[..3], [found(&["10.30.0.5"]), found(&[]), found(&[])]);
-    // There is nobody else to ask here.
+    // There is no other DNS server here.
     assert!(answers[3..].iter().all(|answer| answer["code"] == 2), "{answers:?}");
 }

@@ -67,14 +67,14 @@ fn the_same_machines_give_the_same_files() {
     let text = keepalived_conf(&settings) + &haproxy_cfg(&settings) + &corefile(&settings);
     assert!(text.contains("unicast_src_ip 10.30.0.22\n"), "{text}");
     assert!(!text.contains("10.30.0.5:6443") && !text.contains("10.30.0.6 c"), "{text}");
-    assert!(!text.contains("forward"), "there is nobody to ask: {text}");
+    assert!(!text.contains("forward"), "there is no DNS server to forward to: {text}");
 }
 
-/// keepalived without peers would speak to everybody.
+/// keepalived without peers would fall back to multicast.
 #[rstest]
 #[case("10.30.0.5", "10.30.0.21", "192.0.2.1")]
 #[case("fd00::5", "fd00::21", "2001:db8::1")]
-fn a_lonely_machine_speaks_to_nobody(#[case] vip: &str, #[case] own: &str, #[case] nobody: &str) {
+fn a_machine_without_peers_sends_no_multicast(#[case] vip: &str, #[case] own: &str, #[case] nobody: &str) {
     let this = machine("only", Part::ControlPlane, own);
     let settings = Settings::new(facts(vip, ""), this, Vec::new(), "eth0", Vec::new()).unwrap();
     let text = keepalived_conf(&settings);
@@ -100,7 +100,7 @@ fn interfaces_have_names(#[case] interface: &str) {
     assert_eq!(made, Err(Invalid::Interface(interface.to_owned())));
 }
 
-/// Nothing of it where there are no virtual addresses, or somebody else has them.
+/// Nothing of it where there are no virtual addresses, or an external load balancer has them.
 #[test]
 fn only_where_it_is_wanted() {
     for text in [VSPHERE, KUBERNETES, OVIRT, KUBEVIRT] {

@@ -62,7 +62,7 @@ fn rows(group: &Group<'_>, width: usize) -> String {
     text
 }
 
-/// Which nodes live where, and which are nobody's business.
+/// Which nodes live where, and which are skipped.
 fn places(round: &Round) -> String {
     let mut text = String::new();
     if !round.vcenters.is_empty() {

@@ -74,7 +74,7 @@ pub(crate) fn run(args: InstallConfig, printer: &Printer) -> anyhow::Result<Exit
     Ok(Exit::Ok)
 }
 
-/// Somebody sits at the terminal, and there are questions for the platform.
+/// There is a terminal to ask at, and there are questions for the platform.
 fn can_ask(answers: &Answers, printer: &Printer) -> bool {
     let terminal = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
     terminal && printer.output == Output::Text && survey::is_for(answers.platform)

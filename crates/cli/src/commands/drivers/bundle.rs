@@ -29,7 +29,7 @@ pub(crate) fn run(args: &BundleDrivers, printer: &Printer) -> anyhow::Result<Exi
     printer.data(&bundle.to_text()?)?;
     let images = bundle.images.len();
     printer.hint(&format!(
-        "copy the {images} images under `images`, then `slipway drivers deploy --bundle FILE`"
+        "copy the {images} images listed under `images` to your registry, then run `slipway drivers deploy --bundle FILE`"
     ));
     Ok(Exit::Ok)
 }

@@ -77,7 +77,7 @@ pub(crate) fn run(args: &ConfigureDrivers, printer: &Printer) -> anyhow::Result<
 
 const PASSWORD_FLAGS: &str = "`--password-env` or `--password-file`";
 
-/// Somebody sits at the terminal, and something that a connection needs was not given.
+/// There is a terminal to ask at, and something that a connection needs was not given.
 fn must_ask(args: &ConfigureDrivers, printer: &Printer) -> bool {
     let terminal = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
     let complete = args.server.is_some() && args.user.is_some() && given(args).is_there();

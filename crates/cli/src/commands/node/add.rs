@@ -23,7 +23,7 @@ use crate::runtime::Runtime;
 
 /// Between two looks.
 const POLL_INTERVAL: Duration = Duration::from_secs(3);
-/// A node that asks for nothing for so long got its certificates from somebody else.
+/// A node that asks for nothing for so long had its certificates approved by another client.
 const IDLE_TIMEOUT: Duration = Duration::from_mins(1);
 
 pub(crate) fn run(args: &Add, printer: &Printer) -> anyhow::Result<Exit> {

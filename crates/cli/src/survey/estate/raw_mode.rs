@@ -1,5 +1,5 @@
-//! A terminal while nobody is asked: keys that are typed ahead, a password among them, are neither shown nor kept, and a
-//! wish to stop is never lost, whenever it comes.
+//! A terminal while no question is shown: keys that are typed ahead, a password among them, are neither shown nor kept,
+//! and a wish to stop is never lost, whenever it comes.
 
 use std::time::Duration;
 
@@ -24,10 +24,10 @@ impl RawModeGuard {
         RawModeGuard { raw: enable_raw_mode().is_ok() }
     }
 
-    /// Ready once somebody wants to stop: by Ctrl-C as a key of this terminal, or by a signal.
+    /// Ready once the user wants to stop: by Ctrl-C as a key of this terminal, or by a signal.
     pub(super) async fn wished(&self) {
         while !self.is_wished() {
-            // Keys announce themselves to nobody; signals do.
+            // A signal wakes this task; a key does not, so that keys are polled.
             let _ = tokio::time::timeout(LOOK_INTERVAL, interrupt::interrupted()).await;
         }
     }
@@ -53,7 +53,7 @@ impl RawModeGuard {
         }
     }
 
-    /// Gives the terminal back: whether somebody wanted to stop, be it in the last moment.
+    /// Gives the terminal back: whether the user wanted to stop, even in the last moment.
     pub(super) fn end(mut self) -> bool {
         self.is_wished();
         self.release()

@@ -197,7 +197,7 @@ impl Typed<'_> {
     }
 }
 
-/// Rows of whole words, at least one. A word that is too long is cut by whoever shows it.
+/// Rows of whole words, at least one. A word that is too long is cut when it is shown.
 fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut rows = vec![String::new()];
     for word in text.split_whitespace() {

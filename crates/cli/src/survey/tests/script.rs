@@ -11,7 +11,7 @@ use crate::survey::estate::{
 };
 use crate::survey::prompt::{Ask, Check, Echo, Prompter, Stop, Tone};
 
-/// What somebody does at a prompt.
+/// What the user does at a prompt.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Do {
     Type(&'static str),

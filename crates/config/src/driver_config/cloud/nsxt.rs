@@ -29,7 +29,7 @@ pub(super) fn check(config: &CloudConfig, findings: &mut Findings, places: &Plac
     }
     if !config.nsxt.is_blank() {
         if let Some((key, missing, hint)) = connection_problem(&config.nsxt) {
-            let message = format!("{missing}; the driver then does not connect to NSX-T");
+            let message = format!("{missing}; the cloud provider then does not connect to NSX-T");
             say(("nsxt", "NSXT"), None, key, message, hint);
         }
     } else if balancers || !config.route.router_path.is_empty() {

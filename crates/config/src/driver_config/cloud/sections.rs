@@ -199,7 +199,7 @@ keys! {
         vm_uuid: String = "vm-uuid" "";
         /// Name of this machine.
         vm_name: String = "vm-name" "";
-        /// Whether the Secret is somebody else's.
+        /// Whether another program manages the Secret.
         secret_not_managed: bool = "secret-not-managed" "";
     }
 }

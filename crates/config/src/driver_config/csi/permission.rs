@@ -30,7 +30,7 @@ impl Permission {
     }
 }
 
-/// Without one the driver lets everybody write.
+/// Without one the driver lets every client write.
 impl Slot for Option<Permission> {
     fn is_set(&self) -> bool {
         self.is_some()

@@ -109,7 +109,7 @@ fn single(lists: &[List; 3], service: &[Located<Cidr>], at: At, findings: &mut F
             )
             .hint(format!("add an {other} network to `serviceNetwork`, or remove that of `clusterNetwork`"));
     }
-    // What somebody wrote first says which family is meant.
+    // The first list that the file gives says which family is meant.
     let first = lists.iter().find(|list| list.place.is_some() && !list.is_dual()).unwrap_or(service);
     let primary = first.families[0];
     for List { key, families, place } in lists.iter().filter(|list| !list.families.contains(&primary)) {

@@ -6,7 +6,7 @@ use slipway_assets::pki::SHORTEST_VALIDITY;
 use super::{CONFIG, Directory, fate};
 use crate::store::FileResult;
 
-/// Nobody has booted from them yet.
+/// No machine has booted from them yet.
 #[test]
 fn certificates_are_made_anew_before_they_were_handed_out() {
     let directory = Directory::new(CONFIG);

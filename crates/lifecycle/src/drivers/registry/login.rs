@@ -10,7 +10,7 @@ use thiserror::Error;
 /// Why there are no logins from a file. It is never quoted.
 #[derive(Debug, Error)]
 pub enum FileError {
-    #[error("`{file}` is not a file of logins")]
+    #[error("`{file}` is not a file of registry credentials (auth.json)")]
     Logins { file: PathBuf, source: LoginError },
     #[error(transparent)]
     Io(#[from] std::io::Error),
@@ -22,7 +22,7 @@ pub fn read(file: &Path) -> Result<Logins, FileError> {
     Logins::parse(text.expose_secret()).map_err(|source| FileError::Logins { file: file.to_owned(), source })
 }
 
-/// Where such a file is, if nobody says so.
+/// Where such a file is, if the user does not name one.
 pub fn usual_places(variable: impl Fn(&str) -> Option<PathBuf>) -> Vec<PathBuf> {
     let below = |name: &str, path: &str| variable(name).map(|folder| folder.join(path));
     [

@@ -78,7 +78,7 @@ fn ask(image: &str, known: bool) -> Result<String, String> {
 #[rstest]
 #[case::public("open:v1", false, Ok(DIGEST))]
 #[case::by_token("secret:v1", true, Ok(DIGEST))]
-#[case::nobody("secret:v1", false, Err("does not let us see"))]
+#[case::no_login("secret:v1", false, Err("does not let us see"))]
 #[case::absent("nothing:v1", false, Err("there is no `127.0.0.1"))]
 #[case::no_tag("open", false, Err("names no registry and no tag"))]
 #[case::odd("odd:v1", true, Err("in a way that is not known"))]
@@ -97,7 +97,7 @@ fn what_registries_say(#[case] image: &str, #[case] known: bool, #[case] expecte
 fn nobody_listens() {
     let mut registries = Registries::new(Settings { plain: true, ..Settings::default() }).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    // Nobody may listen on port 1.
+    // No server listens on port 1.
     let error = runtime.block_on(registries.digest("127.0.0.1:1/a:v1")).unwrap_err();
     assert!(error.hint().is_some_and(|hint| hint.contains("--ca-file")), "{error:?}");
     assert!(Registries::new(Settings { authorities: Some("x".to_owned()), ..Settings::default() }).is_err());

@@ -22,7 +22,7 @@ pub(super) struct Known {
     plain: Vec<SecretString>,
     /// What base64 makes of them, wherever they begin in what is encoded.
     encoded: Vec<SecretString>,
-    /// All of them, once somebody looks.
+    /// All of them, built at the first search.
     search: OnceLock<Option<AhoCorasick>>,
 }
 

@@ -1,4 +1,4 @@
-//! A vCenter that does not answer slows nobody else.
+//! A vCenter that does not answer does not slow the others.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, OnceLock};
@@ -81,7 +81,8 @@ fn a_frozen_vcenter_slows_nobody_else() {
     assert!(with_one_frozen < usual.mul_f64(1.3), "{with_one_frozen:?} instead of {usual:?}");
 }
 
-/// A plan needs everybody: one that is silent from the start costs the time of one call, and leaves the others' part whole.
+/// A plan asks every vCenter: one that is silent from the start costs the time of one call, and leaves the others' part
+/// whole.
 #[test]
 fn a_vcenter_that_is_silent_from_the_start_is_waited_for_once() {
     let mut bench = Bench::new(3);

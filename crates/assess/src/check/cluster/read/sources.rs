@@ -272,7 +272,7 @@ async fn connections(client: &Client, namespace: Option<&str>) -> Result<Vec<VCe
     let found = or_absent(list(&api, &ListParams::default(), "connections").await)?;
     let mut vcenters = Vec::new();
     for object in found {
-        // One that cannot be read is the business of whoever reconciles it.
+        // The controller of connections reports one that cannot be read.
         let Ok(connection) = object.0 else { continue };
         let namespace = connection.metadata.namespace.clone().unwrap_or_default();
         let spec = &connection.spec;

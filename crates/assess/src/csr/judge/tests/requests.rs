@@ -36,7 +36,7 @@ pub(super) fn machine(name: &str, node: Option<&str>) -> Machine {
     }
 }
 
-/// Six machines, three nodes of which one is nobody's, and virtual addresses.
+/// Six machines, three nodes of which one belongs to no machine, and virtual addresses.
 pub(super) fn cluster() -> Cluster {
     let mut master = machine("harbour-master-0", Some("harbour-master-0"));
     master.names.extend(["master-0.example.com", "*.harbour.example.com"].map(ToOwned::to_owned));
@@ -75,8 +75,8 @@ pub(super) struct Ask {
     pub(super) pem: Option<String>,
 }
 
-/// A cluster of kubeadm's, where each role has a token: a worker and a control-plane machine that nobody made by hand, and
-/// one whose role nobody says. The worker came with a key before.
+/// A cluster of kubeadm's, where each role has a token: a worker and a control-plane machine that were not made by
+/// hand, and one whose role is not known. The worker came with a key before.
 pub(super) fn cluster_with_tokens(first_key: &str) -> Cluster {
     let token = |text: &str| Bootstrapper::of(text).unwrap();
     let of = |name: &str, role: Option<Role>| Machine { role, made: None, ..machine(name, None) };
