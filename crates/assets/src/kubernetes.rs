@@ -89,7 +89,7 @@ pub const APPROVER: &str = "slipway-csr-approver";
 /// The ConfigMap in [`NAMESPACE`] with the key of each machine's first certificate.
 pub const FIRST_KEYS: &str = "slipway-first-keys";
 /// The ConfigMap in [`NAMESPACE`] with the nodes that have no machine and may renew their certificates.
-pub const CONFIRMED_HOSTS: &str = "slipway-bare-metal";
+pub const BARE_METAL_HOSTS: &str = "slipway-bare-metal";
 /// kubeadm lets the controller manager approve certificates unseen, by these bindings.
 pub const UNSEEN_APPROVAL: [&str; 2] =
     ["kubeadm:node-autoapprove-bootstrap", "kubeadm:node-autoapprove-certificate-rotation"];

@@ -96,7 +96,7 @@ impl Pki {
     }
 
     /// Draws secrets that an earlier release did without; which ones it were.
-    pub fn complete(&mut self, payload: PayloadType, random: &dyn Random) -> Vec<String> {
+    pub fn draw_missing_secrets(&mut self, payload: PayloadType, random: &dyn Random) -> Vec<String> {
         match payload {
             PayloadType::OpenShift => Vec::new(),
             PayloadType::Kubernetes => add_secrets(&mut self.files, random),

@@ -169,7 +169,7 @@ pub enum Command {
 
     /// Print what create cluster or destroy cluster would do
     ///
-    /// Reads every vCenter and changes nothing there. Files of the cluster that are missing in the asset directory are
+    /// Reads every endpoint (vCenter, oVirt engine or KubeVirt infrastructure cluster) and changes nothing there. Files of the cluster that are missing in the asset directory are
     /// written first, since the plan is made from them.
     ///
     /// A saved plan can be applied later with `create cluster --saved-plan`; it is refused if anything it depends on has
@@ -179,7 +179,7 @@ pub enum Command {
     )]
     Plan(Plan),
 
-    /// Compare a cluster's machines and objects in the vCenters with its files
+    /// Compare the cluster's machines and objects with its files
     ///
     /// Lists every object of the cluster in the vCenters with its state, and what differs from the asset directory: what is
     /// missing, what is there and in no file, machines whose addresses are wrong. Changes nothing.

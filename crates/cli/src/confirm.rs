@@ -30,7 +30,7 @@ pub(crate) async fn refused(question: &Question<'_>, printer: &Printer) -> anyho
         return Ok(Some(Exit::Other));
     }
     // Before the question: the user may press Ctrl-C as soon as it is shown.
-    interrupt::hold(None);
+    interrupt::defer(None);
     printer.insist(&format!("Type {NAME}{word}{NAME:#} to {deed}: "));
     let (tell, told) = oneshot::channel();
     // A thread of its own, since reading a line cannot be given up.
@@ -43,7 +43,7 @@ pub(crate) async fn refused(question: &Question<'_>, printer: &Printer) -> anyho
         printer.say("\n");
         return interrupt::report(otherwise, printer).map(Some);
     };
-    interrupt::hold(Some(interrupt::CALLS));
+    interrupt::defer(Some(interrupt::CALLS));
     if matches!(answer, Ok(Ok(answer)) if answer.trim() == *word) {
         return Ok(None);
     }

@@ -97,7 +97,7 @@ pub(crate) fn wish() {
         Moment::Held { wishes: 0, finishing } => {
             if let (Some(printer), Some(finishing)) = (PRINTER.get(), finishing) {
                 let printer = printer.clone();
-                last_words(move || printer.finishing(finishing));
+                last_words(move || printer.warn_interrupted(finishing));
             }
         }
         Moment::Held { .. } => leave(false),
@@ -132,8 +132,8 @@ fn last_words(say: impl FnOnce() + Send + 'static) {
     let _ = said.recv_timeout(TERMINAL_TIMEOUT);
 }
 
-/// From now on the first wish is noted, and answered with what is being finished then; `None`: the command says so itself.
-pub(crate) fn hold(what: Option<&'static str>) {
+/// From now on the first signal only leads to a line that says what is being finished; `None`: the command says so itself.
+pub(crate) fn defer(what: Option<&'static str>) {
     MOMENT.send_modify(|moment| match moment {
         Moment::Free => *moment = Moment::Held { wishes: 0, finishing: what },
         Moment::Held { finishing, .. } => *finishing = what,

@@ -165,7 +165,7 @@ impl Printer {
     }
 
     /// Answers a wish to end, while something has to be finished first.
-    pub(crate) fn finishing(&self, what: &str) {
+    pub(crate) fn warn_interrupted(&self, what: &str) {
         self.clear_bars();
         if self.output == Output::Json {
             let event = serde_json::json!({"event": "interrupted", "finishing": what});

@@ -47,7 +47,7 @@ impl<'a> Progress<'a> {
         if let Some(bars) = &bars {
             printer.show_bars(bars.all.clone());
         }
-        interrupt::hold(Some("the steps that are under way"));
+        interrupt::defer(Some("the steps that are under way"));
         Progress { printer, began: Instant::now(), bars, told: Mutex::default() }
     }
 

@@ -31,7 +31,7 @@ impl Lanes {
     }
 
     /// Why nothing is sent to an endpoint until a look at it has succeeded.
-    pub(crate) fn closed(&self, endpoint: &Endpoint) -> Option<String> {
+    pub(crate) fn blocked(&self, endpoint: &Endpoint) -> Option<String> {
         let breakers = self.breakers.lock().unwrap_or_else(PoisonError::into_inner);
         breakers.get(endpoint).filter(|breaker| breaker.probing()).map(|breaker| breaker.reason.clone())
     }

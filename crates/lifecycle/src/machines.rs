@@ -6,11 +6,11 @@
 //! | [`scale`] | another number of machines of a set, and what that does |
 //! | [`create`] | one machine, made like those of a set |
 //! | [`roll`] | every machine of a set, or one, replaced by a new one |
-//! | [`forecast`] | which pods disruption budgets would keep |
+//! | [`blocked_evictions`] | which pods disruption budgets would keep |
 //! | [`owners`] | which virtual machines are those of Machines, and of which set |
 
+pub mod blocked_evictions;
 pub mod create;
-pub mod forecast;
 pub mod list;
 pub mod owners;
 pub mod roll;

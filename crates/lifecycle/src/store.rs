@@ -78,7 +78,9 @@ impl Error {
             Error::Locked { holder: Some(_), .. } => {
                 "wait for it to end, or end it; the lock goes when the process does"
             }
-            Error::Locked { holder: None, .. } => "wait for the other slipway to end",
+            Error::Locked { holder: None, .. } => {
+                "wait until the other `slipway` that has locked this directory ends"
+            }
             Error::Unlockable { .. } => "use a directory on a file system that has locks",
             Error::Newer { .. } => "use that version, or a new directory",
             Error::Damaged { .. } => {

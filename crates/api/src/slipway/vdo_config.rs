@@ -23,7 +23,7 @@ use super::vdo_status::VDOConfigStatus;
     category = "slipway",
     doc = "The vSphere drivers of the cluster: the cloud provider, the storage driver, or both. There is one, named \
            `cluster`. What is left out has the default that most clusters need.",
-    validation = Rule::new("self.metadata.name == 'cluster'").message("there is one VDOConfig, and its name is cluster"),
+    validation = Rule::new("self.metadata.name == 'cluster'").message("metadata.name of a VDOConfig must be cluster, since only one may exist"),
     printcolumn(
         name = "Cloud Provider",
         type_ = "string",

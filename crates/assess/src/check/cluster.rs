@@ -157,7 +157,9 @@ impl Node {
             }
             None if self.taints.iter().any(|taint| taint.key == UNINITIALIZED) => NodeKind::Pending,
             None if labelled => NodeKind::VSphere,
-            None => NodeKind::Other { why: "no cloud provider, as bare metal has none".to_owned() },
+            None => NodeKind::Other {
+                why: "no providerID and no vSphere label, so taken for bare metal".to_owned(),
+            },
         }
     }
 

@@ -12,7 +12,7 @@ use kube::core::{DeserializeGuard, PartialObjectMeta};
 use kube::{Api, Client, ResourceExt};
 use serde_json::{Value, json};
 use slipway_assets::kubernetes::rights::SYSTEM;
-use slipway_assets::kubernetes::{APPROVER, CONFIRMED_HOSTS, NAMESPACE};
+use slipway_assets::kubernetes::{APPROVER, BARE_METAL_HOSTS, NAMESPACE};
 use slipway_assets::names::{MACHINE_ROLE, MACHINES_NAMESPACE, Role};
 use slipway_providers::cluster::{AccessError, call, merge_part, or_absent};
 
@@ -140,7 +140,7 @@ pub(super) async fn see(client: &Client, roster: &Roster) -> Result<ClusterSnaps
     let machines = or_absent(machines)?;
     let vips = published_vips(client).await?;
     let keys = keys::Store::new(client.clone(), NAMESPACE).read().await?;
-    let confirmed = call("reading the confirmed hosts", maps.get_opt(CONFIRMED_HOSTS)).await?;
+    let confirmed = call("reading the confirmed hosts", maps.get_opt(BARE_METAL_HOSTS)).await?;
     let mut roster = roster.clone();
     roster.hosts.extend(confirmed.iter().flat_map(hosts::read));
     let mut pending: Vec<(CertificateSigningRequest, Csr)> =

@@ -9,7 +9,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{Api, Client};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use slipway_assets::kubernetes::CONFIRMED_HOSTS;
+use slipway_assets::kubernetes::BARE_METAL_HOSTS;
 use slipway_providers::cluster::{AccessError, Manager, apply, call, manager_name};
 
 use super::host::Host;
@@ -25,19 +25,19 @@ struct Confirmed {
 pub async fn remember(client: &Client, namespace: &str, host: &Host) -> Result<(), AccessError> {
     let confirmed = Confirmed { names: host.names.clone(), addresses: host.addresses.clone() };
     let object = json!({
-        "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": CONFIRMED_HOSTS},
+        "apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": BARE_METAL_HOSTS},
         "data": {&host.name: json!(confirmed).to_string()},
     });
     let maps: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
     let (name, doing) =
         (manager_name("slipway-node", &host.name), format!("writing down the host `{}`", host.name));
-    apply(&maps, Manager::forcing(&name), CONFIRMED_HOSTS, &doing, &object).await.map(drop)
+    apply(&maps, Manager::forcing(&name), BARE_METAL_HOSTS, &doing, &object).await.map(drop)
 }
 
 /// Writes down that a node without a machine was let in, unless more is known about it already.
 pub async fn remember_name(client: &Client, namespace: &str, name: &str) -> Result<(), AccessError> {
     let maps: Api<ConfigMap> = Api::namespaced(client.clone(), namespace);
-    let map = call("reading the confirmed hosts", maps.get_opt(CONFIRMED_HOSTS)).await?;
+    let map = call("reading the confirmed hosts", maps.get_opt(BARE_METAL_HOSTS)).await?;
     if map.is_some_and(|map| read(&map).iter().any(|host| host.name == name)) {
         return Ok(());
     }

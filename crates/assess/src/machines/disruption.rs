@@ -12,7 +12,7 @@ use super::pods::{called, is_over, is_ready, stays};
 /// A pod that would stay where it is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Blocked {
+pub struct BlockedEviction {
     pub node: String,
     /// `namespace/name`.
     pub pod: String,
@@ -30,10 +30,10 @@ pub enum Reason {
     SeveralBudgets,
 }
 
-impl Blocked {
+impl BlockedEviction {
     /// For people.
     pub fn sentence(&self) -> String {
-        let Blocked { node, pod, budgets, reason } = self;
+        let BlockedEviction { node, pod, budgets, reason } = self;
         let budgets = budgets.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
         match reason {
             Reason::NoDisruptionAllowed => {
@@ -49,13 +49,13 @@ impl Blocked {
 }
 
 /// Those of the pods that would not leave, by node and name.
-pub fn forecast(pods: &[Pod], budgets: &[PodDisruptionBudget]) -> Vec<Blocked> {
-    let mut blocked: Vec<Blocked> = pods.iter().filter_map(|pod| blocks(pod, budgets)).collect();
+pub fn blocked_evictions(pods: &[Pod], budgets: &[PodDisruptionBudget]) -> Vec<BlockedEviction> {
+    let mut blocked: Vec<BlockedEviction> = pods.iter().filter_map(|pod| blocks(pod, budgets)).collect();
     blocked.sort_by(|one, other| (&one.node, &one.pod).cmp(&(&other.node, &other.pod)));
     blocked
 }
 
-fn blocks(pod: &Pod, budgets: &[PodDisruptionBudget]) -> Option<Blocked> {
+fn blocks(pod: &Pod, budgets: &[PodDisruptionBudget]) -> Option<BlockedEviction> {
     if stays(pod).is_some() || is_over(pod) || pod.metadata.deletion_timestamp.is_some() {
         return None;
     }
@@ -70,7 +70,7 @@ fn blocks(pod: &Pod, budgets: &[PodDisruptionBudget]) -> Option<Blocked> {
         [_] => Reason::NoDisruptionAllowed,
         _ => Reason::SeveralBudgets,
     };
-    Some(Blocked {
+    Some(BlockedEviction {
         node: pod.spec.as_ref().and_then(|spec| spec.node_name.clone()).unwrap_or_default(),
         pod: called(pod),
         budgets: of_pod.iter().filter_map(|budget| budget.metadata.name.clone()).collect(),
@@ -102,7 +102,7 @@ mod tests {
     use rstest::rstest;
     use serde_json::{Value, json};
 
-    use super::{Reason, forecast};
+    use super::{Reason, blocked_evictions};
 
     fn pod(name: &str, ready: bool) -> Pod {
         let status = if ready { "True" } else { "False" };
@@ -136,7 +136,7 @@ mod tests {
     fn budgets_keep_pods(#[case] budgets: &[Value], #[case] ready: bool, #[case] expected: Option<Reason>) {
         let budgets: Vec<_> =
             budgets.iter().map(|budget| serde_json::from_value(budget.clone()).unwrap()).collect();
-        let found = forecast(&[pod("shop-0", ready)], &budgets);
+        let found = blocked_evictions(&[pod("shop-0", ready)], &budgets);
         assert_eq!(found.first().map(|blocked| blocked.reason), expected);
         assert!(found.iter().all(|blocked| blocked.pod == "shop/shop-0" && blocked.node == "worker-0"));
     }

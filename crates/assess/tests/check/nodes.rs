@@ -99,7 +99,7 @@ async fn nodes_are_found_on_every_vcenter() {
             other => format!("{other:?}"),
         })
         .collect();
-    let skipped = "Skipped { why: \"no cloud provider, as bare metal has none\" }";
+    let skipped = "Skipped { why: \"no providerID and no vSphere label, so taken for bare metal\" }";
     assert_eq!(places, ["127.0.0.1 /dc1/vm/node-0-0", "127.0.0.2 /dc1/vm/node-1-0", skipped, skipped]);
     // Machines of different vCenters may have the same id there.
     let ids: Vec<&str> = round

@@ -190,13 +190,13 @@ fn one(
             rights::of_binding(&binding.role_ref, binding.subjects.as_mut(), roles, patch)
         }),
         "Deployment" => add_one::<Deployment>(document, Some(patch), objects, |object| {
-            let spec = object.spec.as_mut().ok_or("it has no spec")?;
+            let spec = object.spec.as_mut().ok_or("the object has no `spec`")?;
             spec.replicas = Some(pods::replicas(spec.replicas, patch));
             pods::of_template(&mut spec.template, patch, false);
             Ok(())
         }),
         _ => add_one::<DaemonSet>(document, Some(patch), objects, |object| {
-            let spec = object.spec.as_mut().ok_or("it has no spec")?;
+            let spec = object.spec.as_mut().ok_or("the object has no `spec`")?;
             pods::of_template(&mut spec.template, patch, true);
             Ok(())
         }),

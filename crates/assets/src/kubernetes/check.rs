@@ -21,7 +21,7 @@ pub(super) fn check(cluster: &Cluster) -> Result<(), Error> {
     }
     if !config.mirrors.is_empty() {
         reasons.push(
-            "`imageDigestSources` is not carried out for containerd yet: remove it, and put the mirrors into \
+            "`imageDigestSources` is not supported with containerd yet: remove it, and put the mirrors into \
              /etc/containerd/certs.d of the machines' image"
                 .to_owned(),
         );

@@ -14,7 +14,7 @@
 use serde_json::{Value, json};
 
 use super::rights::{MACHINE_CONFIG, NODE, SYSTEM, accounts};
-use super::{APPROVER, CERTIFICATES, CONFIRMED_HOSTS, ClusterFacts, FIRST_KEYS, NAMESPACE, payload};
+use super::{APPROVER, BARE_METAL_HOSTS, CERTIFICATES, ClusterFacts, FIRST_KEYS, NAMESPACE, payload};
 use crate::names::Role;
 use crate::onprem::{API_PORT, CONFIG_FOLDER};
 use crate::{Access, Cluster, Error, Tree};
@@ -46,7 +46,7 @@ pub(super) fn add(cluster: &Cluster, tree: &mut Tree) -> Result<(), Error> {
     objects.extend(
         daemon_sets.into_iter().map(|(name, pod)| (name, "daemonset".to_owned(), daemon_set(name, &pod))),
     );
-    for name in [FIRST_KEYS, CONFIRMED_HOSTS] {
+    for name in [FIRST_KEYS, BARE_METAL_HOSTS] {
         objects.push((name, "configmap".to_owned(), empty(name)));
     }
     objects.push((CERTIFICATES, "lease".to_owned(), turn()));

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 pub use slipway_api::well_known::KUBELET_SIGNERS;
 
 use super::{
-    APPROVER, CERTIFICATES, COMPLETION_NAME, CONFIRMED_HOSTS, ClusterFacts, FIRST_KEYS, JOIN_TOKEN_SECRET,
+    APPROVER, BARE_METAL_HOSTS, CERTIFICATES, COMPLETION_NAME, ClusterFacts, FIRST_KEYS, JOIN_TOKEN_SECRET,
     MACHINE_CONFIG_NAMESPACE, MACHINE_CONFIG_SECRET, MACHINE_CONFIG_TLS_SECRET, NAMESPACE,
 };
 use crate::names::{MACHINES_NAMESPACE, Role};
@@ -85,7 +85,7 @@ pub(crate) fn approving() -> Vec<Right> {
         Right::new(CERTIFICATE, "signers", &["approve"]).named(KUBELET_SIGNERS),
         Right::new("", "nodes", &["get", "list", "watch"]),
         Right::new("machine.openshift.io", "machines", WATCH).within(MACHINES_NAMESPACE),
-        Right::new("", "configmaps", WATCH).within(NAMESPACE).named([CONFIRMED_HOSTS]),
+        Right::new("", "configmaps", WATCH).within(NAMESPACE).named([BARE_METAL_HOSTS]),
         Right::new("", "configmaps", WRITE).within(NAMESPACE).named([FIRST_KEYS]),
     ]
 }

@@ -6,7 +6,7 @@ mod roll;
 mod scale;
 
 use kube::Client;
-use slipway_assess::machines::disruption::Blocked;
+use slipway_assess::machines::disruption::BlockedEviction;
 
 use super::connect;
 use crate::args::{Access, Intent, Machine};
@@ -55,7 +55,7 @@ async fn not_meant(intent: Intent, deed: &str, printer: &Printer) -> anyhow::Res
 }
 
 /// What disruption budgets would keep, as lines.
-fn blocked_lines(blocked: &[Blocked]) -> String {
+fn blocked_lines(blocked: &[BlockedEviction]) -> String {
     let lines = blocked.iter().map(|one| format!("  {WARNING}would wait{WARNING:#}: {}\n", one.sentence()));
     lines.collect()
 }

@@ -432,7 +432,7 @@ impl<'a> DriversSurvey<'a> {
         let there = self.told.there.config.as_ref();
         let plan = Plan::new(&self.connections(), &wanted, there).map_err(anyhow::Error::from)?;
         self.prompter.say(Tone::Plain, "");
-        self.prompter.say(Tone::Plain, "This is applied, with secrets blanked out:");
+        self.prompter.say(Tone::Plain, "These objects will be applied (secrets are hidden):");
         for object in plan.objects.iter().chain(&plan.change) {
             self.prompter.say(Tone::Plain, "");
             for line in to_yaml(&blanked(object)).lines() {

@@ -56,7 +56,7 @@ impl Survey<'_> {
             return Ok(By::Itself);
         }
         let message = format!("Another failure domain on {}?", vcenter.label());
-        let ask = Ask::new(message).help("machines are spread over failure domains");
+        let ask = Ask::new(message).help("with several failure domains, machines are spread over them");
         if self.prompter.confirm(&ask, false)? {
             self.draft.vcenters[v].domains.push(Domain::default());
         } else {

@@ -87,7 +87,7 @@ rules! {
     PoolName = "pool-name": "Machine pools are named master and worker.",
     PoolDuplicate = "pool-duplicate": "There is one compute pool.",
     PoolPlatform = "pool-platform": "Machine settings are for the cluster's platform.",
-    Architecture = "architecture": "All machines have the same architecture.",
+    Architecture = "architecture": "All machine pools must have the same architecture.",
     ControlPlaneReplicas = "control-plane-replicas": "The control plane has at least one machine, and an odd number.",
     DiskSetup = "disk-setup": "Disks are set up once, for machines that have them.",
 

@@ -211,7 +211,7 @@ pub(super) fn bootstrap_in_place(
     if platform.is_some_and(|platform| platform != "none") {
         check
             .findings
-            .error(Rule::BootstrapInPlace, at, "`bootstrapInPlace` is for the platform none")
+            .error(Rule::BootstrapInPlace, at, "`bootstrapInPlace` works with `platform: none` only")
             .hint("remove it, or set `platform: {none: {}}`");
     }
     if platform == Some("none") && pools.is_some_and(|pools| pools.control_plane.replicas != 1) {

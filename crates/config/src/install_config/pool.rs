@@ -257,7 +257,11 @@ fn pool(
         && given.value != name
     {
         findings
-            .error(Rule::PoolName, given.at, format!("this pool is named `{name}`, not `{}`", given.value))
+            .error(
+                Rule::PoolName,
+                given.at,
+                format!("the pool must be named `{name}`, and is `{}`", given.value),
+            )
             .hint(format!("write `name: {name}`"));
     }
     if let (Some(platform), Some(settings)) = (platform, written.platform.get()) {

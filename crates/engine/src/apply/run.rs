@@ -293,7 +293,7 @@ impl<'a, P: Platform, J: Journal<P::State>, L: Listener> Run<'a, P, J, L> {
             let Some(work) = self.pending.get(&key) else { continue };
             let id = work.resource().clone();
             let endpoint = &id.endpoint;
-            if let Some(why) = self.options.lanes.closed(endpoint) {
+            if let Some(why) = self.options.lanes.blocked(endpoint) {
                 let why = format!("{endpoint} does not answer ({why})");
                 self.tell_waiting(&id, &Reason::UNREACHABLE, why);
                 self.probe(key);

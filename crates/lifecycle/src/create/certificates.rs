@@ -89,7 +89,7 @@ pub(super) fn renew(
     } else if expires.duration_since(request.now) >= NEEDED {
         state.named_in_certificates = named;
         // The state of an earlier release.
-        let drawn = state.pki.complete(config.payload.kind(), request.random);
+        let drawn = state.pki.draw_missing_secrets(config.payload.kind(), request.random);
         if !drawn.is_empty() {
             let machines = if handed_out {
                 "; machines that booted from Ignition configurations of that release do not join with these: start them \

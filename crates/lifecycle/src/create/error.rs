@@ -31,7 +31,7 @@ pub enum Error {
     Renewal { changed: Vec<String> },
     #[error("{}", unusable(.0))]
     Manifests(Vec<Broken>),
-    #[error("the manifests of the network plugin cannot be used")]
+    #[error("the manifests in `payload.networkManifests` cannot be used")]
     NetworkManifests(Vec<String>),
     #[error(transparent)]
     Credentials(#[from] credentials::Error),

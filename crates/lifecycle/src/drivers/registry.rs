@@ -52,7 +52,7 @@ pub enum RegistryError {
     #[error("the answer for `{image}` is larger than {limit} bytes")]
     TooLarge { image: String, limit: usize },
     #[error("the registry says that `{image}` is {said}, and what it sends is {is}")]
-    Differs { image: String, said: String, is: String },
+    DigestMismatch { image: String, said: String, is: String },
     #[error("asking for `{image}`")]
     Http { image: String, source: reqwest::Error },
     #[error("preparing to ask registries: {0}")]
@@ -160,7 +160,9 @@ impl Registries {
         let is: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
         let is = format!("sha256:{is}");
         match said {
-            Some(said) if said != is => Err(RegistryError::Differs { image: image.to_owned(), said, is }),
+            Some(said) if said != is => {
+                Err(RegistryError::DigestMismatch { image: image.to_owned(), said, is })
+            }
             _ => Ok(is),
         }
     }

@@ -30,7 +30,7 @@ pub enum UserError {
     #[error("users can only be created in the vCenter's own domain `{own}`, and not in `{given}`")]
     OtherDomain { given: String, own: String },
     #[error(
-        "`{0}` was created, but not in this domain; remove it, and give the vCenter's own with `--domain`"
+        "user `{0}` was created in another SSO domain; delete it, and give the SSO domain of this vCenter with `--domain`"
     )]
     Elsewhere(String),
 }

@@ -121,7 +121,9 @@ impl Error {
                  are yours to mend"
             }
             Error::Endpoint(error) => return error.hint.clone(),
-            Error::Journal(JournalError::InUse { .. }) => "wait for the other slipway to end",
+            Error::Journal(JournalError::InUse { .. }) => {
+                "wait until the other `slipway` that has locked this directory ends"
+            }
             Error::Journal(_) => {
                 "nothing was changed; restore the journal from a backup, or move it away to start without"
             }

@@ -14,13 +14,13 @@ use kube::{Api, Client, ResourceExt};
 use serde::Serialize;
 use serde_json::{Value, json};
 use slipway_api::openshift::{Machine, MachineSet};
-use slipway_assess::machines::disruption::Blocked;
+use slipway_assess::machines::disruption::BlockedEviction;
 use slipway_assess::machines::names::{DELETE_MACHINE, ROLLOUT, annotation};
 use slipway_providers::cluster::{call, merge};
 use tokio::time::{Instant, sleep};
 
 use self::decide::{Begun, Member, Observed, Step, next};
-use super::forecast::forecast;
+use super::blocked_evictions::blocked_evictions;
 use super::list::{State, overview};
 use super::{
     MachinesError, all_machines, is_control_plane, machines_of, members, node_of, owner, set_named, sets_of,
@@ -46,7 +46,7 @@ pub struct Plan {
     /// A rollout that was cut off goes on.
     pub goes_on: bool,
     /// Pods that would hold a drain up now.
-    pub blocked: Vec<Blocked>,
+    pub blocked: Vec<BlockedEviction>,
     #[serde(skip)]
     begun: Begun,
 }
@@ -93,7 +93,7 @@ pub async fn plan(client: &Client, which: Which<'_>) -> Result<Plan, MachinesErr
         replicas: begun.replicas,
         replace: left.iter().map(|machine| machine.name_any()).collect(),
         goes_on,
-        blocked: forecast(client, &nodes).await?,
+        blocked: blocked_evictions(client, &nodes).await?,
         begun,
     })
 }

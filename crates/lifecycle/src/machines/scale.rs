@@ -6,11 +6,11 @@ use serde::Serialize;
 use serde_json::json;
 use slipway_api::openshift::{Machine, MachineSet};
 use slipway_assess::machines::deletion::{DeletePolicy, order};
-use slipway_assess::machines::disruption::Blocked;
+use slipway_assess::machines::disruption::BlockedEviction;
 use slipway_assess::machines::names::is_kept;
 use slipway_providers::cluster::merge;
 
-use super::forecast::forecast;
+use super::blocked_evictions::blocked_evictions;
 use super::{MachinesError, all_machines, members, node_of, set_named, sets_of};
 
 /// What scaling a set does.
@@ -27,7 +27,7 @@ pub struct Plan {
     /// Which leave the set and stay.
     pub retain: Vec<String>,
     /// Pods that would hold a drain up.
-    pub blocked: Vec<Blocked>,
+    pub blocked: Vec<BlockedEviction>,
     /// The set as it was looked at: another version is another plan.
     #[serde(skip)]
     version: Option<String>,
@@ -46,7 +46,7 @@ pub async fn plan(client: &Client, set: &str, to: u32) -> Result<Plan, MachinesE
     let mut plan = foresee(&set, &machines, to, Timestamp::now());
     let nodes: Vec<&str> =
         machines.iter().filter(|one| plan.delete.contains(&one.name_any())).filter_map(node_of).collect();
-    plan.blocked = forecast(client, &nodes).await?;
+    plan.blocked = blocked_evictions(client, &nodes).await?;
     Ok(plan)
 }
 

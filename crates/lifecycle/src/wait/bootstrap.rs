@@ -75,7 +75,7 @@ async fn look_in(subject: &WaitTarget, seen: &mut Observed) -> Result<(), Access
     }
     let requests: Api<CertificateSigningRequest> = Api::all(client);
     let requests =
-        subject.call("listing requests for certificates", requests.list(&ListParams::default())).await?;
+        subject.call("listing CertificateSigningRequests", requests.list(&ListParams::default())).await?;
     seen.pending = requests.items.iter().filter(|request| is_pending(request)).map(asker).collect();
     Ok(())
 }

@@ -172,8 +172,8 @@ fn problem(machine: &DynamicObject) -> Option<String> {
         Some("Ready" | "PodScheduled") => condition["status"] == "False",
         _ => false,
     };
-    let told = conditions.iter().filter(is_failure).find_map(|condition| condition["message"].as_str());
-    told.filter(|message| !message.is_empty()).map(ToOwned::to_owned)
+    let mut told = conditions.iter().filter(is_failure).filter_map(|condition| condition["message"].as_str());
+    told.find(|message| !message.is_empty()).map(ToOwned::to_owned)
 }
 
 #[cfg(test)]

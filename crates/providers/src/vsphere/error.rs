@@ -45,7 +45,7 @@ pub enum Cause {
     /// The task may go on; the vCenter could not be asked about it.
     #[error("its end is unknown")]
     Unheard(#[source] Arc<Error>),
-    #[error("the session was ended while it ran")]
+    #[error("the session was closed, by this program or the vCenter, while the call ran")]
     LoggedOut,
     #[error("another vCenter answers than before: its id was {was} and is {is}")]
     AnotherVCenter { was: String, is: String },

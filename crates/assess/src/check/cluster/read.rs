@@ -106,7 +106,7 @@ where
 /// Until when the control plane's certificates are good. Clusters that were made by others do not say.
 async fn certificates(client: &Client) -> Result<Vec<ControlPlaneCertificate>, AccessError> {
     let maps: Api<core::ConfigMap> = Api::namespaced(client.clone(), SYSTEM_NAMESPACE);
-    let found = call("reading until when certificates are good", maps.get_opt(CERTIFICATES)).await;
+    let found = call("reading when the control-plane certificates expire", maps.get_opt(CERTIFICATES)).await;
     Ok(or_absent(found)?.map(|map| objects::certificates(&map)).unwrap_or_default())
 }
 

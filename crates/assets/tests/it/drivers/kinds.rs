@@ -22,7 +22,12 @@ spec:
 
 /// What is changed in one of the two, by path; and what the API server says to it.
 const REFUSED: &[(&str, &str, &str, &str)] = &[
-    (CONFIG, "metadata.name", "\"other\"", "there is one VDOConfig, and its name is cluster"),
+    (
+        CONFIG,
+        "metadata.name",
+        "\"other\"",
+        "metadata.name of a VDOConfig must be cluster, since only one may exist",
+    ),
     (CONFIG, "spec", "{}", "give cloudProvider, storageProvider or both"),
     (
         CONFIG,

@@ -20,7 +20,7 @@ pub(super) struct RawModeGuard {
 
 impl RawModeGuard {
     pub(super) fn new() -> Self {
-        interrupt::hold(None);
+        interrupt::defer(None);
         RawModeGuard { raw: enable_raw_mode().is_ok() }
     }
 

@@ -60,7 +60,7 @@ fn two_vcenters_and_both_drivers() {
         "warning: the certificate of south.example.com is not trusted: its issuer is not trusted",
         "# there is a connection `north.example.com` already",
         "# with several vCenters the storage driver needs them",
-        "This is applied, with secrets blanked out:",
+        "These objects will be applied (secrets are hidden):",
         "thumbprint:",
         "********",
     ] {

@@ -33,6 +33,8 @@ fn man_pages(command: &clap::Command, directory: &Path, files: &mut BTreeMap<Pat
         // Global options are hidden so that help can show them as one group; their manual page is the first.
         let is_root = !command.get_display_name().unwrap_or_default().contains('-');
         let shown = if is_root { with_global_options(command.clone()) } else { command.clone() };
+        // An option that `-h` leaves out would have no text here.
+        let shown = shown.mut_args(|option| option.hide_short_help(false));
         clap_mangen::Man::new(shown).date("").render(&mut page).expect("writing to memory");
         let name = command.get_display_name().unwrap_or(command.get_name()).replace(' ', "-");
         files.insert(directory.join(format!("{name}.1")), String::from_utf8(page).expect("text"));
@@ -41,8 +43,7 @@ fn man_pages(command: &clap::Command, directory: &Path, files: &mut BTreeMap<Pat
 }
 
 fn with_global_options(command: clap::Command) -> clap::Command {
-    let hidden: Vec<clap::Id> = command.get_arguments().map(|one| one.get_id().clone()).collect();
-    hidden.into_iter().fold(command, |command, id| command.mut_arg(id, |one| one.hide(false)))
+    command.mut_args(|option| option.hide(false))
 }
 
 fn rules() -> String {

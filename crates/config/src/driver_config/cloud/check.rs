@@ -14,7 +14,7 @@ pub(super) fn check(config: &CloudConfig, findings: &mut Findings, places: &Plac
     if !unreadable && config.vcenters.is_empty() && config.global.server.is_empty() {
         let (span, _) = places.find(&["vcenter"], ("VirtualCenter", None, ""));
         findings
-            .error_in(Rule::CloudConfigVCenters, span, "no vCenter is configured")
+            .error_in(Rule::CloudConfigVCenters, span, "the configuration names no vCenter")
             .hint("add `vcenter:` with a `server` (YAML), or [VirtualCenter \"server\"] (INI)");
     }
     credentials(config, findings, places);

@@ -113,7 +113,7 @@ fn connection_problem(nsxt: &Nsxt) -> Option<Problem> {
     } else if nsxt.client_auth_key_file.is_empty() != nsxt.client_auth_cert_file.is_empty() {
         return Some((
             ("", ""),
-            "certificate and key of the client are needed together",
+            "the NSX-T client certificate and its key must be given together",
             "give both `clientAuthCertFile` and `clientAuthKeyFile`",
         ));
     } else if nsxt.client_auth_key_file.is_empty() {

@@ -55,7 +55,9 @@ impl CsiConfig {
         match vcenters.len() {
             0 => {
                 let hint = "add [VirtualCenter \"server\"]";
-                problems.push(Problem::new("VirtualCenter", "", "no vCenter is configured", hint).missing());
+                problems.push(
+                    Problem::new("VirtualCenter", "", "the configuration names no vCenter", hint).missing(),
+                );
             }
             count if count > MAX_VCENTERS => problems.push(Problem::new(
                 "VirtualCenter",

@@ -83,7 +83,7 @@ fn counts(
                 .error(
                     Rule::HostCount,
                     at,
-                    format!("{found} hosts have the role {role}, {wanted} are needed"),
+                    format!("`hosts` lists {found} with the role {role}, and {wanted} are needed, one for each machine"),
                 )
                 .hint(format!("list exactly one host for each machine of {field}"));
         }

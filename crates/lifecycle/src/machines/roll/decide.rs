@@ -62,7 +62,7 @@ impl Step {
         match self {
             Step::Scale { to } => format!("scaling `{set}` to {to}"),
             Step::GiveUp { machine, to } => {
-                format!("deleting the failed machine `{machine}`, scaling `{set}` back to {to}")
+                format!("deleting the machine `{machine}` of the old spec, scaling `{set}` back to {to}")
             }
             Step::Wait { reason } => format!("waiting: {reason}"),
             Step::Done => format!("all machines of `{set}` are as wanted"),
@@ -151,9 +151,21 @@ mod tests {
     #[case::begin(2, "old1+ old2+", "scaling `s` to 3")]
     #[case::not_there_yet(3, "old1+ old2+", "waiting: `s` has 2 machines, and 3 are wanted")]
     #[case::not_ready_yet(3, "old1+ old2+ new1", "waiting: for `new1` to become ready (provisioning)")]
-    #[case::one_less(3, "old1+ old2+ new1+", "giving up `old1+`, scaling `s` to 2")]
-    #[case::marked_goes(3, "old1+ old2+* new1+", "giving up `old2+*`, scaling `s` to 2")]
-    #[case::broken_goes_first(3, "old1+ old2# new1+", "giving up `old2#`, scaling `s` to 2")]
+    #[case::one_less(
+        3,
+        "old1+ old2+ new1+",
+        "deleting the machine `old1+` of the old spec, scaling `s` back to 2"
+    )]
+    #[case::marked_goes(
+        3,
+        "old1+ old2+* new1+",
+        "deleting the machine `old2+*` of the old spec, scaling `s` back to 2"
+    )]
+    #[case::broken_goes_first(
+        3,
+        "old1+ old2# new1+",
+        "deleting the machine `old2#` of the old spec, scaling `s` back to 2"
+    )]
     #[case::not_seen_yet(2, "old1+ old2+ new1+", "waiting: `s` has 3 machines, and 2 are wanted")]
     #[case::goes(2, "old1! old2+ new1+", "waiting: for `old1!` to go (deleting)")]
     #[case::the_next(2, "old2+ new1+", "scaling `s` to 3")]

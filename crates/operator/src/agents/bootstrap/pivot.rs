@@ -154,7 +154,7 @@ pub async fn leave(
 ) -> Result<(), StageError> {
     let since = Instant::now();
     while (listens(API_PORT).await || listens(etcd::PORT).await) && since.elapsed() < END_TIMEOUT {
-        say("waiting for the API server and etcd of this machine to end");
+        say("waiting for the API server and etcd of the bootstrap machine to stop");
         tokio::time::sleep(RETRY_INTERVAL).await;
     }
     // A kubelet that runs would bring the node back.

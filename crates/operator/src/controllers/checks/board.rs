@@ -15,7 +15,7 @@ pub struct Board {
 
 impl Board {
     /// Takes the place of whatever was there.
-    pub(crate) fn show(&self, series: Vec<Series>) {
+    pub(crate) fn replace(&self, series: Vec<Series>) {
         // A list that is replaced as a whole is never half written.
         *self.series.write().unwrap_or_else(PoisonError::into_inner) = series;
     }
@@ -65,7 +65,7 @@ mod tests {
             value: 1,
         };
         let volumes = Series { name: "vsphere_rwx_volumes_total", labels: Vec::new(), value: 2 };
-        board.show(vec![failed("a"), failed("b"), volumes]);
+        board.replace(vec![failed("a"), failed("b"), volumes]);
         insta::assert_snapshot!(text(), @r#"
         # HELP vsphere_node_check_errors 1 where a check of a node fails
         # TYPE vsphere_node_check_errors gauge
@@ -76,7 +76,7 @@ mod tests {
         vsphere_rwx_volumes_total{} 2
         # EOF
         "#);
-        board.show(vec![failed("b")]);
+        board.replace(vec![failed("b")]);
         assert!(!text().contains("node=\"a\"") && text().contains("node=\"b\""), "{}", text());
     }
 }

@@ -254,7 +254,7 @@ impl Checker {
             }
         };
         let meaning = verdict(&round, installed);
-        self.metrics.board().show(series(&round, &meaning));
+        self.metrics.board().replace(series(&round, &meaning));
         let pause = schedule::pause(&round, self.bad);
         self.bad = if round.is_clear() { 0 } else { self.bad + 1 };
         let times = Times { now: Timestamp::now(), pause };
@@ -292,7 +292,7 @@ impl Checker {
     async fn rest(&mut self, config: Option<&VDOConfig>) {
         let context = std::mem::replace(&mut self.context, Context::new(self.options.clone()));
         context.close().await;
-        self.metrics.board().show(Vec::new());
+        self.metrics.board().replace(Vec::new());
         self.last = None;
         self.bad = 0;
         let said =

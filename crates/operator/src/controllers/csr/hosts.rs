@@ -7,7 +7,7 @@ use kube::Api;
 use slipway_assess::csr::Roster;
 use slipway_assess::csr::host::Host;
 use slipway_assess::csr::hosts::read;
-use slipway_assets::kubernetes::CONFIRMED_HOSTS;
+use slipway_assets::kubernetes::BARE_METAL_HOSTS;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -25,7 +25,7 @@ pub async fn follow(
     stop: watch::Receiver<bool>,
 ) {
     let trigger = Trigger::new(Duration::ZERO);
-    let only = short().fields(&format!("metadata.name={CONFIRMED_HOSTS}"));
+    let only = short().fields(&format!("metadata.name={BARE_METAL_HOSTS}"));
     let maps: Api<ConfigMap> = Api::namespaced(watches.client().clone(), &namespace);
     let maps = watches.keep_some(maps, only, &trigger);
     trigger.run(stop, &mut Hosts { maps, roster }).await;

@@ -77,7 +77,7 @@ fn starting(machine: &Machine, status: &MachineStatus, rules: &Rules, now: Times
     let Some(since) = since else { return Health::Starting(None) };
     let until = since.0.checked_add(timeout).unwrap_or(Timestamp::MAX);
     if until <= now {
-        let message = format!("its virtual machine is there since {} and has not become a node", since.0);
+        let message = format!("its virtual machine exists since {} and no node has joined from it", since.0);
         return unhealthy("NodeStartupTimeout", false, message);
     }
     Health::Starting(Some(until))

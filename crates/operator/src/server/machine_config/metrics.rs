@@ -42,7 +42,7 @@ impl Metrics {
         );
         registry.register(
             "slipway_machine_config_connections",
-            "Connections that are open",
+            "Open connections to the machine-config server",
             metrics.connections.clone(),
         );
         metrics

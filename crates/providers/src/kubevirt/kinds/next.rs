@@ -180,8 +180,8 @@ mod tests {
         let manifest = json!({"metadata": {"annotations": {CONTENT: "new"}}});
         let desired = Desired {
             kind,
-            name: "t-abcde-master-0".to_owned(),
-            infra_id: InfraId::try_from("t-abcde".to_owned()).unwrap(),
+            name: "tenant-x7k2p-master-0".to_owned(),
+            infra_id: InfraId::try_from("tenant-x7k2p".to_owned()).unwrap(),
             mark: Uuid::nil(),
             manifest: Some(Manifest(manifest)),
         };

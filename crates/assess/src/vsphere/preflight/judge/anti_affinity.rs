@@ -13,8 +13,8 @@ use crate::text::count;
 use crate::vsphere::preflight::expected::ExpectedObjects;
 use crate::vsphere::preflight::snapshot::VCenterSnapshot;
 
-const REMEDY: &str = "add hosts, end their maintenance, or spread the control plane over more failure domains; else a machine may \
-                      not be started, or share a host";
+const REMEDY: &str = "add hosts, take hosts out of maintenance mode, or spread the control plane over more failure domains; \
+                      otherwise a machine may fail to power on, or two may share a host";
 
 /// Control-plane machines, and the hosts they may run on.
 #[derive(Default)]

@@ -54,18 +54,18 @@ fn cpu(cluster: &Item, hosts: &[&Host], machines: &[&Machine]) -> Finding {
     let there: u32 = hosts.iter().map(|host| host.threads).sum();
     if largest > most {
         let message =
-            format!("a machine wants {largest} CPUs, and no usable host of `{path}` has more than {most}");
+            format!("a machine needs {largest} CPUs, and no usable host of `{path}` has more than {most}");
         return Finding::failure(Check::Cpu, path, message)
             .remedy("lower `cpus`, or name another compute cluster");
     }
     let machines = count(machines.len(), "machine");
     if wanted > there {
         let message =
-            format!("{machines} want {wanted} CPUs together, and the usable hosts of `{path}` have {there}");
+            format!("{machines} need {wanted} CPUs together, and the usable hosts of `{path}` have {there}");
         return Finding::warning(Check::Cpu, path, message)
             .remedy("they will wait for each other: lower `cpus`, or add hosts");
     }
-    Finding::pass(Check::Cpu, path, format!("{machines} want {wanted} CPUs of {there}"))
+    Finding::pass(Check::Cpu, path, format!("{machines} need {wanted} CPUs of {there}"))
 }
 
 fn memory(cluster: &Item, hosts: &[&Host], machines: &[&Machine]) -> Finding {
@@ -81,20 +81,20 @@ fn memory(cluster: &Item, hosts: &[&Host], machines: &[&Machine]) -> Finding {
     };
     if largest > most {
         return fail(format!(
-            "a machine wants {largest} MiB of memory, and no usable host of `{path}` has more than {most} MiB"
+            "a machine needs {largest} MiB of memory, and no usable host of `{path}` has more than {most} MiB"
         ));
     }
     let machines = count(machines.len(), "machine");
-    let wants = format!("{machines} want {wanted} MiB of memory together");
+    let needs = format!("{machines} need {wanted} MiB of memory together");
     if wanted > there {
-        return fail(format!("{wants}, and the usable hosts of `{path}` have {there} MiB"));
+        return fail(format!("{needs}, and the usable hosts of `{path}` have {there} MiB"));
     }
     if wanted > free {
-        let message = format!("{wants}, and the usable hosts of `{path}` have {free} MiB free");
+        let message = format!("{needs}, and the usable hosts of `{path}` have {free} MiB free");
         return Finding::warning(Check::Memory, path, message)
             .remedy("lower `memoryMB`, stop other machines, or add hosts");
     }
-    Finding::pass(Check::Memory, path, format!("{wants} of {free} MiB that are free"))
+    Finding::pass(Check::Memory, path, format!("{needs} of {free} MiB that are free"))
 }
 
 fn storage(item: &Item, machines: &[&Machine], thick: bool) -> Option<Finding> {
@@ -119,6 +119,6 @@ fn storage(item: &Item, machines: &[&Machine], thick: bool) -> Option<Finding> {
     Some(Finding::pass(
         Check::Storage,
         path,
-        format!("{machines} want {wanted} GiB of {free} GiB that are free"),
+        format!("the disks of {machines} need up to {wanted} GiB, and {free} GiB are free"),
     ))
 }

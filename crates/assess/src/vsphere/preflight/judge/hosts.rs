@@ -25,7 +25,7 @@ pub(super) fn judge(found: &Found<'_>, snapshot: &VCenterSnapshot) -> Vec<Findin
             "`{}` has no host that is connected and not in maintenance, or `{}` may not see one",
             cluster.path, snapshot.privileges.user
         );
-        let remedy = "connect hosts, end their maintenance, or name another compute cluster";
+        let remedy = "connect hosts, take them out of maintenance mode, or name another compute cluster";
         return vec![Finding::failure(Check::Hosts, &cluster.path, message).remedy(remedy)];
     }
     usable.into_iter().map(host).collect()

@@ -185,7 +185,8 @@ fn folder(site: &ExpectedDomain, named: bool, snapshot: &VCenterSnapshot) -> Opt
             Some(Finding::pass(Check::Folder, path, "the folder will be created"))
         }
         None => {
-            let message = format!("the folder `{path}` is not there, and not below a folder of machines");
+            let message =
+                format!("the folder `{path}` is not there, and is not below a VM folder (/DATACENTER/vm/)");
             Some(Finding::failure(Check::Folder, path, message).remedy("correct `topology.folder`"))
         }
     }

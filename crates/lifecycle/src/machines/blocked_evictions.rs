@@ -4,14 +4,14 @@ use k8s_openapi::api::core::v1::Pod;
 use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use kube::api::ListParams;
 use kube::{Api, Client};
-use slipway_assess::machines::disruption::{self, Blocked};
+use slipway_assess::machines::disruption::{self, BlockedEviction};
 use slipway_providers::cluster::{AccessError, call};
 
 /// Pods of nodes are listed node by node up to this many; of more, all at once.
 const MAX_NODES: usize = 20;
 
 /// Asks for the pods of some nodes, and all budgets.
-pub async fn forecast(client: &Client, nodes: &[&str]) -> Result<Vec<Blocked>, AccessError> {
+pub async fn blocked_evictions(client: &Client, nodes: &[&str]) -> Result<Vec<BlockedEviction>, AccessError> {
     if nodes.is_empty() {
         return Ok(Vec::new());
     }
@@ -32,5 +32,5 @@ pub async fn forecast(client: &Client, nodes: &[&str]) -> Result<Vec<Blocked>, A
             pods.extend(call(&format!("listing the pods of node `{node}`"), all.list(&here)).await?.items);
         }
     }
-    Ok(disruption::forecast(&pods, &budgets))
+    Ok(disruption::blocked_evictions(&pods, &budgets))
 }
