@@ -183,10 +183,9 @@ mod tests {
 
     use super::power_state;
 
-    fn object(data: Value) -> DynamicObject {
-        let mut object = json!({"metadata": {"name": "m", "uid": "u"}});
-        object.as_object_mut().unwrap().extend(data.as_object().unwrap().clone());
-        serde_json::from_value(object).unwrap()
+    fn object(mut data: Value) -> DynamicObject {
+        data["metadata"] = json!({"name": "m", "uid": "u"});
+        serde_json::from_value(data).unwrap()
     }
 
     #[test]

@@ -189,42 +189,47 @@ mod tests {
         Resource { id, goal, desired, depends_on: Vec::new(), rank: 1, hold: None }
     }
 
-    fn phase(phase: &str) -> Option<State> {
-        Some(State::Object(ObjectState { phase: Some(phase.to_owned()), ..ObjectState::default() }))
+    fn phase(phase: &str) -> State {
+        State::Object(ObjectState { phase: Some(phase.to_owned()), ..ObjectState::default() })
     }
 
-    fn content(content: &str) -> Option<State> {
-        Some(State::Object(ObjectState { content: Some(content.to_owned()), ..ObjectState::default() }))
+    fn content(content: &str) -> State {
+        State::Object(ObjectState { content: Some(content.to_owned()), ..ObjectState::default() })
     }
 
-    fn leaving() -> Option<State> {
-        Some(State::Object(ObjectState { leaving: true, ..ObjectState::default() }))
+    fn leaving() -> State {
+        State::Object(ObjectState { leaving: true, ..ObjectState::default() })
     }
 
-    fn power(on: bool, phase: Option<&str>) -> Option<State> {
+    fn power(on: bool, phase: Option<&str>) -> State {
         let phase = phase.map(ToOwned::to_owned);
-        Some(State::Power(PowerState { on, phase, ..PowerState::default() }))
+        State::Power(PowerState { on, phase, ..PowerState::default() })
     }
 
     #[rstest]
     #[case::image_absent(Kind::Image, Goal::Present, None, "create")]
-    #[case::image_importing(Kind::Image, Goal::Present, phase("ImportInProgress"), "wait Importing")]
-    #[case::image_failed(Kind::Image, Goal::Present, phase("Failed"), "stop ImportFailed")]
-    #[case::image_ready(Kind::Image, Goal::Present, phase("Succeeded"), "done")]
-    #[case::image_goes(Kind::Image, Goal::Absent, phase("Succeeded"), "delete")]
-    #[case::secret_same(Kind::Secret, Goal::Present, content("new"), "done")]
-    #[case::secret_edited(Kind::Secret, Goal::Present, content("old"), "change")]
-    #[case::machine_there(Kind::Machine, Goal::Present, content("old"), "done")]
-    #[case::machine_leaving(Kind::Machine, Goal::Absent, leaving(), "wait Leaving")]
-    #[case::machine_made_again(Kind::Machine, Goal::Present, leaving(), "wait Leaving")]
+    #[case::image_importing(Kind::Image, Goal::Present, Some(phase("ImportInProgress")), "wait Importing")]
+    #[case::image_failed(Kind::Image, Goal::Present, Some(phase("Failed")), "stop ImportFailed")]
+    #[case::image_ready(Kind::Image, Goal::Present, Some(phase("Succeeded")), "done")]
+    #[case::image_goes(Kind::Image, Goal::Absent, Some(phase("Succeeded")), "delete")]
+    #[case::secret_same(Kind::Secret, Goal::Present, Some(content("new")), "done")]
+    #[case::secret_edited(Kind::Secret, Goal::Present, Some(content("old")), "change")]
+    #[case::machine_there(Kind::Machine, Goal::Present, Some(content("old")), "done")]
+    #[case::machine_leaving(Kind::Machine, Goal::Absent, Some(leaving()), "wait Leaving")]
+    #[case::machine_made_again(Kind::Machine, Goal::Present, Some(leaving()), "wait Leaving")]
     #[case::machine_gone(Kind::Machine, Goal::Absent, None, "done")]
     #[case::power_unknown(Kind::Power, Goal::Present, None, "start")]
-    #[case::power_off(Kind::Power, Goal::Present, power(false, None), "start")]
-    #[case::power_scheduling(Kind::Power, Goal::Present, power(true, Some("Scheduling")), "wait NotRunning")]
-    #[case::power_on(Kind::Power, Goal::Present, power(true, Some("Running")), "done")]
-    #[case::power_to_stop(Kind::Power, Goal::Absent, power(true, Some("Running")), "stop")]
-    #[case::power_stopping(Kind::Power, Goal::Absent, power(false, Some("Running")), "wait Stopping")]
-    #[case::power_stopped(Kind::Power, Goal::Absent, power(false, None), "done")]
+    #[case::power_off(Kind::Power, Goal::Present, Some(power(false, None)), "start")]
+    #[case::power_scheduling(
+        Kind::Power,
+        Goal::Present,
+        Some(power(true, Some("Scheduling"))),
+        "wait NotRunning"
+    )]
+    #[case::power_on(Kind::Power, Goal::Present, Some(power(true, Some("Running"))), "done")]
+    #[case::power_to_stop(Kind::Power, Goal::Absent, Some(power(true, Some("Running"))), "stop")]
+    #[case::power_stopping(Kind::Power, Goal::Absent, Some(power(false, Some("Running"))), "wait Stopping")]
+    #[case::power_stopped(Kind::Power, Goal::Absent, Some(power(false, None)), "done")]
     fn steps(#[case] kind: Kind, #[case] goal: Goal, #[case] own: Option<State>, #[case] expected: &str) {
         let next = next(&resource(kind, goal), own.as_ref(), Duration::from_mins(1));
         let told = match next {

@@ -76,7 +76,7 @@ async fn scan(
     };
     let lost: Vec<Remembered<State>> = records.iter().filter(|one| !is_found(one)).cloned().collect();
     let missing = missing(infra, &lost).await?;
-    let resources = going(endpoint, found);
+    let resources = going(endpoint, &found);
     Ok((Discovery { resources, unseen: missing.unseen, notes }, missing.hidden))
 }
 
@@ -94,7 +94,7 @@ fn desired(kind: Kind, infra_id: &InfraId, object: &DynamicObject) -> Option<Des
 }
 
 /// Machines are stopped, then removed, then what they stood on.
-fn going(endpoint: &Endpoint, found: BTreeMap<Kind, Vec<Desired>>) -> Vec<Resource<Desired>> {
+fn going(endpoint: &Endpoint, found: &BTreeMap<Kind, Vec<Desired>>) -> Vec<Resource<Desired>> {
     let of = |kind: Kind| found.get(&kind).map(Vec::as_slice).unwrap_or_default();
     let ids = |kind: Kind| of(kind).iter().map(move |one| kind.id(endpoint, &one.name));
     let ground: Vec<Id> = [Kind::Image, Kind::Secret, Kind::Disk].into_iter().flat_map(ids).collect();
