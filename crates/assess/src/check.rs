@@ -15,7 +15,7 @@
 //! | `matching` | which machine a node is |
 //! | `judge` | the rules |
 //!
-//! A [`Context`] holds one connection per vCenter. [`Context::round`] asks all vCenters at once, each with the deadline of
+//! A [`Context`] holds one connection per vCenter, which others may share. [`Context::round`] asks all vCenters at once, each with the deadline of
 //! the whole; what one of them does not answer is unknown, and everything about the others is complete.
 
 pub mod catalog;
@@ -35,9 +35,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use secrecy::ExposeSecret;
-use slipway_providers::vsphere::{self, Client, Login, Trust};
+use slipway_providers::vsphere::pool::{Key, Pool};
+use slipway_providers::vsphere::{self, Login};
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 
 use self::catalog::Check;
 use self::cluster::Cluster;
@@ -57,28 +58,15 @@ use crate::vsphere::session::{self, endpoint};
 #[derive(Debug)]
 pub struct Context {
     options: Options,
+    pool: Pool,
+    is_shared: bool,
+    /// Those that no round is using.
     connections: BTreeMap<Key, Connection>,
-}
-
-/// What makes a connection another one.
-type Key = (String, u16, String, String, String);
-
-fn key(vcenter: &VCenter, login: &Login) -> Key {
-    let trust = match &vcenter.trust {
-        Trust::System => String::new(),
-        Trust::Authorities(pem) => pem.clone(),
-        Trust::Fingerprint(bytes) => format!("{bytes:?}"),
-        Trust::Anything => "anything".to_owned(),
-    };
-    // The password itself is not kept a second time.
-    let secret = format!("{:x}", <sha2::Sha256 as sha2::Digest>::digest(login.password.expose_secret()));
-    (vcenter.server.clone(), vcenter.port, trust, login.user.clone(), secret)
 }
 
 /// What a vCenter answered.
 struct Answer {
     server: String,
-    key: Key,
     /// None if it is of no use any more, and was ended.
     connection: Option<Connection>,
     result: Result<Box<VCenterSnapshot>, Box<Finding>>,
@@ -86,7 +74,12 @@ struct Answer {
 
 impl Context {
     pub fn new(options: Options) -> Self {
-        Context { options, connections: BTreeMap::new() }
+        Context { options, pool: Pool::default(), is_shared: false, connections: BTreeMap::new() }
+    }
+
+    /// With clients that others use as well: a session that is there is used, and one that others need is not ended.
+    pub fn sharing(options: Options, pool: Pool) -> Self {
+        Context { options, pool, is_shared: true, connections: BTreeMap::new() }
     }
 
     /// Asks all vCenters once, and judges what they answer together with what Kubernetes knows. Without a cluster only
@@ -107,9 +100,7 @@ impl Context {
                 unreached.insert(vcenter.server.clone());
                 continue;
             };
-            let key = key(vcenter, &login);
-            used.insert(key.clone());
-            let connection = match self.connect(&key, vcenter, login) {
+            let connection = match self.connect(vcenter, login) {
                 Ok(connection) => connection,
                 Err(error) => {
                     verdicts.add(Check::Connection, [server::unreached(&vcenter.server, &error)]);
@@ -117,17 +108,18 @@ impl Context {
                     continue;
                 }
             };
+            used.insert(connection.lease.key().clone());
             let (question, options, vcenter) = (question.clone(), self.options.clone(), vcenter.clone());
-            tasks.spawn(async move { Box::pin(ask(key, connection, &vcenter, &question, &options)).await });
+            tasks.spawn(async move { Box::pin(ask(connection, &vcenter, &question, &options)).await });
         }
         let mut estates = Vec::new();
         for answer in tasks.join(std::future::pending()).await.unwrap_or_default() {
-            let Some(Answer { server, key, connection, result }) = answer else {
+            let Some(Answer { server, connection, result }) = answer else {
                 verdicts.findings.push(Finding::broken_off(Check::Connection));
                 continue;
             };
-            self.connections.remove(&key);
-            self.connections.extend(connection.map(|connection| (key, connection)));
+            let kept = connection.map(|connection| (connection.lease.key().clone(), connection));
+            self.connections.extend(kept);
             match result {
                 Ok(snapshot) => estates.push(*snapshot),
                 Err(finding) => {
@@ -145,38 +137,34 @@ impl Context {
         judge_all(&question, cluster, &estates, &unreached, verdicts, (started, now), &self.options.clock)
     }
 
-    /// The connection that is kept from the last round, or a new one: nothing is sent yet. It is remembered from here on,
-    /// so that its session can be ended whatever comes.
-    fn connect(&mut self, key: &Key, vcenter: &VCenter, login: Login) -> Result<Connection, vsphere::Error> {
-        if let Some(known) = self.connections.get(key) {
-            return Ok(known.clone());
-        }
+    /// The connection that is kept from the last round, or a new one: nothing is sent yet. When it is dropped its session
+    /// ends, so that a round can be given up at any time.
+    fn connect(&mut self, vcenter: &VCenter, login: Login) -> Result<Connection, vsphere::Error> {
         let endpoint = endpoint(&self.options, &vcenter.server, vcenter.port, vcenter.trust.clone());
-        let client = Client::new(endpoint, login)?;
-        let connection = Connection { client, counter: Counter::default() };
-        self.connections.insert(key.clone(), connection.clone());
-        Ok(connection)
+        let lease = self.pool.lease(endpoint, login)?;
+        let known = self.connections.remove(lease.key());
+        Ok(known.unwrap_or(Connection { lease, counter: Counter::default() }))
     }
 
-    /// Ends all sessions.
+    /// Ends all sessions, but for those that others need.
     pub async fn close(mut self) {
         let all = self.connections.keys().cloned().collect();
         self.end(all).await;
+        // A round that was given up may hold some still. Where there are others, they end those.
+        let left = async { if self.is_shared { self.pool.departed().await } else { self.pool.close().await } };
+        let _ = timeout(self.options.logout, left).await;
     }
 
     async fn end(&mut self, keys: Vec<Key>) {
         let mut tasks = JoinSet::new();
-        for connection in keys.iter().filter_map(|key| self.connections.get(key)) {
-            let (client, limit) = (connection.client.clone(), self.options.logout);
-            tasks.spawn(async move { session::log_out(&client, limit).await });
+        for connection in keys.iter().filter_map(|key| self.connections.remove(key)) {
+            tasks.spawn(connection.lease.end(self.options.logout));
         }
         tasks.join_all().await;
-        self.connections.retain(|key, _| !keys.contains(key));
     }
 }
 
 async fn ask(
-    key: Key,
     mut connection: Connection,
     vcenter: &VCenter,
     question: &Question,
@@ -190,14 +178,14 @@ async fn ask(
     let finding = match asked {
         Asked::Answered(snapshot) => {
             let result = Ok(Box::new(VCenterSnapshot { expires, ..snapshot }));
-            return Answer { server, key, connection: Some(connection), result };
+            return Answer { server, connection: Some(connection), result };
         }
         Asked::Failed(error) => server::unreached(&server, &error),
         Asked::Late(limit) => server::late(&server, limit),
     };
     // What is broken is not kept.
-    session::log_out(&connection.client, logout).await;
-    Answer { server, key, connection: None, result: Err(Box::new(finding)) }
+    connection.lease.end(logout).await;
+    Answer { server, connection: None, result: Err(Box::new(finding)) }
 }
 
 /// From everything that was read to a round. Pure.

@@ -270,3 +270,31 @@ pub(crate) fn subdomain(text: &str) -> Result<(), BadText> {
     }
     Ok(())
 }
+
+/// Whether Kubernetes takes it as the name of a node: a DNS name in lower case. How long its parts are it does not ask.
+pub fn is_node_name(name: &str) -> bool {
+    let label = |label: &str| {
+        let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        !label.is_empty() && label.chars().all(plain) && !label.starts_with('-') && !label.ends_with('-')
+    };
+    name.len() <= 253 && name.split('.').all(label)
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+
+    use super::is_node_name;
+
+    #[rstest]
+    #[case("metal-0", true)]
+    #[case("metal-0.example.com", true)]
+    #[case("Metal", false)]
+    #[case("metal_0", false)]
+    #[case("-metal", false)]
+    #[case("metal..x", false)]
+    #[case("", false)]
+    fn names_of_nodes(#[case] name: &str, #[case] expected: bool) {
+        assert_eq!(is_node_name(name), expected);
+    }
+}

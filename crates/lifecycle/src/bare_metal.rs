@@ -76,22 +76,11 @@ pub fn write(path: &Path, ignition: &[u8]) -> Result<(), Error> {
     file.write_all(ignition).map_err(failed)
 }
 
-/// Kubernetes takes a DNS name in lower case.
-pub fn is_node_name(name: &str) -> bool {
-    let label = |label: &str| {
-        let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-        !label.is_empty() && label.chars().all(plain) && !label.starts_with('-') && !label.ends_with('-')
-    };
-    name.len() <= 253 && name.split('.').all(label)
-}
-
 #[cfg(test)]
 mod tests {
-    use rstest::rstest;
-
     use std::os::unix::fs::PermissionsExt;
 
-    use super::{is_node_name, write};
+    use super::write;
 
     /// Others may have been able to read what was there before.
     #[test]
@@ -103,17 +92,5 @@ mod tests {
         write(&path, b"now").unwrap();
         assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         assert_eq!(std::fs::read(&path).unwrap(), b"now");
-    }
-
-    #[rstest]
-    #[case("metal-0", true)]
-    #[case("metal-0.example.com", true)]
-    #[case("Metal", false)]
-    #[case("metal_0", false)]
-    #[case("-metal", false)]
-    #[case("metal..x", false)]
-    #[case("", false)]
-    fn names_of_nodes(#[case] name: &str, #[case] expected: bool) {
-        assert_eq!(is_node_name(name), expected);
     }
 }

@@ -13,6 +13,7 @@ use crate::controllers::{
 };
 use crate::runtime::lease::{self, Lock};
 use crate::runtime::metrics::Metrics;
+use crate::runtime::sessions::Sessions;
 use crate::runtime::stop::stopped;
 use crate::runtime::watches::Watches;
 
@@ -88,6 +89,7 @@ pub async fn run(
     metrics.leading(true);
     let (sender, receiver) = watch::channel(false);
     let watches = Watches::new(client);
+    let sessions = Sessions::default();
     let mut controllers: JoinSet<Result<(), String>> = JoinSet::new();
     if let Some(pace) = connections {
         let (watches, metrics, stop) = (watches.clone(), metrics.clone(), receiver.clone());
@@ -99,19 +101,20 @@ pub async fn run(
     }
     if let Some(settings) = drivers {
         let (watches, metrics, stop) = (watches.clone(), metrics.clone(), receiver.clone());
-        controllers.spawn(drivers::run(watches, settings, metrics, stop));
+        controllers.spawn(drivers::run(watches, settings, sessions.pool().clone(), metrics, stop));
     }
     if let Some(settings) = checks {
         let (watches, metrics, stop) = (watches.clone(), metrics.clone(), receiver.clone());
+        let pool = sessions.pool().clone();
         controllers.spawn(async move {
-            checks::run(watches, settings, metrics, stop).await;
+            checks::run(watches, settings, pool, metrics, stop).await;
             Ok(())
         });
     }
     if let Some((settings, counters)) = machines {
-        let (watches, stop) = (watches.clone(), receiver.clone());
+        let (watches, sessions, stop) = (watches.clone(), sessions.clone(), receiver.clone());
         controllers.spawn(async move {
-            machines::run(watches, settings, counters, stop).await;
+            machines::run(watches, settings, sessions, counters, stop).await;
             Ok(())
         });
     }
@@ -166,7 +169,11 @@ pub async fn run(
     let _ = sender.send(true);
     let farewell =
         if end == End::LeaseLost { lease.duration.saturating_sub(lease.deadline) } else { STOP_TIMEOUT };
-    let _ = tokio::time::timeout(farewell, async { while controllers.join_next().await.is_some() {} }).await;
+    let ended = async {
+        while controllers.join_next().await.is_some() {}
+        sessions.close().await;
+    };
+    let _ = tokio::time::timeout(farewell, ended).await;
     controllers.abort_all();
     if end != End::LeaseLost {
         lock.release().await;

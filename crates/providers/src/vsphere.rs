@@ -16,6 +16,7 @@
 //! | [`moref`] | references to managed objects, with their vCenter |
 //! | [`performance`] | what a vCenter measured |
 //! | [`placement`] | DRS groups and rules |
+//! | [`pool`] | clients that several parts of a program share |
 //! | `provider` | what installing and removing clusters needs beside the kinds |
 //! | [`properties`], [`watch`] | reading many objects at once, and following their changes |
 //! | [`tasks`] | what a vCenter does in the background |
@@ -39,6 +40,7 @@ pub mod machines;
 pub mod ova;
 pub mod performance;
 pub mod placement;
+pub mod pool;
 pub mod properties;
 mod provider;
 pub mod rest;

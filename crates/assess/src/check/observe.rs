@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use slipway_providers::vsphere::inventory::{self, Facet, Inventory, Item, Scope};
+use slipway_providers::vsphere::pool::Lease;
 use slipway_providers::vsphere::{Client, Error, MoRef, Reference};
 use tokio::time::timeout;
 
@@ -79,7 +80,7 @@ impl Question {
 /// What is kept of a vCenter from round to round.
 #[derive(Debug, Clone)]
 pub(super) struct Connection {
-    pub(super) client: Client,
+    pub(super) lease: Lease,
     pub(super) counter: Counter,
 }
 
@@ -91,7 +92,7 @@ pub(super) async fn observe(
     clock: &Clock,
     patience: Duration,
 ) -> Result<VCenterSnapshot, Error> {
-    let client = connection.client.clone();
+    let client = connection.lease.client().clone();
     let about = client.content().await?.about.clone();
     let extent = Extent::Activity { counters: connection.counter == Counter::NotRead };
     let managers = managers::read(&client, extent).await?;

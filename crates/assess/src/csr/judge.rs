@@ -4,6 +4,7 @@
 use std::net::IpAddr;
 
 use jiff::SignedDuration;
+use slipway_config::names::is_node_name;
 
 use super::cluster::{Cluster, Machine};
 use super::pkcs10::Content;
@@ -190,15 +191,6 @@ fn subject(content: &Content) -> Result<&str, Refusal> {
 /// The node that a common name is of.
 pub(super) fn node_of(common_name: &str) -> Option<&str> {
     common_name.strip_prefix(NODE).filter(|node| is_node_name(node))
-}
-
-/// A DNS name in lower case, as the API server demands it of nodes.
-fn is_node_name(name: &str) -> bool {
-    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-    let label = |label: &str| {
-        !label.is_empty() && label.chars().all(plain) && !label.starts_with('-') && !label.ends_with('-')
-    };
-    name.len() <= 253 && name.split('.').all(label)
 }
 
 fn alternatives(content: &Content) -> Vec<String> {

@@ -1,15 +1,11 @@
-//! Asking a vCenter, and leaving it.
-
-use std::time::Duration;
+//! Asking a vCenter.
 
 use jiff::Timestamp;
-use slipway_providers::vsphere::{Client, Endpoint, Error, Trust};
+use slipway_providers::vsphere::{Endpoint, Error, Trust};
 use tokio::time::timeout;
-use tracing::debug;
 
 use super::certificate::expiry;
 use crate::runner::{self, Asked, Options};
-use crate::text::reason;
 
 pub(crate) fn endpoint(options: &Options, server: &str, port: u16, trust: Trust) -> Endpoint {
     Endpoint {
@@ -31,11 +27,4 @@ pub(crate) async fn ask<T>(
     let expiry = timeout(asking, expiry(endpoint, endpoint.timeout));
     let (asked, expires) = tokio::join!(runner::ask(options, question), expiry);
     (asked, expires.unwrap_or_else(|_| Err(format!("no answer within {asking:?}"))))
-}
-
-/// Sessions are few and outlive us by half an hour: time is kept for ending them.
-pub(crate) async fn log_out(client: &Client, limit: Duration) {
-    if let Ok(Err(error)) = timeout(limit, client.logout()).await {
-        debug!(server = %client.server(), error = %reason(&error), "logging out");
-    }
 }

@@ -4,6 +4,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use slipway_assess::check::Context;
+use slipway_assess::check::target::VCenter as Checked;
+use slipway_providers::vsphere::pool::Pool;
 use slipway_providers::vsphere::properties::PropertySpec;
 use slipway_providers::vsphere::soap::Body;
 use slipway_providers::vsphere::{Client, Endpoint, Login, Proxy};
@@ -13,6 +15,16 @@ use tokio::task::JoinSet;
 use crate::bench::{
     calls, cluster, domain, id, inventory, options, problems, round, sessions, start, start_all, subject,
 };
+
+fn endpoint(checked: &Checked) -> Endpoint {
+    Endpoint {
+        server: checked.server.as_str().into(),
+        port: checked.port,
+        trust: checked.trust.clone(),
+        proxy: Proxy::None,
+        timeout: Duration::from_mins(1),
+    }
+}
 
 /// Pages beyond the first.
 fn more_pages(nodes: usize) -> usize {
@@ -38,6 +50,26 @@ async fn a_round_takes_few_calls() {
         assert_eq!(vcenter.calls().unwrap()["FetchUserPrivilegeOnEntities"], 1);
         assert_eq!(sessions(vcenter), (0, 0));
     }
+}
+
+/// With clients that another part of the program holds, a round neither logs in nor out.
+#[tokio::test]
+async fn a_session_that_is_there_is_used() {
+    let vcenters = start_all(1, 2);
+    let (subject, cluster) = (subject(&vcenters), cluster(1, 2));
+    let pool = Pool::default();
+    let checked = &subject.vcenters[0];
+    let held = pool.lease(endpoint(checked), checked.login.clone().unwrap()).unwrap();
+    held.client().user().await.unwrap();
+    let mut context = Context::sharing(options(), pool.clone());
+    assert_eq!(problems(&context.round(&subject, Some(&cluster)).await), Vec::<String>::new());
+    context.close().await;
+    let calls = vcenters[0].calls().unwrap();
+    assert_eq!((&calls["Login"], &calls["Logout"]), (&1.into(), &Value::Null), "{calls}");
+    held.client().user().await.unwrap();
+    drop(held);
+    pool.departed().await;
+    assert_eq!(sessions(&vcenters[0]), (0, 0));
 }
 
 /// Calls grow with failure domains and pages of machines, and with nothing else.
@@ -75,16 +107,8 @@ async fn calls_grow_slowly() {
 /// What others do for each node: find it, read it, its pool, its host, its cluster; ten nodes at a time.
 async fn naively(vcenter: &VCenter, nodes: usize) -> (usize, Duration) {
     let subject = subject(std::slice::from_ref(vcenter));
-    let checked = &subject.vcenters[0];
-    let endpoint = Endpoint {
-        server: checked.server.as_str().into(),
-        port: checked.port,
-        trust: checked.trust.clone(),
-        proxy: Proxy::None,
-        timeout: Duration::from_mins(1),
-    };
     let login = Login { user: ADMINISTRATOR.0.to_owned(), password: ADMINISTRATOR.1.into() };
-    let client = Client::new(endpoint, login).unwrap();
+    let client = Client::new(endpoint(&subject.vcenters[0]), login).unwrap();
     client.user().await.unwrap();
     vcenter.control("DELETE", "/requests", &Value::Null).unwrap();
     let started = Instant::now();

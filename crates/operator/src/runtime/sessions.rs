@@ -1,21 +1,20 @@
-//! One session per vCenter, however many controllers and objects need it.
+//! One session per vCenter and login, however many controllers and objects need it.
 //!
 //! A login is tried once for all that wait for it. One that was refused is not tried again with the same password: vCenters
 //! lock accounts after a few of them.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use aws_lc_rs::digest;
-use secrecy::{ExposeSecret, SecretString};
+use secrecy::SecretString;
+use slipway_assets::drivers::Connection;
 use slipway_config::install_config::vsphere::Tls;
 use slipway_engine::{Endpoint, Reason};
 use slipway_providers::text::chain;
+use slipway_providers::vsphere::pool::{Key, Lease, Pool};
 use slipway_providers::vsphere::{self, Client, Error, FaultKind, Login};
 use thiserror::Error as ThisError;
-use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use super::shared::Shared;
@@ -30,8 +29,6 @@ const LONGEST_PAUSE: Duration = Duration::from_mins(5);
 /// After a login was refused. A change of the Secret is noticed at once.
 const REFUSED_PAUSE: Duration = Duration::from_mins(30);
 
-static NUMBERS: AtomicU64 = AtomicU64::new(0);
-
 /// A vCenter, how to reach it, and as whom.
 #[derive(Debug, Clone)]
 pub struct Access {
@@ -43,20 +40,19 @@ pub struct Access {
 }
 
 impl Access {
-    /// Differs when anything of it does.
-    fn fingerprint(&self) -> Fingerprint {
-        let mut hash = digest::Context::new(&digest::SHA256);
-        let trust = format!("{:?}", self.tls);
-        for part in [&self.server, &trust, &self.user, self.password.expose_secret()] {
-            hash.update(&part.len().to_le_bytes());
-            hash.update(part.as_bytes());
-        }
-        hash.update(&self.port.to_le_bytes());
-        hash.finish().as_ref().to_vec()
+    /// As a VSphereConnection says.
+    pub fn of(Connection { server, port, tls, user, password, .. }: &Connection) -> Self {
+        let password = password.expose().into();
+        Access { server: server.clone(), port: *port, tls: tls.clone(), user: user.clone(), password }
+    }
+
+    /// A client of it, which others may have too. Nothing is sent yet.
+    pub fn lease(&self, pool: &Pool) -> Result<Lease, Error> {
+        let mut endpoint = vsphere::Endpoint::new(&self.server, self.port, &self.tls);
+        endpoint.timeout = CALL_TIMEOUT;
+        pool.lease(endpoint, Login { user: self.user.clone(), password: self.password.clone() })
     }
 }
-
-type Fingerprint = Vec<u8>;
 
 /// A session that works.
 #[derive(Debug, Clone)]
@@ -65,13 +61,13 @@ pub struct Session {
     pub client: Client,
     /// The vCenter's own id: another one at the same address is another world.
     pub instance: Arc<str>,
-    /// Tells it from those before and after it.
-    number: u64,
+    /// As long as there is one, it is not ended.
+    lease: Lease,
 }
 
 impl Session {
     pub fn is_same(&self, other: &Session) -> bool {
-        self.number == other.number
+        self.lease.is_same(&other.lease)
     }
 }
 
@@ -98,48 +94,47 @@ pub fn is_refusal(error: &Error) -> bool {
     matches!(error.fault().map(|fault| &fault.kind), Some(FaultKind::InvalidLogin))
 }
 
-type Slot = Arc<Shared<Session, NoSession>>;
+/// The vCenter's own id, once a login has worked.
+type Slot = Arc<Shared<Arc<str>, NoSession>>;
 
-/// The sessions of a process, by server. Clones are the same sessions.
+/// The sessions of a process. Clones are the same sessions.
 #[derive(Debug, Clone, Default)]
 pub struct Sessions {
-    slots: Arc<Mutex<BTreeMap<String, (Fingerprint, Slot)>>>,
+    pool: Pool,
+    slots: Arc<Mutex<BTreeMap<Key, Slot>>>,
 }
 
 impl Sessions {
-    /// The session of a vCenter. With another login than before the old session is ended.
+    /// The session of a vCenter. With another login than before it is another one.
     pub async fn open(&self, access: &Access) -> Result<Session, NoSession> {
-        let (slot, replaced) = self.slot(access);
-        if let Some(session) = replaced {
-            // What still uses it is told that it has ended, and begins anew.
-            tokio::spawn(async move { drop(session.client.logout().await) });
-        }
-        slot.get(open(access), |answer, failures| match answer {
+        let lease = access.lease(&self.pool).map_err(|error| NoSession::of(&error))?;
+        let stands = |answer: &Result<Arc<str>, NoSession>, failures: u32| match answer {
             Ok(_) => None,
             Err(error) if error.is_refused => Some(REFUSED_PAUSE),
             Err(_) => Some(FIRST_PAUSE.saturating_mul(1 << failures.min(8)).min(LONGEST_PAUSE)),
-        })
-        .await
+        };
+        let instance = self.slot(lease.key()).get(log_in(access, lease.client()), stands).await?;
+        let (client, endpoint) = (lease.client().clone(), access.server.as_str().into());
+        Ok(Session { endpoint, client, instance, lease })
     }
 
-    fn slot(&self, access: &Access) -> (Slot, Option<Session>) {
+    /// The clients of these sessions, for controllers that look after failures themselves.
+    pub fn pool(&self) -> &Pool {
+        &self.pool
+    }
+
+    fn slot(&self, key: &Key) -> Slot {
         let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
-        let fingerprint = access.fingerprint();
-        if let Some((known, slot)) = slots.get(&access.server)
-            && *known == fingerprint
-        {
-            return (slot.clone(), None);
-        }
-        let slot = Slot::default();
-        let replaced = slots.insert(access.server.clone(), (fingerprint, slot.clone()));
-        (slot, replaced.and_then(|(_, slot)| slot.known()))
+        // Of an account one password is good.
+        slots.retain(|known, _| known == key || !known.is_same_account(key));
+        slots.entry(key.clone()).or_default().clone()
     }
 
     /// A call was refused because of the login: it expired, or was changed on the vCenter. Nothing is tried with it until it is
     /// another one.
     pub fn refuse(&self, session: &Session, message: &str) {
         let slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some((_, slot)) = slots.get(session.endpoint.as_str()) else { return };
+        let Some(slot) = slots.get(session.lease.key()) else { return };
         if slot.known().is_some() {
             let (reason, message) = (Reason::new("LoginRefused"), message.to_owned());
             slot.fail(NoSession { reason, message, is_refused: true }, REFUSED_PAUSE);
@@ -148,21 +143,12 @@ impl Sessions {
 
     /// Ends all of them.
     pub async fn close(&self) {
-        let slots = std::mem::take(&mut *self.slots.lock().unwrap_or_else(PoisonError::into_inner));
-        let mut ends = JoinSet::new();
-        for session in slots.into_values().filter_map(|(_, slot)| slot.known()) {
-            // A vCenter that is gone ends the session itself, after a while.
-            ends.spawn(async move { drop(session.client.logout().await) });
-        }
-        ends.join_all().await;
+        self.slots.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.pool.close().await;
     }
 }
 
-async fn open(access: &Access) -> Result<Session, NoSession> {
-    let mut endpoint = vsphere::Endpoint::new(&access.server, access.port, &access.tls);
-    endpoint.timeout = CALL_TIMEOUT;
-    let login = Login { user: access.user.clone(), password: access.password.clone() };
-    let client = Client::new(endpoint, login).map_err(|error| NoSession::of(&error))?;
+async fn log_in(access: &Access, client: &Client) -> Result<Arc<str>, NoSession> {
     let late = |_| NoSession {
         reason: Reason::UNREACHABLE,
         message: format!("no answer from `{}` within {} s", access.server, REACH_TIMEOUT.as_secs()),
@@ -172,6 +158,5 @@ async fn open(access: &Access) -> Result<Session, NoSession> {
     let instance = content.map_err(|error| NoSession::of(&error))?.about.instance_uuid.as_str().into();
     client.user().await.map_err(|error| NoSession::of(&error))?;
     tracing::info!(endpoint = access.server, user = access.user, "logged in");
-    let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
-    Ok(Session { endpoint: access.server.as_str().into(), client, instance, number })
+    Ok(instance)
 }

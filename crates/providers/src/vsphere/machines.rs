@@ -8,6 +8,8 @@ mod spec;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use uuid::Uuid;
+
 pub use hardware::{
     DeviceError, Devices, Disk, DiskSpec, Hardware, Network, Nic, Provisioning, Slots, Snapshot,
 };
@@ -20,6 +22,12 @@ use super::moref::{MoRef, Reference};
 use super::properties::{Object, PropertySpec};
 use super::soap::{Body, Malformed};
 use super::tasks::{Outcome, Task};
+
+/// A BIOS id as the other side would write it, the first three parts the other way round: firmware and Kubernetes do not agree on
+/// the order of its bytes.
+pub fn swapped(id: Uuid) -> Uuid {
+    Uuid::from_bytes_le(id.into_bytes())
+}
 
 /// The property that holds one entry of a machine's extra configuration. All of it may be megabytes.
 pub fn mark_path(key: &str) -> String {

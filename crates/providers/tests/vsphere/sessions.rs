@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use slipway_providers::vsphere::error::{Cause, Retry};
+use slipway_providers::vsphere::pool::Pool;
 use slipway_providers::vsphere::properties::PropertySpec;
-use slipway_providers::vsphere::{Client, FaultKind, Trust};
+use slipway_providers::vsphere::{Client, Error, FaultKind, Trust};
 use slipway_testkit::process::eventually;
 use slipway_testkit::vcenter::{ADMINISTRATOR, VCenter};
 
@@ -36,6 +37,52 @@ async fn many_callers_share_one_session() {
     assert_eq!(calls(&vcenter, "Logout"), 1);
     client.logout().await.unwrap();
     assert_eq!(calls(&vcenter, "Logout"), 1, "there is nothing to end");
+}
+
+/// Parts of a program that know nothing of each other share a login, and the last one of them ends it.
+#[tokio::test]
+async fn a_client_is_shared_until_nothing_holds_it() {
+    let vcenter = VCenter::start(&estate(0)).unwrap();
+    let pool = Pool::default();
+    let lease = |user: &str, password: &str| {
+        pool.lease(endpoint(&vcenter, authorities(&vcenter)), login(user, password)).unwrap()
+    };
+    let (user, password) = ADMINISTRATOR;
+    let logins = || (calls(&vcenter, "Login"), calls(&vcenter, "Logout"));
+    let [one, other] = [lease(user, password), lease(user, password)];
+    assert!(one.is_same(&other));
+    assert_eq!((hosts(one.client()).await, hosts(other.client()).await), (2, 2));
+    assert_eq!(logins(), (1, 0));
+    one.end(Duration::from_mins(1)).await;
+    assert_eq!((hosts(other.client()).await, logins()), (2, (1, 0)), "the other one needs it");
+
+    // Another password is another client, of the same account.
+    let wrong = lease(user, "swordfish");
+    assert!(!wrong.is_same(&other) && wrong.key().is_same_account(other.key()));
+    assert!(wrong.client().user().await.is_err());
+    assert_eq!(hosts(other.client()).await, 2);
+    drop(wrong);
+
+    other.end(Duration::from_mins(1)).await;
+    assert_eq!(calls(&vcenter, "Logout"), 1, "the last one leaves");
+    let again = lease(user, password);
+    assert_eq!(hosts(again.client()).await, 2);
+    drop(again);
+    pool.departed().await;
+    assert_eq!(calls(&vcenter, "Logout"), 2, "what is dropped is ended, too");
+
+    let held = lease(user, password);
+    assert_eq!(hosts(held.client()).await, 2);
+    pool.close().await;
+    assert_eq!(calls(&vcenter, "Logout"), 3);
+    let error = hosts_error(held.client()).await;
+    assert!(matches!(error.source, Cause::LoggedOut), "{error}");
+    assert!(!lease(user, password).is_same(&held), "a client that has left is not handed out");
+}
+
+async fn hosts_error(client: &Client) -> Error {
+    let root = client.manager("rootFolder").await.unwrap();
+    client.retrieve_below(&root, &HOSTS).await.unwrap_err()
 }
 
 #[tokio::test]

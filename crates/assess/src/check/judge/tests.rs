@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use rstest::rstest;
 use slipway_providers::vsphere::inventory::{self, Inventory};
+use slipway_providers::vsphere::machines::swapped;
 use slipway_providers::vsphere::{Login, Reference, Trust};
 use uuid::Uuid;
 
@@ -13,7 +14,6 @@ use crate::check::catalog::{Check, Reason};
 use crate::check::cluster::{Cluster, Node};
 use crate::check::conditions::{Effect, verdict};
 use crate::check::counts::Counts;
-use crate::check::matching::swapped;
 use crate::check::observe::Question;
 use crate::check::report::{Action, Finding, Outcome, Round};
 use crate::check::snapshot::{Clocks, Machine, Privileges, VCenterSnapshot};

@@ -134,10 +134,8 @@ impl Platform for Toy {
         queries: &[Query<'_, Thing, Thing>],
     ) -> Result<Vec<Observation<Thing>>, Down> {
         let sites = self.ask(endpoint)?;
-        Ok(queries
-            .iter()
-            .map(|query| Observation::Known(sites.things.get(&query.resource.id).copied()))
-            .collect())
+        let look = |id: &Id| Observation::Known(sites.things.get(id).copied());
+        Ok(queries.iter().map(|query| look(&query.resource.id)).collect())
     }
 
     async fn perform(

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use slipway_assess::csr::approve::bootstrappers_of;
 use slipway_assess::csr::host::{Host, survey};
 use slipway_assess::csr::{Bootstrapper, Decision, Signer};
+use slipway_config::names::is_node_name;
 use slipway_lifecycle::bare_metal;
 
 use super::confirm::not_approved;
@@ -28,7 +29,7 @@ const IDLE_TIMEOUT: Duration = Duration::from_mins(1);
 
 pub(crate) fn run(args: &Add, printer: &Printer) -> anyhow::Result<Exit> {
     let (given, limit) = (given(&args.known)?, args.timeout);
-    if !bare_metal::is_node_name(&args.bare_metal) {
+    if !is_node_name(&args.bare_metal) {
         let name = &args.bare_metal;
         let cause = format!("`{name}` cannot be the name of a node: it must be a DNS name in lower case");
         return Err(Usage(cause).into());

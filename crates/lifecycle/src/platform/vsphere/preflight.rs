@@ -2,7 +2,7 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | `wanted` | what a configuration and its files want of each vCenter |
+//! | `expected` | what a configuration and its files want of each vCenter |
 //! | `needs` | which privileges creating, running and destroying it needs |
 
 mod expected;

@@ -22,6 +22,7 @@ use slipway_assess::check::report::Round;
 use slipway_assess::check::{Context, Options, schedule};
 use slipway_providers::cluster::{AccessError, Manager, apply_status, call};
 use slipway_providers::text::chain;
+use slipway_providers::vsphere::pool::Pool;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -144,7 +145,13 @@ async fn is_openshift(client: &Client) -> bool {
 }
 
 /// Runs until it is told to end.
-pub async fn run(watches: Watches, settings: Settings, metrics: Metrics, mut stop: watch::Receiver<bool>) {
+pub async fn run(
+    watches: Watches,
+    settings: Settings,
+    pool: Pool,
+    metrics: Metrics,
+    mut stop: watch::Receiver<bool>,
+) {
     let Settings { namespace, options, pace, insecure } = settings;
     let trigger = Trigger::new(pace.gather);
     let watched = tokio::select! {
@@ -165,17 +172,17 @@ pub async fn run(watches: Watches, settings: Settings, metrics: Metrics, mut sto
     let checker = Checker {
         client,
         namespace,
-        options: options.clone(),
+        context: Context::sharing(options.clone(), pool.clone()),
+        options,
+        pool,
         insecure,
         metrics,
         recorder,
-        context: Context::new(options),
         last: None,
         bad: 0,
     };
     let mut rounds = Rounds { watched, nodes, pace, checker, seen: None, due: now, earliest: now };
     trigger.run(stop, &mut rounds).await;
-    // A round that is cut off leaves its sessions to the vCenters, which end them.
     rounds.checker.context.close().await;
 }
 
@@ -226,6 +233,8 @@ struct Checker {
     client: Client,
     namespace: String,
     options: Options,
+    /// What other controllers use, too.
+    pool: Pool,
     insecure: Insecure,
     metrics: Metrics,
     recorder: Recorder,
@@ -290,7 +299,8 @@ impl Checker {
 
     /// Nobody wants checks: what was said about them is over.
     async fn rest(&mut self, config: Option<&VDOConfig>) {
-        let context = std::mem::replace(&mut self.context, Context::new(self.options.clone()));
+        let fresh = Context::sharing(self.options.clone(), self.pool.clone());
+        let context = std::mem::replace(&mut self.context, fresh);
         context.close().await;
         self.metrics.board().replace(Vec::new());
         self.last = None;

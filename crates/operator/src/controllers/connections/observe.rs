@@ -1,4 +1,5 @@
-//! Asking a vCenter. One login for each look, so that a password that no longer works is noticed.
+//! Asking a vCenter. One login for each look, so that a password that no longer works is noticed: these are the only sessions that
+//! controllers do not share.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

@@ -21,6 +21,7 @@ use slipway_assets::drivers::{Connection, DriverError, NodeMark, cloud, storage}
 use slipway_config::matrix::Driver;
 use slipway_providers::cluster::{AccessError, Manager, apply_status};
 use slipway_providers::text::chain;
+use slipway_providers::vsphere::pool::Pool;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -91,6 +92,7 @@ pub struct Settings {
 pub async fn run(
     watches: Watches,
     settings: Settings,
+    pool: Pool,
     metrics: Metrics,
     stop: watch::Receiver<bool>,
 ) -> Result<(), String> {
@@ -116,7 +118,7 @@ pub async fn run(
         recorder,
         library,
         ledger: Ledger::default(),
-        search: Search::default(),
+        search: Search::new(pool),
         whole: Instant::now(),
     };
     trigger.run(stop, &mut controller).await;

@@ -8,14 +8,20 @@ use serde_json::json;
 use slipway_assets::drivers::{Connection, NodeMark};
 use slipway_providers::cluster::{AccessError, merge};
 use slipway_providers::text::chain;
+use slipway_providers::vsphere::Error;
 use slipway_providers::vsphere::inventory::{self, Facet, Scope};
-use slipway_providers::vsphere::{self, Endpoint, Error, Login};
+use slipway_providers::vsphere::machines::swapped;
+use slipway_providers::vsphere::pool::Pool;
 use tokio::time::{Instant, timeout};
+use uuid::Uuid;
 
 use crate::runtime::nodes::{All, Label, Node};
+use crate::runtime::sessions::Access;
 
 /// How long a vCenter may take.
 const LOOKUP_TIMEOUT: Duration = Duration::from_mins(1);
+/// How long logging out may take where no other controller needs the session.
+const LOGOUT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Nodes that no vCenter knows are not asked about more often than this.
 const LOOKUP_INTERVAL: Duration = Duration::from_mins(5);
 
@@ -23,7 +29,7 @@ const LOOKUP_INTERVAL: Duration = Duration::from_mins(5);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unmarked {
     name: String,
-    uuid: String,
+    uuid: Option<Uuid>,
     /// Its id says so already.
     certain: bool,
 }
@@ -33,33 +39,24 @@ pub fn unmarked(nodes: &All) -> Vec<Unmarked> {
     let of = |(name, node): (&String, &Node)| {
         let certain = node.is_of_vsphere();
         let wanted = !node.has(Label::Mark(NodeMark::Slipway)) && (certain || node.provider_id.is_empty());
-        wanted.then(|| Unmarked { name: name.clone(), uuid: node.uuid.to_lowercase(), certain })
+        wanted.then(|| Unmarked { name: name.clone(), uuid: node.uuid.parse().ok(), certain })
     };
     nodes.iter().filter_map(of).collect()
 }
 
-/// Machines report the first three parts of their id in either order of bytes.
-fn forms(uuid: &str) -> [String; 2] {
-    let swap = |part: &str| {
-        let bytes: Vec<&str> =
-            (0..part.len() / 2).rev().filter_map(|at| part.get(at * 2..at * 2 + 2)).collect();
-        bytes.concat()
-    };
-    let parts: Vec<String> = uuid
-        .split('-')
-        .enumerate()
-        .map(|(at, part)| if at < 3 { swap(part) } else { part.to_owned() })
-        .collect();
-    [uuid.to_owned(), parts.join("-")]
-}
-
 /// Who was not found, and when.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Search {
+    pool: Pool,
     last: Option<(Instant, Vec<Unmarked>)>,
 }
 
 impl Search {
+    /// With clients that other controllers use, too.
+    pub fn new(pool: Pool) -> Self {
+        Search { pool, last: None }
+    }
+
     /// Looks for the machines of nodes, one pass over each vCenter, and labels those that were found. A vCenter that
     /// does not answer leaves its nodes for later.
     pub async fn mark(
@@ -78,7 +75,7 @@ impl Search {
         let mut machines = BTreeSet::new();
         if unmarked.iter().any(|node| !node.certain) {
             for connection in connections {
-                match timeout(LOOKUP_TIMEOUT, uuids(connection)).await {
+                match timeout(LOOKUP_TIMEOUT, uuids(&self.pool, connection)).await {
                     Ok(Ok(found)) => machines.extend(found),
                     Ok(Err(error)) => {
                         tracing::warn!(
@@ -94,7 +91,8 @@ impl Search {
         let nodes: Api<k8s_openapi::api::core::v1::Node> = Api::all(client.clone());
         let mut left = Vec::new();
         for node in unmarked {
-            let found = node.certain || forms(&node.uuid).iter().any(|form| machines.contains(form));
+            let ids = node.uuid.iter().flat_map(|id| [*id, swapped(*id)]);
+            let found = node.certain || ids.into_iter().any(|id| machines.contains(&id));
             if !found {
                 left.push(node);
                 continue;
@@ -109,24 +107,9 @@ impl Search {
 }
 
 /// The ids of all machines of a vCenter.
-async fn uuids(connection: &Connection) -> Result<BTreeSet<String>, Error> {
-    let endpoint = Endpoint::new(&connection.server, connection.port, &connection.tls);
-    let login = Login { user: connection.user.clone(), password: connection.password.expose().into() };
-    let client = vsphere::Client::new(endpoint, login)?;
-    let found = inventory::read(&client, &Scope::of([Facet::MachineIds])).await;
-    // A session that is left behind ends by itself.
-    let _ = client.logout().await;
-    Ok(found?.machines().filter_map(|(_, machine)| Some(machine.uuid?.to_string())).collect())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::forms;
-
-    #[test]
-    fn both_orders_of_bytes() {
-        let [given, swapped] = forms("42166f45-6f10-6d46-4b2d-7f7e4f5b7a01");
-        assert_eq!(given, "42166f45-6f10-6d46-4b2d-7f7e4f5b7a01");
-        assert_eq!(swapped, "456f1642-106f-466d-4b2d-7f7e4f5b7a01");
-    }
+async fn uuids(pool: &Pool, connection: &Connection) -> Result<BTreeSet<Uuid>, Error> {
+    let lease = Access::of(connection).lease(pool)?;
+    let found = inventory::read(lease.client(), &Scope::of([Facet::MachineIds])).await;
+    lease.end(LOGOUT_TIMEOUT).await;
+    Ok(found?.machines().filter_map(|(_, machine)| machine.uuid).collect())
 }

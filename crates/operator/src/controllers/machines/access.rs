@@ -7,9 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use kube::{Api, Client};
-use secrecy::SecretString;
 use slipway_api::slipway::VSphereConnection;
-use slipway_assets::drivers::Connection;
 use slipway_config::install_config::vsphere::Tls;
 use slipway_engine::Reason;
 use slipway_providers::cluster::call;
@@ -83,11 +81,9 @@ impl Logins {
             let message = format!("the VSphereConnection `{name}`: {problem}. {}", problem.remedy());
             Problem::blind(Reason::new(problem.reason()), message)
         };
-        let Read { connection: Connection { port, tls, user, password, .. }, login, .. } =
-            found.map_err(refused)?;
+        let Read { connection, login, .. } = found.map_err(refused)?;
         login.map_err(refused)?;
-        let password = SecretString::from(password.expose().to_owned());
-        let access = Access { server: server.to_owned(), port, tls, user, password };
+        let access = Access { server: server.to_owned(), ..Access::of(&connection) };
         let mut all = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         all.insert(server.to_owned(), (stamp, access.clone()));
         Ok(access)

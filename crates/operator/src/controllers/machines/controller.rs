@@ -59,7 +59,13 @@ pub struct Settings {
 }
 
 /// Runs until it is told to end.
-pub async fn run(watches: Watches, settings: Settings, metrics: Metrics, stop: watch::Receiver<bool>) {
+pub async fn run(
+    watches: Watches,
+    settings: Settings,
+    sessions: Sessions,
+    metrics: Metrics,
+    stop: watch::Receiver<bool>,
+) {
     let Settings { namespace, insecure, vips, pace } = settings;
     let trigger = Trigger::new(DEBOUNCE);
     let client = watches.client().clone();
@@ -68,7 +74,7 @@ pub async fn run(watches: Watches, settings: Settings, metrics: Metrics, stop: w
     let owner = Owner::watch(&watches, MACHINES_NAMESPACE, &trigger);
     let logins = Logins::new(client.clone(), &namespace, insecure, objects.clone());
     let (news, told) = mpsc::unbounded_channel();
-    let vcenters = Arc::new(VCenters::new(logins, Sessions::default(), pace, news, trigger.clone()));
+    let vcenters = Arc::new(VCenters::new(logins, sessions, pace, news, trigger.clone()));
     let worker = Worker::new(client, MACHINES_NAMESPACE, vcenters.clone(), pace, vips, stop.clone());
     let (ended, results) = mpsc::unbounded_channel();
     let mut machines = Machines {
@@ -92,7 +98,6 @@ pub async fn run(watches: Watches, settings: Settings, metrics: Metrics, stop: w
     let mut workers = machines.workers;
     let _ = timeout(STOP_TIMEOUT, async { while workers.join_next().await.is_some() {} }).await;
     workers.abort_all();
-    let _ = timeout(STOP_TIMEOUT, vcenters.close()).await;
 }
 
 /// What makes a failed Machine worth another try at once.

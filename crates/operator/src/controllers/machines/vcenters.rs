@@ -120,12 +120,6 @@ impl VCenters {
         open.retain(|_, vcenter| !vcenter.stream.is_finished());
         open
     }
-
-    /// Ends all streams and sessions.
-    pub(super) async fn close(&self) {
-        lock(&self.open).clear();
-        self.sessions.close().await;
-    }
 }
 
 impl VCenter {

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use slipway_assets::drivers::operator;
 use slipway_operator::controllers::connections::Insecure;
 use slipway_operator::controllers::machines::{self, Metrics, Pace, Settings};
+use slipway_operator::runtime::sessions::Sessions;
 use slipway_operator::runtime::watches::Watches;
 use slipway_testkit::control_plane::{ControlPlane, Options};
 use slipway_testkit::estate::Site;
@@ -143,7 +144,9 @@ impl World {
         let (kubeconfig, metrics) = (self.kubeconfig.clone(), self.metrics.clone());
         let running = self.runtime.spawn(async move {
             let watches = Watches::new(gate::client(&kubeconfig, gate).await);
-            machines::run(watches, settings, metrics, stopped).await;
+            let sessions = Sessions::default();
+            machines::run(watches, settings, sessions.clone(), metrics, stopped).await;
+            sessions.close().await;
         });
         self.controller = Some((stop, running));
     }
