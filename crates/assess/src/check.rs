@@ -151,7 +151,8 @@ impl Context {
         let all = self.connections.keys().cloned().collect();
         self.end(all).await;
         // A round that was given up may hold some still. Where there are others, they end those.
-        let left = async { if self.is_shared { self.pool.departed().await } else { self.pool.close().await } };
+        let left =
+            async { if self.is_shared { self.pool.departed().await } else { self.pool.close().await } };
         let _ = timeout(self.options.logout, left).await;
     }
 

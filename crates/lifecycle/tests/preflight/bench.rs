@@ -11,36 +11,37 @@ use slipway_lifecycle::preflight::network::Probe;
 use slipway_lifecycle::preflight::report::{Outcome, Report};
 use slipway_lifecycle::preflight::{Options, examine};
 use slipway_providers::vsphere::Proxy;
+use slipway_testkit::estate::{self, REGION, Server, Site};
 use slipway_testkit::vcenter::{ADMINISTRATOR, VCenter};
 
 /// The addresses of vCenters; all of 127.0.0.0/8 is this machine.
 pub(crate) const SERVERS: [&str; 3] = ["127.0.0.1", "127.0.0.2", "127.0.0.3"];
 
+fn site(position: usize) -> Site {
+    Site {
+        zone: format!("zone-{position}"),
+        datastore: "fast".to_owned(),
+        network: "net".to_owned(),
+        template: "templates/rhcos".to_owned(),
+        ..Site::new("dc1")
+    }
+}
+
 /// What fits `config`.
 pub(crate) fn inventory(position: usize) -> Value {
-    json!({
-        "datacenters": [{
-            "name": "dc1",
-            "folders": {"vm": ["templates"], "host": ["racks"]},
-            "clusters": [{
-                "name": "compute", "drs": {"enabled": true}, "hosts": [{"name": "esx", "count": 3}],
-                "groups": [{"name": "rack", "hosts": ["esx-0", "esx-1"]}],
-            }],
-            "datastores": [{"name": "fast", "capacity_gb": 4000, "free_gb": 3000}],
-            "networks": [{"name": "net"}],
-            "vms": [{
-                "name": "rhcos", "template": true, "folder": "templates", "cluster": "compute", "datastore": "fast",
-                "disks_gb": [16], "networks": ["net"], "hardware_version": "vmx-15",
-                "product": {"name": "coreos", "vendor": "x", "version": "418.94.202501010000-0"},
-            }],
-        }],
-        "categories": [
-            {"name": "openshift-region", "cardinality": "SINGLE", "tags": [{"name": "europe", "attach": ["/dc1"]}]},
-            {"name": "openshift-zone", "cardinality": "SINGLE",
-             "tags": [{"name": format!("zone-{position}"), "attach": ["/dc1/host/compute"]}]},
-            {"name": "other", "cardinality": "MULTIPLE", "tags": [{"name": "europe"}]},
-        ],
-    })
+    let mut inventory = site(position).inventory();
+    let datacenter = &mut inventory["datacenters"][0];
+    datacenter["folders"] = json!({"vm": ["templates"], "host": ["racks"]});
+    datacenter["clusters"][0]["drs"] = json!({"enabled": true});
+    datacenter["clusters"][0]["groups"] = json!([{"name": "rack", "hosts": ["esx-0", "esx-1"]}]);
+    datacenter["datastores"] = json!([{"name": "fast", "capacity_gb": 4000, "free_gb": 3000}]);
+    let template = &mut datacenter["vms"][0];
+    (template["name"], template["folder"]) = (json!("rhcos"), json!("templates"));
+    template["hardware_version"] = json!("vmx-15");
+    template["product"] = json!({"name": "coreos", "vendor": "x", "version": "418.94.202501010000-0"});
+    let other = json!({"name": "other", "cardinality": "MULTIPLE", "tags": [{"name": REGION}]});
+    inventory["categories"].as_array_mut().unwrap().push(other);
+    inventory
 }
 
 pub(crate) fn start(server: &str, inventory: &Value, arguments: &[&str]) -> VCenter {
@@ -53,53 +54,21 @@ pub(crate) fn start_all(count: usize) -> Vec<VCenter> {
 }
 
 /// An install-config with one failure domain on each vCenter.
-pub(crate) fn config(vcenters: &[VCenter]) -> String {
-    let mut text = r#"apiVersion: v1
-baseDomain: example.com
-metadata: {name: harbour}
-controlPlane: {name: master, replicas: 3}
-compute: [{name: worker, replicas: 2}]
-pullSecret: '{"auths":{"registry.example.com":{"auth":"dXNlcjpwYXNzd29yZA=="}}}'
-payload: {releaseImage: "quay.io/release:4.18.3-x86_64"}
-platform:
-  vsphere:
-    apiVIPs: [10.0.0.10]
-    ingressVIPs: [10.0.0.11]
-    vcenters:
-"#
-    .to_owned();
-    for vcenter in vcenters {
-        text.push_str(&format!(
-            "    - {{server: {}, port: {}, user: {}, password: {}, datacenters: [dc1], tls: {{thumbprint: '{}'}}}}\n",
-            vcenter.host(),
-            vcenter.port(),
-            ADMINISTRATOR.0,
-            ADMINISTRATOR.1,
-            vcenter.thumbprint_sha256(),
-        ));
-    }
-    text.push_str("    failureDomains:\n");
-    for (position, vcenter) in vcenters.iter().enumerate() {
-        text.push_str(&domain(position, vcenter.host()));
-    }
-    text
+pub(crate) fn config(vcenters: &[VCenter]) -> Value {
+    let sites: Vec<Site> = (0..vcenters.len()).map(site).collect();
+    let mut config = estate::install_config("harbour", sites.iter().zip(vcenters.iter().map(Server::of)));
+    config["payload"]["releaseImage"] = json!("quay.io/release:4.18.3-x86_64");
+    config
 }
 
-/// A failure domain.
-pub(crate) fn domain(position: usize, server: &str) -> String {
-    format!(
-        "    - name: fd-{position}
-      region: europe
-      zone: zone-{position}
-      server: {server}
-      topology:
-        datacenter: dc1
-        computeCluster: /dc1/host/compute
-        datastore: /dc1/datastore/fast
-        networks: [net]
-        template: /dc1/vm/templates/rhcos
-"
-    )
+/// The topology of a failure domain.
+pub(crate) fn topology(config: &mut Value, position: usize) -> &mut Value {
+    &mut config["platform"]["vsphere"]["failureDomains"][position]["topology"]
+}
+
+/// Removes a field.
+pub(crate) fn remove(object: &mut Value, key: &str) {
+    assert!(object.as_object_mut().unwrap().remove(key).is_some(), "no {key}");
 }
 
 /// No address answers, and no name is known.
@@ -122,23 +91,24 @@ pub(crate) fn options() -> Options {
 
 /// Logs in everywhere as one user.
 pub(crate) async fn run_as(
-    text: &str,
+    config: &Value,
     login: (&str, &str),
     identity: Option<Identity>,
     options: Options,
 ) -> Report {
     let nobody = std::future::pending();
-    run_until(text, login, identity, options, nobody).await.unwrap()
+    run_until(config, login, identity, options, nobody).await.unwrap()
 }
 
 pub(crate) async fn run_until(
-    text: &str,
+    config: &Value,
     (user, password): (&str, &str),
     identity: Option<Identity>,
     options: Options,
     cancelled: impl Future<Output = ()>,
 ) -> Option<Report> {
-    let loaded = load(text);
+    let text = config.to_string();
+    let loaded = load(&text);
     let config = loaded.config.unwrap_or_else(|| panic!("{:?}", loaded.report));
     let login = Login { user: user.to_owned(), password: password.into() };
     let logins = vec![login; SERVERS.len()];
@@ -149,8 +119,8 @@ pub(crate) async fn run_until(
     examine(Expectations::new(text.into(), named).request(&logins), options, Silence, cancelled).await
 }
 
-pub(crate) async fn run(text: &str) -> Report {
-    run_as(text, ADMINISTRATOR, None, options()).await
+pub(crate) async fn run(config: &Value) -> Report {
+    run_as(config, ADMINISTRATOR, None, options()).await
 }
 
 /// What is not fine.

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use slipway_testkit::vcenter::{ADMINISTRATOR, VCenter};
 
 use crate::bench::{
-    config, domain, inventory, options, problems, run, run_until, sessions, start, start_all,
+    config, inventory, options, problems, run, run_until, sessions, start, start_all, topology,
 };
 
 /// Requests by SOAP and REST since the start.
@@ -49,9 +49,12 @@ async fn tags_of_others_cost_next_to_nothing() {
 async fn the_dearest_failure_domain_keeps_within_bounds() {
     let vcenters = start_all(2);
     let id = "urn:vmomi:InventoryServiceTag:00000000-0000-0000-0000-000000000000:GLOBAL";
-    let template = format!("template: rhcos\n        tagIDs: ['{id}']");
-    let text = config(&vcenters).replace("template: /dc1/vm/templates/rhcos", &template);
-    let found = problems(&run(&text).await);
+    let mut config = config(&vcenters);
+    for position in 0..2 {
+        let topology = topology(&mut config, position);
+        (topology["template"], topology["tagIDs"]) = (json!("rhcos"), json!([id]));
+    }
+    let found = problems(&run(&config).await);
     assert_eq!(
         found,
         [format!("127.0.0.1: Failure tag-ids {id}"), format!("127.0.0.2: Failure tag-ids {id}")]
@@ -79,15 +82,18 @@ async fn calls_grow_slowly_with_failure_domains() {
     estate["datacenters"][0]["clusters"] = json!(clusters);
     estate["datacenters"][0]["vms"][0]["cluster"] = json!("compute-0");
     let vcenters = [start("127.0.0.1", &estate, &[])];
-    let mut text = config(&vcenters);
-    for zone in 1..8 {
-        text.push_str(&domain(zone, "127.0.0.1"));
-    }
-    for zone in 0..8 {
-        text = text.replacen("/dc1/host/compute\n", &format!("/dc1/host/compute-{zone}\n"), 1);
-    }
-    text = text.replace("template: /dc1/vm/templates/rhcos", "template: rhcos");
-    let report = run(&text).await;
+    let mut config = config(&vcenters);
+    let domains = &mut config["platform"]["vsphere"]["failureDomains"];
+    let domain = |zone: usize| {
+        let mut domain = domains[0].clone();
+        let name = json!(format!("zone-{zone}"));
+        (domain["name"], domain["zone"]) = (name.clone(), name);
+        domain["topology"]["computeCluster"] = json!(format!("/dc1/host/compute-{zone}"));
+        domain["topology"]["template"] = json!("rhcos");
+        domain
+    };
+    *domains = (0..8).map(domain).collect();
+    let report = run(&config).await;
     assert_eq!(problems(&report), Vec::<String>::new());
     let calls = vcenters[0].calls().unwrap();
     assert!(requests(&vcenters[0]) <= 20 + 3 * 8, "{calls}");

@@ -10,7 +10,9 @@ use slipway_lifecycle::preflight::report::Readiness;
 use slipway_lifecycle::preflight::{self, Options};
 use slipway_testkit::vcenter::ADMINISTRATOR;
 
-use crate::bench::{Silence, config, inventory, options, problems, run, run_as, start, start_all};
+use crate::bench::{
+    Silence, config, inventory, options, problems, remove, run, run_as, start, start_all, topology,
+};
 
 type Break = fn(&mut Value);
 
@@ -92,13 +94,11 @@ async fn one_failure_domain_needs_no_tags() {
 
 #[tokio::test]
 async fn a_zone_can_be_a_group_of_hosts() {
-    let zoned = |text: &str| {
-        let types = "region: europe\n      regionType: ComputeCluster\n      zoneType: HostGroup\n";
-        text.replacen("region: europe\n", types, 1).replacen(
-            "        datacenter: dc1\n",
-            "        datacenter: dc1\n        hostGroup: rack\n",
-            1,
-        )
+    let zoned = |mut config: Value| {
+        topology(&mut config, 0)["hostGroup"] = json!("rack");
+        let domain = &mut config["platform"]["vsphere"]["failureDomains"][0];
+        (domain["regionType"], domain["zoneType"]) = (json!("ComputeCluster"), json!("HostGroup"));
+        config
     };
     let cases: [(Break, &[&str]); 4] = [
         (|_| {}, &[]),
@@ -125,7 +125,7 @@ async fn a_zone_can_be_a_group_of_hosts() {
             json!(["/dc1/host/compute/esx-0", "/dc1/host/compute/esx-1"]);
         break_it(&mut estate);
         vcenters[0] = start("127.0.0.1", &estate, &[]);
-        let report = run(&zoned(&config(&vcenters))).await;
+        let report = run(&zoned(config(&vcenters))).await;
         assert_eq!(problems(&report), expected);
     }
 }
@@ -154,8 +154,7 @@ async fn clocks_that_differ_are_told() {
 #[tokio::test]
 async fn names_that_are_taken_are_told() {
     let vcenters = start_all(1);
-    let text = config(&vcenters);
-    let name = load(&text).config.unwrap().name;
+    let name = load(&config(&vcenters).to_string()).config.unwrap().name;
     let identity = Identity {
         infra_id: InfraId::new(&name, |_| 3),
         cluster_id: uuid::Uuid::from_u128(7),
@@ -213,21 +212,26 @@ async fn other_platforms_are_not_asked_yet() {
 #[tokio::test]
 async fn what_machines_need_is_missed() {
     let vcenters = start_all(1);
-    let text = config(&vcenters);
-    let (release, template) = (
-        "payload: {releaseImage: \"quay.io/release:4.18.3-x86_64\"}\n",
-        "        template: /dc1/vm/templates/rhcos\n",
-    );
+    let without = |release: bool, template: bool| {
+        let mut config = config(&vcenters);
+        if release {
+            remove(&mut config, "payload");
+        }
+        if template {
+            remove(topology(&mut config, 0), "template");
+        }
+        config
+    };
     let missed = [
         "install-config.yaml: Failure release-image payload.releaseImage",
         "install-config.yaml: Failure os-image platform.vsphere.clusterOSImage",
     ];
-    for (text, expected) in [
-        (text.replace(release, ""), &missed[..1]),
-        (text.replace(template, ""), &missed[1..]),
-        (text.replace(release, "").replace(template, ""), &missed[..]),
+    for (config, expected) in [
+        (without(true, false), &missed[..1]),
+        (without(false, true), &missed[1..]),
+        (without(true, true), &missed[..]),
     ] {
-        let report = run(&text).await;
+        let report = run(&config).await;
         assert_eq!(problems(&report), expected);
         assert_eq!(report.verdict(), Readiness::Incomplete);
     }
@@ -240,10 +244,13 @@ async fn a_network_may_have_a_slash_in_its_name() {
     dc(&mut estate)["networks"][0]["name"] = json!("VLAN 10/20");
     dc(&mut estate)["vms"][0]["networks"] = json!(["VLAN 10/20"]);
     let vcenters = [start("127.0.0.1", &estate, &[])];
+    let on = |network: &str| {
+        let mut config = config(&vcenters);
+        topology(&mut config, 0)["networks"] = json!([network]);
+        config
+    };
     for name in ["VLAN 10/20", "VLAN 10%2f20", "/dc1/network/VLAN 10%2f20"] {
-        let text = config(&vcenters).replace("networks: [net]", &format!("networks: ['{name}']"));
-        assert_eq!(problems(&run(&text).await), Vec::<String>::new(), "{name}");
+        assert_eq!(problems(&run(&on(name)).await), Vec::<String>::new(), "{name}");
     }
-    let text = config(&vcenters).replace("networks: [net]", "networks: [VLAN 10]");
-    assert_eq!(problems(&run(&text).await), ["127.0.0.1: Failure network VLAN 10"]);
+    assert_eq!(problems(&run(&on("VLAN 10")).await), ["127.0.0.1: Failure network VLAN 10"]);
 }

@@ -1,15 +1,16 @@
 //! Names of the old form, looked up on the vCenter.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use slipway_testkit::vcenter::VCenter;
 
-use crate::bench::{config, inventory, problems, run, start};
+use crate::bench::{config, inventory, problems, run, start, topology};
 
 /// Without paths, as they were once written.
-fn by_name(vcenters: &[VCenter]) -> String {
-    config(vcenters)
-        .replace("computeCluster: /dc1/host/compute", "computeCluster: compute")
-        .replace("datastore: /dc1/datastore/fast", "datastore: fast")
+fn by_name(vcenters: &[VCenter]) -> Value {
+    let mut config = config(vcenters);
+    let topology = topology(&mut config, 0);
+    (topology["computeCluster"], topology["datastore"]) = (json!("compute"), json!("fast"));
+    config
 }
 
 #[tokio::test]
@@ -44,8 +45,9 @@ async fn of_two_none_is_guessed() {
     let mut estate = inventory(0);
     estate["datacenters"][0]["folders"]["vm"] = json!(["templates", "blue/team", "red/team"]);
     let vcenters = [start("127.0.0.1", &estate, &[])];
-    let text = by_name(&vcenters).replace("datastore: fast", "datastore: fast\n        folder: team");
-    let report = run(&text).await;
+    let mut config = by_name(&vcenters);
+    topology(&mut config, 0)["folder"] = json!("team");
+    let report = run(&config).await;
     assert_eq!(problems(&report), ["127.0.0.1: Failure names team"]);
     assert_eq!(report.findings[0].details, ["/dc1/vm/blue/team", "/dc1/vm/red/team"]);
 }

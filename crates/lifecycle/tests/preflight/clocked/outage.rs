@@ -26,13 +26,13 @@ fn others(report: &Report, server: &str) -> Vec<(Option<String>, &'static str, S
 #[tokio::test]
 async fn a_frozen_vcenter_delays_nobody_beyond_the_deadline() {
     let vcenters = start_all(3);
-    let text = config(&vcenters);
-    let before = run(&text).await;
+    let config = config(&vcenters);
+    let before = run(&config).await;
     assert_eq!(problems(&before), Vec::<String>::new());
     vcenters[1].control("POST", "/freeze", &Value::Null).unwrap();
     let whole = Duration::from_secs(4);
     let started = Instant::now();
-    let after = run_as(&text, ADMINISTRATOR, None, Options { whole, ..options() }).await;
+    let after = run_as(&config, ADMINISTRATOR, None, Options { whole, ..options() }).await;
     assert!(started.elapsed() < whole + Duration::from_secs(1), "{:?}", started.elapsed());
     assert_eq!(problems(&after), ["127.0.0.2: Failure connection 127.0.0.2"]);
     assert!(after.findings[0].message.contains("no answer within 3s"), "{:?}", after.findings[0]);
@@ -80,8 +80,10 @@ async fn a_wrong_password_is_about_one_vcenter() {
 async fn a_stranger_is_not_told_the_password() {
     let vcenters = start_all(2);
     let print = vcenters[0].thumbprint_sha256();
-    let text = config(&vcenters).replace(print, &print.replace(|c: char| c.is_ascii_hexdigit(), "0"));
-    let report = run(&text).await;
+    let mut config = config(&vcenters);
+    let another = print.replace(|c: char| c.is_ascii_hexdigit(), "0");
+    config["platform"]["vsphere"]["vcenters"][0]["tls"] = json!({"thumbprint": another});
+    let report = run(&config).await;
     assert_eq!(problems(&report), ["127.0.0.1: Failure connection 127.0.0.1"]);
     assert!(report.findings[0].message.contains("not trusted"), "{:?}", report.findings[0]);
     assert!(vcenters[0].calls().unwrap()["Login"].is_null());
