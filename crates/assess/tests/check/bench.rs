@@ -11,6 +11,7 @@ use slipway_assess::check::target::{CheckTarget, Domain, VCenter as Checked, Zon
 use slipway_assess::check::{Context, Options};
 use slipway_config::install_config::vsphere::RegionKind;
 use slipway_providers::vsphere::{Login, Proxy, Trust};
+use slipway_testkit::estate::Site;
 use slipway_testkit::vcenter::{ADMINISTRATOR, VCenter};
 use uuid::Uuid;
 
@@ -25,38 +26,39 @@ pub(crate) fn id(position: usize, number: usize) -> Uuid {
 
 /// The machines of so many nodes, and everything they need.
 pub(crate) fn inventory(position: usize, nodes: usize) -> Value {
-    let vms: Vec<Value> = (0..nodes)
-        .map(|number| {
-            json!({
-                "name": format!("node-{position}-{number}"), "cluster": "compute", "datastore": "fast",
-                "disks_gb": [1], "networks": ["net"], "hardware_version": "vmx-19", "uuid": id(position, number),
-                "extra_config": {"disk.EnableUUID": "TRUE"},
-            })
-        })
-        .collect();
-    json!({
-        "datacenters": [{
-            "name": "dc1",
-            "clusters": [{
-                "name": "compute", "hosts": [{"name": "esx", "count": 2}], "pools": [{"name": "own"}],
-                "groups": [{"name": "rack", "hosts": ["esx-0", "esx-1"]}, {"name": "machines", "vms": []}],
-                "rules": [{"name": "bind", "kind": "vm-host", "vm_group": "machines", "host_group": "rack"}],
-            }],
-            "datastores": [{"name": "fast", "capacity_gb": 40000, "free_gb": 30000, "url": "ds:///vmfs/volumes/fast/"}],
-            "networks": [{"name": "net"}],
-            "vms": vms,
-        }],
-        "categories": [
-            {"name": "openshift-region", "cardinality": "SINGLE", "tags": [{"name": "europe", "attach": ["/dc1"]}]},
-            {"name": "openshift-zone", "cardinality": "SINGLE",
-             "tags": [{"name": format!("zone-{position}"), "attach": ["/dc1/host/compute"]}]},
-            {"name": format!("openshift-{ID}"), "cardinality": "SINGLE",
-             "tags": [{"name": ID, "attach": ["/dc1/datastore/fast"]}]},
-        ],
-        "storage_policies": [
-            {"name": format!("openshift-storage-policy-{ID}"), "category": format!("openshift-{ID}"), "tag": ID},
-        ],
-    })
+    let site = Site {
+        zone: format!("zone-{position}"),
+        datastore: "fast".to_owned(),
+        network: "net".to_owned(),
+        ..Site::new("dc1")
+    };
+    let machine = |number: usize| {
+        site.machine(&json!({
+            "name": format!("node-{position}-{number}"), "disks_gb": [1], "hardware_version": "vmx-19",
+            "uuid": id(position, number), "extra_config": {"disk.EnableUUID": "TRUE"},
+        }))
+    };
+    let mut inventory = site.inventory();
+    let datacenter = &mut inventory["datacenters"][0];
+    let cluster = &mut datacenter["clusters"][0];
+    cluster["hosts"] = json!([{"name": "esx", "count": 2}]);
+    cluster["pools"] = json!([{"name": "own"}]);
+    cluster["groups"] =
+        json!([{"name": "rack", "hosts": ["esx-0", "esx-1"]}, {"name": "machines", "vms": []}]);
+    cluster["rules"] =
+        json!([{"name": "bind", "kind": "vm-host", "vm_group": "machines", "host_group": "rack"}]);
+    datacenter["datastores"] = json!([
+        {"name": "fast", "capacity_gb": 40000, "free_gb": 30000, "url": "ds:///vmfs/volumes/fast/"},
+    ]);
+    datacenter["vms"] = (0..nodes).map(machine).collect();
+    let category = format!("openshift-{ID}");
+    let own = json!({
+        "name": category, "cardinality": "SINGLE", "tags": [{"name": ID, "attach": ["/dc1/datastore/fast"]}],
+    });
+    inventory["categories"].as_array_mut().unwrap().push(own);
+    inventory["storage_policies"] =
+        json!([{"name": format!("openshift-storage-policy-{ID}"), "category": category, "tag": ID}]);
+    inventory
 }
 
 pub(crate) fn start(server: &str, inventory: &Value, arguments: &[&str]) -> VCenter {

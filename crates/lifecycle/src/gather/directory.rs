@@ -52,13 +52,16 @@ pub fn of_directory(request: &Request<'_>, bundle: &mut Bundle) {
         let credentials = workspace.credentials()?;
         Ok((workspace, credentials))
     });
+    // What it holds itself is known even where credentials are not to be had.
+    if let Some(config) = &config {
+        if let Some(secret) = &config.pull_secret {
+            bundle.redactor().add(secret.expose_secret());
+        }
+        add_urls(config, bundle);
+    }
     match opened {
         Ok((workspace, credentials)) => {
             add_credentials(&credentials, bundle);
-            if let Some(secret) = &workspace.config().pull_secret {
-                bundle.redactor().add(secret.expose_secret());
-            }
-            add_urls(workspace.config(), bundle);
             add_install_config(workspace.text(), bundle);
         }
         // Without knowing what is secret in it, it stays out.
@@ -114,6 +117,7 @@ fn add_credentials(credentials: &Credentials, bundle: &mut Bundle) {
 
 fn add_urls(config: &InstallConfig, bundle: &mut Bundle) {
     let proxies = config.proxy.iter().flat_map(|proxy| proxy.http.iter().chain(&proxy.https));
+    // Elsewhere a URL with a login is refused.
     let image = match &config.platform {
         Platform::VSphere(platform) => platform.os_image.as_ref().map(|image| &image.url),
         _ => None,

@@ -124,6 +124,26 @@ async fn secrets_stay_and_a_dead_cluster_is_said_to_be_dead() {
     }
 }
 
+/// The password of the vCenter is nowhere to be had; what else is secret in the install-config is known all the same.
+#[test]
+fn without_credentials_the_secrets_of_urls_stay() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = CONFIG.replace(&format!("password: {PASSWORD}"), "passwordEnv: SLIPWAY_TEST_NOT_SET");
+    std::fs::write(folder.path().join("install-config.yaml"), config).unwrap();
+    std::fs::create_dir(folder.path().join(".slipway")).unwrap();
+    let log = "CONNECT with pr0xy@Pw was refused; 0simgPw and s1gnedUrl too, by the proxy\n";
+    std::fs::write(folder.path().join(".slipway/slipway.log"), log).unwrap();
+    let bundle = gathered(folder.path());
+    assert!(bundle.gaps().iter().any(|gap| gap.starts_with("install-config")), "{:?}", bundle.gaps());
+    let found = bundle.files().find(|(path, _)| *path == "directory/slipway.log");
+    let (_, text) = found.expect("the log");
+    let text = String::from_utf8_lossy(text);
+    assert!(text.contains("by the proxy"), "{text}");
+    for secret in ["pr0xy", "0simg", "s1gned"] {
+        assert!(!text.contains(secret), "{secret} got out: {text}");
+    }
+}
+
 #[test]
 fn a_directory_without_a_cluster_is_known() {
     let folder = tempfile::tempdir().unwrap();
