@@ -4,7 +4,7 @@
 // that fills it:
 //
 //	registry serve config.yml
-//	registry push ca.crt user password < references
+//	registry push ca.crt user password < references, each followed by the files of its layers
 package main
 
 import (

@@ -20,6 +20,7 @@ const (
 	indexType    = "application/vnd.oci.image.index.v1+json"
 	manifestType = "application/vnd.oci.image.manifest.v1+json"
 	configType   = "application/vnd.oci.image.config.v1+json"
+	layerType    = "application/vnd.oci.image.layer.v1.tar+gzip"
 )
 
 type descriptor struct {
@@ -35,8 +36,8 @@ type pusher struct {
 	password string
 }
 
-// push puts an image without layers behind every reference that is read from standard input, and prints the
-// reference with the digest of its index.
+// push puts an image behind every reference that is read from standard input, and prints the reference with the digest of
+// its index. Behind a reference are the files of its layers, the lowest first, compressed by gzip.
 func push(caFile, user, password string) error {
 	pem, err := os.ReadFile(caFile)
 	if err != nil {
@@ -48,11 +49,15 @@ func push(caFile, user, password string) error {
 	p := &pusher{&http.Client{Transport: transport, Timeout: 30 * time.Second}, user, password}
 	lines := bufio.NewScanner(os.Stdin)
 	for lines.Scan() {
-		digest, err := p.image(lines.Text())
-		if err != nil {
-			return fmt.Errorf("%s: %w", lines.Text(), err)
+		words := strings.Fields(lines.Text())
+		if len(words) == 0 {
+			continue
 		}
-		fmt.Println(lines.Text(), digest)
+		digest, err := p.image(words[0], words[1:])
+		if err != nil {
+			return fmt.Errorf("%s: %w", words[0], err)
+		}
+		fmt.Println(words[0], digest)
 	}
 	return lines.Err()
 }
@@ -61,7 +66,7 @@ func describe(kind string, content []byte) descriptor {
 	return descriptor{MediaType: kind, Digest: fmt.Sprintf("sha256:%x", sha256.Sum256(content)), Size: len(content)}
 }
 
-func (p *pusher) image(reference string) (string, error) {
+func (p *pusher) image(reference string, files []string) (string, error) {
 	host, path, _ := strings.Cut(reference, "/")
 	colon := strings.LastIndex(path, ":")
 	if colon < 0 {
@@ -79,8 +84,19 @@ func (p *pusher) image(reference string) (string, error) {
 	if err := p.blob(base, config); err != nil {
 		return "", err
 	}
+	layers := []descriptor{}
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			return "", err
+		}
+		if err := p.blob(base, content); err != nil {
+			return "", err
+		}
+		layers = append(layers, describe(layerType, content))
+	}
 	manifest, err := json.Marshal(map[string]any{
-		"schemaVersion": 2, "mediaType": manifestType, "config": describe(configType, config), "layers": []string{},
+		"schemaVersion": 2, "mediaType": manifestType, "config": describe(configType, config), "layers": layers,
 	})
 	if err != nil {
 		return "", err

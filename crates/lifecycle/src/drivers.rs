@@ -11,7 +11,6 @@
 //! | [`remove`] | everything away, in the safe order |
 //! | [`import_vdo`] | the objects of VDO as ours |
 //! | [`bundle`] | everything a site without the internet needs, in one file |
-//! | [`registry`](mod@registry) | which image a tag stands for |
 //! | [`pin`](mod@pin) | a matrix with digests for tags |
 
 pub mod bundle;
@@ -20,7 +19,6 @@ pub mod deploy;
 pub mod import_vdo;
 pub mod login;
 pub mod pin;
-pub mod registry;
 pub mod remove;
 pub mod status;
 pub mod upgrade;

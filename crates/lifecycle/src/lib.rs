@@ -10,6 +10,8 @@
 //! | [`machines`] | the machines of a running cluster: list, scale, create, roll |
 //! | [`platform`] | what each platform makes of a cluster's files; the only place that opens clients |
 //! | [`preflight`] | whether the platform has what a cluster needs |
+//! | [`registry`] | images in registries |
+//! | [`release`] | what a release image says machines boot from |
 //! | [`wait`] | until the machines have become a cluster |
 //! | [`store`] | the asset directory: lock, state, edits, writing |
 //! | [`credentials`] | how to log in to the platform |
@@ -28,7 +30,9 @@ pub mod install_config;
 pub mod machines;
 pub mod platform;
 pub mod preflight;
+pub mod registry;
 mod regular;
+pub mod release;
 pub mod store;
 pub mod wait;
 pub mod workspace;

@@ -19,6 +19,8 @@ use slipway_config::install_config::{InstallConfig, LoadBalancer, Missing, Platf
 use crate::create::{self, Error};
 use crate::environment::Environment;
 use crate::platform;
+use crate::release::ReleaseError;
+use crate::text;
 use crate::workspace::Workspace;
 
 /// What is known of a directory before anything is asked.
@@ -31,12 +33,14 @@ pub struct Opened {
     pub warnings: Vec<String>,
 }
 
-/// Reads the install-config of a directory, how to log in, and the names that were drawn. Changes nothing there, and
-/// does not wait for its lock.
-pub fn open(directory: &Path, environment: &Environment) -> Result<Opened, Error> {
+/// Reads the install-config of a directory, how to log in, and the names that were drawn; asks the release which OS image it has, where
+/// machines are made from that one. Changes nothing there, and does not wait for its lock.
+pub async fn open(directory: &Path, environment: &Environment) -> Result<Opened, Error> {
     let request = looking(directory, environment);
     let mut workspace = Workspace::open(&request)?;
-    let request = in_workspace(&mut workspace)?;
+    let found = workspace.find_os_image().await;
+    let mut request = in_workspace(&mut workspace)?;
+    request.findings.extend(found.err().map(|error| no_os_image(&error)));
     let warnings = workspace.known_warnings();
     Ok(Opened { request, report: workspace.report().clone(), warnings })
 }
@@ -85,6 +89,16 @@ pub fn request(named: &Named, inspection: Option<Arc<dyn Inspection>>) -> Reques
         network: network(config),
         findings: incomplete(config),
     }
+}
+
+/// The release does not say what machines boot from.
+fn no_os_image(error: &ReleaseError) -> Finding {
+    let details = error.details();
+    let said = match details.as_slice() {
+        [] => text::chain(error),
+        details => format!("{error}: {}", details.join("; ")),
+    };
+    Finding::failure(Check::OsImage, "payload.releaseImage", said).remedy(error.hint())
 }
 
 /// What can be left out as long as only files are wanted.

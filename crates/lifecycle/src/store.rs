@@ -30,7 +30,7 @@ pub use self::lock::Holder;
 pub use self::plan::{Conflict, FileResult, Future, Plan};
 pub use self::reconcile::{Absence, Digest, FileAction, Reason, Trace, judge};
 pub(crate) use self::state::VERSION;
-pub use self::state::{Generated, Inputs, State, Step};
+pub use self::state::{Generated, Inputs, ReleaseOsImage, State, Step};
 
 /// The folder of ours in an asset directory.
 const OWN: &str = ".slipway";

@@ -4,11 +4,13 @@
 use jiff::Timestamp;
 use slipway_assets::{Credentials, Named};
 use slipway_config::findings::Report;
-use slipway_config::install_config::{self, InstallConfig};
+use slipway_config::install_config::vsphere::OsImage;
+use slipway_config::install_config::{self, ImageRef, InstallConfig};
 
 use crate::create::{Error, Request, read_install_config};
 use crate::credentials::{self, Resolved};
-use crate::store::{self, INSTALL_CONFIG, State, Store};
+use crate::release::{self, ReleaseError};
+use crate::store::{self, INSTALL_CONFIG, ReleaseOsImage, State, Store};
 
 /// What a command works with.
 #[derive(Debug)]
@@ -18,6 +20,8 @@ pub struct Workspace<'a> {
     config: InstallConfig,
     report: Report,
     resolved: Option<Resolved>,
+    /// What the release says machines boot from, where the install-config leaves it to the release.
+    os_image: Option<OsImage>,
     /// The directory is ours alone as long as this is there.
     store: Option<Store>,
 }
@@ -31,7 +35,16 @@ impl<'a> Workspace<'a> {
             let path = request.directory.join(INSTALL_CONFIG);
             return Err(Error::InstallConfig { path, report: Box::new(loaded.report) });
         };
-        Ok(Workspace { request: *request, text, config, report: loaded.report, resolved: None, store: None })
+        let report = loaded.report;
+        Ok(Workspace {
+            request: *request,
+            text,
+            config,
+            report,
+            resolved: None,
+            os_image: None,
+            store: None,
+        })
     }
 
     pub fn request(&self) -> &Request<'a> {
@@ -40,6 +53,63 @@ impl<'a> Workspace<'a> {
 
     pub fn config(&self) -> &InstallConfig {
         &self.config
+    }
+
+    /// The configuration with the image that machines are made from, as far as it is known.
+    pub(crate) fn config_for_machines(&self) -> InstallConfig {
+        self.config.clone().with_os_image(self.os_image.as_ref())
+    }
+
+    /// The release that has to be asked which OS image machines are made from.
+    pub fn release_to_ask(&self) -> Option<&ImageRef> {
+        let release = self.config.release_with_os_image()?;
+        self.os_image.is_none().then_some(release)
+    }
+
+    /// Finds out which OS image machines are made from, if the install-config leaves it to the release: as it was found out before,
+    /// or from the release image itself.
+    pub async fn find_os_image(&mut self) -> Result<(), ReleaseError> {
+        // A state that cannot be read is reported by what needs the rest of it.
+        if let Ok(Some(state)) = store::peek(self.request.directory) {
+            self.recall_os_image(&state);
+        }
+        if let Some(release) = self.release_to_ask() {
+            self.os_image = Some(release::os_image(&self.config, release.as_str()).await?);
+        }
+        Ok(())
+    }
+
+    /// Takes what an earlier command found out.
+    fn recall_os_image(&mut self, state: &State) {
+        let known = state.release_os_image.as_ref();
+        if let (Some(release), Some(known)) = (self.release_to_ask(), known)
+            && state.cluster == self.config.name.as_str()
+            && known.release == release.as_str()
+        {
+            self.os_image =
+                Some(OsImage { url: known.url.as_str().into(), sha256: known.sha256.clone() });
+        }
+    }
+
+    /// Keeps what was found out, so that later commands mean the same image and need no registry.
+    pub(crate) fn remember_os_image(
+        &mut self,
+        store: &mut Store,
+        state: &mut State,
+    ) -> Result<(), store::Error> {
+        self.recall_os_image(state);
+        if let (Some(release), Some(image)) = (self.config.release_with_os_image(), &self.os_image) {
+            let found = ReleaseOsImage {
+                release: release.as_str().to_owned(),
+                url: image.url.expose().to_owned(),
+                sha256: image.sha256.clone(),
+            };
+            if state.release_os_image.as_ref() != Some(&found) {
+                state.release_os_image = Some(found);
+                store.save(state)?;
+            }
+        }
+        Ok(())
     }
 
     /// What was found in the install-config; no errors.
@@ -71,7 +141,7 @@ impl<'a> Workspace<'a> {
 
     /// The configuration with its names, as far as they are drawn. Does not wait for the directory's lock.
     pub(crate) fn named(&self) -> Result<Named, Error> {
-        let config = self.config.clone();
+        let config = self.config_for_machines();
         let state = store::peek(self.request.directory)?;
         Ok(match state.filter(|state| state.cluster == config.name.as_str()) {
             Some(state) => Named { config, identity: state.identity },

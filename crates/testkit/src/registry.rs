@@ -1,7 +1,7 @@
 //! A registry with images.
 
 use std::io::Write;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -9,7 +9,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use serde_json::json;
 
-use crate::network::PrivateNetwork;
+use crate::network::{PrivateNetwork, free_port_at};
 use crate::peers;
 use crate::pki::Authority;
 use crate::process::{Process, Start};
@@ -22,7 +22,7 @@ const STORED: &str = "mirror:$2b$04$slipwayslipwayslipwayu.UbvMaV/XG3jcwjtX8v9j4
 
 const START_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A running registry that demands a login, in a private network.
+/// A running registry that demands a login, in a private network or on the loopback interface.
 #[derive(Debug)]
 pub struct Registry {
     _process: Process,
@@ -34,8 +34,23 @@ pub struct Registry {
 impl Registry {
     /// Under one of the network's names.
     pub fn start(network: &PrivateNetwork, name: &str, port: u16) -> anyhow::Result<Self> {
-        let scratch = Scratch::new("registry")?;
         let at = network.address_of(name).with_context(|| format!("`{name}` is no name in this network"))?;
+        Self::start_in(Some(network), name, at, port)
+    }
+
+    /// Where every program of this machine reaches it.
+    pub fn start_on_loopback() -> anyhow::Result<Self> {
+        let at = IpAddr::V4(Ipv4Addr::LOCALHOST);
+        Self::start_in(None, &at.to_string(), at, free_port_at(at)?)
+    }
+
+    fn start_in(
+        network: Option<&PrivateNetwork>,
+        name: &str,
+        at: IpAddr,
+        port: u16,
+    ) -> anyhow::Result<Self> {
+        let scratch = Scratch::new("registry")?;
         let authority = Authority::new("registry-ca")?;
         let identity = authority.issue(name, None, &[name])?;
         let ca_file = scratch.write("ca.crt", authority.certificate())?;
@@ -62,7 +77,7 @@ impl Registry {
             arguments: vec!["serve".into(), config.into()],
             environment: vec![("OTEL_TRACES_EXPORTER", "none".into())],
             log,
-            network_of: Some(network.holder()),
+            network_of: network.map(PrivateNetwork::holder),
         })?;
         process.wait_until(START_TIMEOUT, || listens(network, at, port))?;
         scratch.settle();
@@ -78,12 +93,17 @@ impl Registry {
         &self.ca_file
     }
 
-    /// A file of logins as podman writes it.
-    pub fn auth_file(&self) -> anyhow::Result<PathBuf> {
+    /// Logins as podman writes them, and as pull secrets hold them.
+    pub fn logins(&self) -> String {
         use base64::Engine;
         let (user, password) = LOGIN;
         let auth = base64::engine::general_purpose::STANDARD.encode(format!("{user}:{password}"));
-        self.scratch.write("auth.json", json!({"auths": {&self.address: {"auth": auth}}}).to_string())
+        json!({"auths": {&self.address: {"auth": auth}}}).to_string()
+    }
+
+    /// A file of them.
+    pub fn auth_file(&self) -> anyhow::Result<PathBuf> {
+        self.scratch.write("auth.json", self.logins())
     }
 
     /// Puts an image behind each reference: references and digests of what they now stand for.
@@ -92,7 +112,21 @@ impl Registry {
         network: &PrivateNetwork,
         references: &[String],
     ) -> anyhow::Result<Vec<(String, String)>> {
-        let mut command: Command = network.command(&peers::find("registry")?);
+        self.push_by(network.command(&peers::find("registry")?), references)
+    }
+
+    /// Puts an image of these layers, the lowest first, into a repository of a registry on the loopback interface: its digest.
+    pub fn push_layers(&self, repository: &str, layers: &[Vec<u8>]) -> anyhow::Result<String> {
+        let mut line = format!("{}/{repository}:pushed", self.address);
+        for (index, layer) in layers.iter().enumerate() {
+            let name = format!("{}-{index}.tar.gz", repository.replace('/', "-"));
+            line.push_str(&format!(" {}", self.scratch.write(&name, layer)?.display()));
+        }
+        let pushed = self.push_by(Command::new(peers::find("registry")?), &[line])?;
+        pushed.into_iter().map(|(_, digest)| digest).next().context("nothing was pushed")
+    }
+
+    fn push_by(&self, mut command: Command, references: &[String]) -> anyhow::Result<Vec<(String, String)>> {
         let (user, password) = LOGIN;
         command.arg("push").arg(&self.ca_file).args([user, password]);
         let mut child = command
@@ -114,7 +148,8 @@ impl Registry {
 }
 
 /// Whether somebody listens there. A thread cannot move to another network, a process can.
-fn listens(network: &PrivateNetwork, at: std::net::IpAddr, port: u16) -> bool {
+fn listens(network: Option<&PrivateNetwork>, at: IpAddr, port: u16) -> bool {
+    let Some(network) = network else { return TcpStream::connect((at, port)).is_ok() };
     let script = format!("exec 3<>/dev/tcp/{at}/{port}");
     let output = network.command(Path::new("bash")).args(["-c", &script]).output();
     output.is_ok_and(|output| output.status.success())

@@ -20,6 +20,7 @@ use slipway_engine::{End, Endpoint, Id, Plan};
 use slipway_lifecycle::install::{
     Applied, Error, Installation, Kept, NotVisible, Origin, Preview, Purpose, Surplus, Timeouts, Words,
 };
+use slipway_lifecycle::workspace::Workspace;
 
 use super::create as files;
 use crate::args::{Output, Reach};
@@ -35,11 +36,54 @@ fn timeouts(reach: &Reach) -> Timeouts {
     Timeouts { call: call_timeout.min(silence), silence, ..Timeouts::default() }
 }
 
+/// Why a command ends before it has begun.
+enum NotBegun {
+    Refused(Error),
+    Interrupted,
+}
+
+impl NotBegun {
+    fn report(self, printer: &Printer) -> anyhow::Result<Exit> {
+        match self {
+            NotBegun::Refused(error) => refuse(error, printer),
+            NotBegun::Interrupted => interrupt::report("nothing was changed", printer),
+        }
+    }
+}
+
+impl From<Error> for NotBegun {
+    fn from(error: Error) -> Self {
+        NotBegun::Refused(error)
+    }
+}
+
+impl From<slipway_lifecycle::create::Error> for NotBegun {
+    fn from(error: slipway_lifecycle::create::Error) -> Self {
+        NotBegun::Refused(error.into())
+    }
+}
+
+/// Asks the release which OS image it has, where the install-config leaves it to the release.
+fn find_os_image(
+    workspace: &mut Workspace<'_>,
+    runtime: &Runtime,
+    printer: &Printer,
+) -> Result<(), NotBegun> {
+    if let Some(release) = workspace.release_to_ask() {
+        printer.say(&format!("{FAINT}looking for the OS image of {}{FAINT:#}\n", release.as_str()));
+    }
+    match runtime.block_on(unless_interrupted(workspace.find_os_image())) {
+        Some(found) => Ok(found.map_err(Error::from)?),
+        None => Err(NotBegun::Interrupted),
+    }
+}
+
 fn refuse(error: Error, printer: &Printer) -> anyhow::Result<Exit> {
     let exit = match error {
         Error::Create(error) => return files::refuse(error, printer),
         Error::Missing(_) => Exit::InstallConfig,
         Error::Endpoint(_)
+        | Error::Release(_)
         | Error::Unreadable { .. }
         | Error::Strays { .. }
         | Error::Lacking(_)

@@ -13,16 +13,18 @@ use slipway_lifecycle::store::INSTALL_CONFIG;
 use super::create::{refuse, warnings};
 use crate::args::{Output, Preflight};
 use crate::exit::Exit;
-use crate::interrupt::{self, interrupted};
+use crate::interrupt::{self, interrupted, unless_interrupted};
 use crate::output::{ERROR, FAINT, GOOD, HEADING, NAME, Printer, WARNING};
 use crate::report;
 use crate::runtime::Runtime;
 
 pub(crate) fn run(args: &Preflight, printer: &Printer) -> anyhow::Result<Exit> {
     let Preflight { dir, timeout } = args;
-    let opened = match open(dir, &Environment::of_process()) {
-        Ok(opened) => opened,
-        Err(error) => return refuse(error, printer),
+    let runtime = Runtime::new()?;
+    let opened = match runtime.block_on(unless_interrupted(open(dir, &Environment::of_process()))) {
+        Some(Ok(opened)) => opened,
+        Some(Err(error)) => return refuse(error, printer),
+        None => return interrupt::report("nothing was changed", printer),
     };
     let Opened { request, report: findings, warnings: known } = opened;
     let findings = warnings(&findings);
@@ -32,7 +34,6 @@ pub(crate) fn run(args: &Preflight, printer: &Printer) -> anyhow::Result<Exit> {
             printer.warning(warning);
         }
     }
-    let runtime = Runtime::new()?;
     let options = Options { whole: *timeout, ..Options::default() };
     let result = runtime.block_on(examine(request, options, ThisMachine, interrupted()));
     let Some(result) = result else {

@@ -36,12 +36,12 @@ pub(crate) fn vcenter((zone, server): (&str, &str)) -> VCenter {
     VCenter::start_at(server, &inventory, &["--tls-name", &server.to_string()]).expect("a vCenter")
 }
 
-fn config(vcenters: &[VCenter]) -> Value {
+pub(crate) fn config(vcenters: &[VCenter]) -> Value {
     let sites = ZONES.map(|(zone, _)| site(zone));
     estate::install_config("harbour", sites.iter().zip(vcenters.iter().map(Server::of)))
 }
 
-fn remove(object: &mut Value, key: &str) {
+pub(crate) fn remove(object: &mut Value, key: &str) {
     assert!(object.as_object_mut().expect("an object").remove(key).is_some(), "no {key}");
 }
 
@@ -112,7 +112,7 @@ fn snapshot(vcenters: &[VCenter]) -> Vec<BTreeMap<String, Value>> {
     vcenters.iter().map(objects).collect()
 }
 
-fn machines(vcenters: &[VCenter]) -> Vec<String> {
+pub(crate) fn machines(vcenters: &[VCenter]) -> Vec<String> {
     let objects = vcenters.iter().flat_map(|vcenter| vcenter.objects().expect("objects"));
     let machines = objects.filter(|object| object["type"] == "VirtualMachine" && object["name"] != "rhcos");
     let mut names: Vec<String> =

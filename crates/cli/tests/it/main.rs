@@ -17,6 +17,7 @@ mod interrupt;
 mod machine;
 mod node;
 mod preflight;
+mod release;
 mod run;
 mod schema;
 mod shells;

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use super::{InstallConfig, Payload, Platform, WrittenInstallConfig};
+use super::vsphere::OsImage;
+use super::{ImageRef, InstallConfig, Payload, PayloadType, Platform, WrittenInstallConfig};
 use crate::findings::{Findings, Rule};
 use crate::names::FailureDomainName;
 use crate::yaml::At;
@@ -62,13 +63,41 @@ impl InstallConfig {
             missing.push(Missing::ReleaseImage);
         }
         let failure_domains = self.without_os_image();
-        if !failure_domains.is_empty() {
+        // A release names the image of its machines.
+        if !failure_domains.is_empty() && self.payload.kind() == PayloadType::Kubernetes {
             missing.push(Missing::OsImage { failure_domains });
         }
         if matches!(&self.platform, Platform::KubeVirt(platform) if platform.os_image.is_none()) {
             missing.push(Missing::DiskImage);
         }
         missing
+    }
+
+    /// What templates are made from on vSphere.
+    pub fn os_image(&self) -> Option<&OsImage> {
+        match &self.platform {
+            Platform::VSphere(platform) => platform.os_image.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// The same with an image, unless it has one.
+    #[must_use]
+    pub fn with_os_image(mut self, image: Option<&OsImage>) -> Self {
+        if let Platform::VSphere(platform) = &mut self.platform {
+            platform.os_image = platform.os_image.take().or_else(|| image.cloned());
+        }
+        self
+    }
+
+    /// The release whose OS image machines are made from, where the install-config names neither image nor templates.
+    pub fn release_with_os_image(&self) -> Option<&ImageRef> {
+        match &self.payload {
+            Payload::OpenShift { release_image: Some(release), .. } if !self.without_os_image().is_empty() => {
+                Some(release)
+            }
+            _ => None,
+        }
     }
 
     /// Failure domains that get machines, in the order they are listed, without anything to make these from.

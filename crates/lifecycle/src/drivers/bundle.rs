@@ -11,7 +11,7 @@ use thiserror::Error;
 
 use super::deploy::{self, DeployError};
 use super::pin::images_of;
-use super::registry::reference::by_tag_and_by_digest;
+use crate::registry::reference::by_tag_and_by_digest;
 
 /// The format of a bundle.
 const FORMAT: &str = "slipway.dev/drivers-bundle/v1";

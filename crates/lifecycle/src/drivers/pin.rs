@@ -7,7 +7,7 @@ use slipway_config::findings::Report;
 use slipway_config::matrix::{Driver, Matrix, read};
 use thiserror::Error;
 
-use super::registry::{Registries, RegistryError};
+use crate::registry::{Registries, RegistryError};
 
 /// Why a matrix was not pinned.
 #[derive(Debug, Error)]

@@ -13,6 +13,7 @@ use slipway_providers::provider::{EndpointsUnreadable, NotVisible, Unreachable, 
 use thiserror::Error;
 
 use crate::platform::{BrokenFile, ImageError};
+use crate::release::ReleaseError;
 use crate::{create, store};
 
 /// Why a cluster cannot be worked on.
@@ -40,6 +41,8 @@ pub enum Error {
     Endpoint(EndpointError),
     #[error(transparent)]
     Image(#[from] ImageError),
+    #[error(transparent)]
+    Release(#[from] ReleaseError),
     #[error("{} could not be read, so nothing was removed", endpoints.join(", "))]
     Unreadable { endpoints: Vec<String> },
     #[error("parts of the cluster were created on {} that the install-config does not name any more", words.endpoints)]
@@ -158,6 +161,7 @@ impl Error {
                     words.field
                 ));
             }
+            Error::Release(error) => return Some(format!("nothing was changed; {}", error.hint())),
             Error::Image(_) => "check `clusterOSImage`, or use a template that is there: `topology.template`",
             Error::Platform(_) => {
                 "`slipway create ignition-configs` writes what the machines boot from; create the machines yourself"
@@ -175,6 +179,7 @@ impl Error {
     pub fn details(&self) -> Vec<String> {
         match self {
             Error::Create(error) => error.details(),
+            Error::Release(error) => error.details(),
             Error::Files(broken) => broken.iter().map(ToString::to_string).collect(),
             Error::Missing(missing) => missing.iter().map(ToString::to_string).collect(),
             Error::Strays { strays, .. } => strays.iter().map(ToString::to_string).collect(),

@@ -177,11 +177,12 @@ pub(super) fn open<B: Backend>(
     let Request { directory, environment, .. } = *workspace.request();
     let (credentials, warnings) = (workspace.credentials()?, workspace.warnings()?);
     let renamed = <B::Spec as ClusterSpec>::Provider::RENAMED_KINDS;
-    let store = workspace.take_store()?;
+    let mut store = workspace.take_store()?;
     let journal = FileJournal::open(&store.own_file(JOURNAL))?.with_kinds(renamed);
-    let state = store.state()?.ok_or_else(|| Error::NoFiles { directory: directory.to_owned() })?;
+    let mut state = store.state()?.ok_or_else(|| Error::NoFiles { directory: directory.to_owned() })?;
     workspace.check_cluster(&state)?;
-    let named = Named { config: workspace.config().clone(), identity: state.identity };
+    workspace.remember_os_image(&mut store, &mut state)?;
+    let named = Named { config: workspace.config_for_machines(), identity: state.identity };
     let mut target = target(backend, workspace, credentials, &named.identity.infra_id, journal, timeouts)?;
     backend.read(&mut target.spec, &Files { directory, named: &named, environment, boot: Boot::Needed })?;
     Ok(Run::new(Target { store: Some(store), warnings, bootstrapped: state.bootstrapped, ..target }))
@@ -233,7 +234,7 @@ fn target<B: Backend>(
     journal: FileJournal<super::StateOf<B::Spec>>,
     timeouts: Timeouts,
 ) -> Result<Target<B::Spec>, Error> {
-    let config = workspace.config().clone();
+    let config = workspace.config_for_machines();
     let cluster = config.name.to_string();
     let (spec, platform) = backend.connect(config, credentials, infra_id, timeouts)?;
     Ok(Target {

@@ -13,6 +13,7 @@ use thiserror::Error;
 use tokio::io::AsyncWriteExt;
 
 use crate::environment::Environment;
+use crate::registry::hex;
 
 /// A download that stands still for so long is given up.
 const STALL_TIMEOUT: Duration = Duration::from_mins(1);
@@ -158,10 +159,6 @@ async fn sum(path: &Path) -> Result<String, ImageError> {
         }
     });
     summed.await.unwrap_or_else(|error| Err(std::io::Error::other(error).into()))
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

@@ -52,6 +52,18 @@ pub struct State {
     /// Directories that were made here and may go when they are empty.
     #[serde(default)]
     pub directories: BTreeSet<String>,
+    /// What the release image said machines boot from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub release_os_image: Option<ReleaseOsImage>,
+}
+
+/// The OS image of a release, as its manifests name it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReleaseOsImage {
+    /// The release image that was asked.
+    pub release: String,
+    pub url: String,
+    pub sha256: Option<String>,
 }
 
 /// What a step generated, and from what.
@@ -79,6 +91,7 @@ impl State {
             steps: BTreeMap::new(),
             bootstrapped: false,
             directories: BTreeSet::new(),
+            release_os_image: None,
         }
     }
 

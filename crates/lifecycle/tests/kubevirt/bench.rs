@@ -282,7 +282,7 @@ platform:
     /// What `slipway preflight` says of the directory.
     pub(crate) fn preflight(&self) -> Report {
         process(async {
-            let opened = preflight::open(self.directory.path(), &self.environment()).unwrap();
+            let opened = preflight::open(self.directory.path(), &self.environment()).await.unwrap();
             let options = preflight::Options { proxy: Proxy::None, ..preflight::Options::default() };
             preflight::examine(opened.request, options, Deaf, std::future::pending()).await.unwrap()
         })

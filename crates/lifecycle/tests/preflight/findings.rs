@@ -199,7 +199,7 @@ async fn other_platforms_are_not_asked_yet() {
         let example = format!("{}/../../examples/{platform}.yaml", env!("CARGO_MANIFEST_DIR"));
         fs_err::copy(example, directory.path().join("install-config.yaml")).unwrap();
         // No login is looked for either.
-        let opened = preflight::open(directory.path(), &Environment::default()).unwrap();
+        let opened = preflight::open(directory.path(), &Environment::default()).await.unwrap();
         let looking = preflight::examine(opened.request, options(), Silence, std::future::pending());
         let report = looking.await.unwrap();
         let found = problems(&report);

@@ -17,7 +17,7 @@ use slipway_lifecycle::preflight;
 use slipway_lifecycle::workspace::Workspace;
 
 use super::{
-    carry_out, ends_json, exit_of, plan_text, preview, refuse, surplus_note, tally, timeouts, troubles, wait,
+    carry_out, ends_json, exit_of, find_os_image, plan_text, preview, refuse, surplus_note, tally, timeouts, troubles, wait,
 };
 use crate::args::{CreateCluster, Output};
 use crate::commands::create::{self as files, with_request};
@@ -56,11 +56,14 @@ fn run_in(workspace: &mut Workspace<'_>, args: &CreateCluster, printer: &Printer
     if let Err(error) = platform::check_to_create(workspace.config()) {
         return refuse(error, printer);
     }
+    let runtime = Runtime::new()?;
+    if let Err(end) = find_os_image(workspace, &runtime, printer) {
+        return end.report(printer);
+    }
     let new_names = match create_ignition_in(workspace) {
         Ok(made) => made.new_names,
         Err(error) => return files::refuse(error, printer),
     };
-    let runtime = Runtime::new()?;
     let installation = match platform::open(workspace, timeouts, new_names) {
         Ok(installation) => installation,
         Err(error) => return refuse(error, printer),

@@ -5,7 +5,7 @@ use slipway_lifecycle::install::{Preview, Purpose};
 use slipway_lifecycle::platform::{self, Removal};
 use slipway_lifecycle::workspace::Workspace;
 
-use super::{kept_text, plan_text, preview, refuse, surplus_note, tally, timeouts, unseen_json, unseen_text};
+use super::{find_os_image, kept_text, plan_text, preview, surplus_note, tally, timeouts, unseen_json, unseen_text};
 use crate::args::{Output, Plan, PlanKind};
 use crate::commands::create::{self as files, with_workspace};
 use crate::exit::{Exit, Usage};
@@ -24,27 +24,28 @@ pub(crate) fn run(args: &Plan, printer: &Printer) -> anyhow::Result<Exit> {
         .into());
     }
     let timeouts = timeouts(reach);
+    let runtime = Runtime::new()?;
     let open = |workspace: &mut Workspace<'_>| match what {
         PlanKind::Create => {
             platform::check_to_create(workspace.config())?;
+            find_os_image(workspace, &runtime, printer)?;
             let outcome = create_ignition_in(workspace)?;
             files::tell_written(&outcome, &reach.dir, printer);
-            platform::open(workspace, timeouts, false)
+            Ok(platform::open(workspace, timeouts, false)?)
         }
         PlanKind::Destroy => {
             let removal = Removal { keep_volumes: *keep_volumes, ..Removal::default() };
-            platform::open_to_destroy(workspace, removal, timeouts)
+            Ok(platform::open_to_destroy(workspace, removal, timeouts)?)
         }
     };
     let installation = match with_workspace(&reach.dir, false, open) {
         Ok(installation) => installation,
-        Err(error) => return refuse(error, printer),
+        Err(end) => return end.report(printer),
     };
     let purpose = match what {
         PlanKind::Create => Purpose::Create,
         PlanKind::Destroy => Purpose::Destroy,
     };
-    let runtime = Runtime::new()?;
     let (cluster, infra_id) = (installation.cluster().to_owned(), installation.infra_id().to_string());
     let words = installation.words();
     let (installation, preview) = match preview(installation, purpose, &[], &runtime, printer) {

@@ -123,7 +123,11 @@ impl Derive for Expectations {
             (config, findings) = lookup::resolve(&self.text, &vcenter.server.to_string(), inventory);
         }
         let named = match config {
-            Some(config) => Named { config, identity: self.named.identity.clone() },
+            // What the release said machines boot from is not in the text.
+            Some(config) => Named {
+                config: config.with_os_image(self.named.config.os_image()),
+                identity: self.named.identity.clone(),
+            },
             None => self.named.clone(),
         };
         let is_there = |path: &str| inventory.is_some_and(|inventory| inventory.at(path).is_some());

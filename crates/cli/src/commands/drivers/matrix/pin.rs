@@ -5,8 +5,7 @@ use std::path::PathBuf;
 use anyhow::Context;
 use slipway_config::matrix::EMBEDDED;
 use slipway_lifecycle::drivers::pin::{PinError, Pinned, pin};
-use slipway_lifecycle::drivers::registry::login;
-use slipway_lifecycle::drivers::registry::{Registries, Settings};
+use slipway_lifecycle::registry::{Registries, Settings, login};
 
 use super::refused;
 use crate::args::{Output, PinMatrix};
@@ -31,6 +30,7 @@ pub(crate) fn run(args: &PinMatrix, printer: &Printer) -> anyhow::Result<Exit> {
         authorities: ca_file.as_deref().map(fs_err::read_to_string).transpose()?,
         plain: *plain_http,
         logins: logins.unwrap_or_default(),
+        ..Settings::default()
     };
     let mut registries = Registries::new(settings)?;
     let Pinned { text, digests, kept } =

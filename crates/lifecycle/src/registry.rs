@@ -1,4 +1,4 @@
-//! Which image a tag stands for, asked of its registry by the OCI distribution API.
+//! Images in registries, asked for by the OCI distribution API: which digest a tag stands for, manifests and layers.
 //!
 //! | module | what it holds |
 //! |---|---|
@@ -15,15 +15,17 @@ use reqwest::header::{ACCEPT, AUTHORIZATION, HeaderValue, WWW_AUTHENTICATE};
 use reqwest::{Certificate, RequestBuilder, Response, StatusCode, Url};
 use secrecy::{ExposeSecret, SecretString};
 use serde::Deserialize;
-use sha2::{Digest, Sha256};
+use sha2::{Digest, Sha256, Sha512};
 use slipway_config::logins::Logins;
 use thiserror::Error;
 
 use login::Challenge;
 use reference::Reference;
 
-/// For each request, its answer included.
+/// For each request, its answer included, and for every part of a layer.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
+/// For a whole layer.
+const LAYER_TIMEOUT: Duration = Duration::from_mins(10);
 /// A registry may refuse larger manifests, so that no builder makes them.
 const MANIFEST: usize = 4 << 20;
 /// A token is a few kilobytes.
@@ -51,8 +53,10 @@ pub enum RegistryError {
     Challenge { image: String },
     #[error("the answer for `{image}` is larger than {limit} bytes")]
     TooLarge { image: String, limit: usize },
-    #[error("the registry says that `{image}` is {said}, and what it sends is {is}")]
+    #[error("`{image}` should be {said}, and what the registry sends is {is}")]
     DigestMismatch { image: String, said: String, is: String },
+    #[error("`{digest}` of `{image}` is a digest that cannot be verified")]
+    DigestAlgorithm { image: String, digest: String },
     #[error("asking for `{image}`")]
     Http { image: String, source: reqwest::Error },
     #[error("preparing to ask registries: {0}")]
@@ -79,6 +83,8 @@ impl RegistryError {
 pub struct Settings {
     /// Authorities that are trusted and no others, in PEM; without them those of the system.
     pub authorities: Option<String>,
+    /// Authorities that are trusted as well, in PEM.
+    pub additional_authorities: Option<String>,
     /// The registry speaks HTTP without TLS.
     pub plain: bool,
     pub logins: Logins,
@@ -102,31 +108,65 @@ struct Token {
 
 impl Registries {
     pub fn new(settings: Settings) -> Result<Self, RegistryError> {
-        let Settings { authorities, plain, logins } = settings;
+        let Settings { authorities, additional_authorities, plain, logins } = settings;
         let setup = |error: reqwest::Error| RegistryError::Setup(crate::text::chain(&error));
         let mut builder = reqwest::Client::builder()
-            .timeout(REQUEST_TIMEOUT)
+            .read_timeout(REQUEST_TIMEOUT)
             .connect_timeout(REQUEST_TIMEOUT / 3)
             .redirect(reqwest::redirect::Policy::limited(5))
             .https_only(!plain)
             .user_agent(concat!("slipway/", env!("CARGO_PKG_VERSION")));
-        if let Some(pem) = authorities {
-            let authorities = Certificate::from_pem_bundle(pem.as_bytes()).map_err(setup)?;
-            if authorities.is_empty() {
-                return Err(RegistryError::Setup("there is no certificate among the authorities".to_owned()));
+        let parse = |pem: String| match Certificate::from_pem_bundle(pem.as_bytes()) {
+            Ok(parsed) if parsed.is_empty() => {
+                Err(RegistryError::Setup("there is no certificate among the authorities".to_owned()))
             }
-            builder = builder.tls_certs_only(authorities);
+            parsed => parsed.map_err(setup),
+        };
+        if let Some(pem) = authorities {
+            builder = builder.tls_certs_only(parse(pem)?);
+        }
+        if let Some(pem) = additional_authorities {
+            builder = builder.tls_certs_merge(parse(pem)?);
         }
         Ok(Registries { http: builder.build().map_err(setup)?, plain, logins, tokens: BTreeMap::new() })
     }
 
     /// The digest of what a tag stands for, computed from what the registry sends.
     pub async fn digest(&mut self, image: &str) -> Result<String, RegistryError> {
-        let reference = Reference::parse(image).ok_or_else(|| RegistryError::Reference(image.to_owned()))?;
-        let url = self.url(&reference).ok_or_else(|| RegistryError::Reference(image.to_owned()))?;
+        let manifest = self.manifest(image).await?;
+        Ok(format!("sha256:{}", hex(&Sha256::digest(&manifest))))
+    }
+
+    /// The manifest of an image, or the list of the manifests it has. It is what its digest says.
+    pub async fn manifest(&mut self, image: &str) -> Result<Vec<u8>, RegistryError> {
+        let reference = reference(image)?;
+        self.get(image, reference, Object::Manifest).await
+    }
+
+    /// A layer of an image. It is what its digest says, and not larger than `limit`.
+    pub async fn layer(&mut self, image: &str, digest: &str, limit: usize) -> Result<Vec<u8>, RegistryError> {
+        let reference = Reference { version: digest, ..reference(image)? };
+        self.get(image, reference, Object::Layer { limit }).await
+    }
+
+    /// Something of a repository, with a login where the registry asks for one.
+    async fn get(
+        &mut self,
+        image: &str,
+        reference: Reference<'_>,
+        object: Object,
+    ) -> Result<Vec<u8>, RegistryError> {
+        let url =
+            self.url(&reference, object).ok_or_else(|| RegistryError::Reference(image.to_owned()))?;
         let key = (reference.host.to_owned(), reference.repository.to_owned());
         let login = self.logins.of(reference.host, reference.repository);
-        let ask = || self.http.get(url.clone()).header(ACCEPT, KINDS);
+        let ask = || {
+            let request = self.http.get(url.clone()).timeout(object.timeout());
+            match object {
+                Object::Manifest => request.header(ACCEPT, KINDS),
+                Object::Layer { .. } => request,
+            }
+        };
         let http = |source| RegistryError::Http { image: image.to_owned(), source };
         let first = match self.tokens.get(&key) {
             Some(token) => bearer(ask(), token),
@@ -155,22 +195,23 @@ impl Registries {
         }
         let said = answer.headers().get("docker-content-digest").and_then(|said| said.to_str().ok());
         let said = said.filter(|said| said.starts_with("sha256:")).map(str::to_owned);
-        let bytes = body(answer, image, MANIFEST, login.is_some()).await?;
-        let hash = Sha256::digest(&bytes);
-        let is: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
-        let is = format!("sha256:{is}");
-        match said {
-            Some(said) if said != is => {
-                Err(RegistryError::DigestMismatch { image: image.to_owned(), said, is })
-            }
-            _ => Ok(is),
+        let bytes = body(answer, image, object.limit(), login.is_some()).await?;
+        // What was asked for by its digest is that, whatever the registry says.
+        let asked = reference.version.contains(':').then(|| reference.version.to_owned());
+        for said in asked.into_iter().chain(said) {
+            verify(&bytes, image, said)?;
         }
+        Ok(bytes)
     }
 
-    fn url(&self, reference: &Reference<'_>) -> Option<Url> {
+    fn url(&self, reference: &Reference<'_>, object: Object) -> Option<Url> {
         let scheme = if self.plain { "http" } else { "https" };
         let Reference { host, repository, version } = reference;
-        Url::parse(&format!("{scheme}://{host}/v2/{repository}/manifests/{version}")).ok()
+        let kind = match object {
+            Object::Manifest => "manifests",
+            Object::Layer { .. } => "blobs",
+        };
+        Url::parse(&format!("{scheme}://{host}/v2/{repository}/{kind}/{version}")).ok()
     }
 
     async fn token(
@@ -187,7 +228,7 @@ impl Registries {
             url.query_pairs_mut().append_pair("service", service);
         }
         url.query_pairs_mut().append_pair("scope", scope);
-        let mut request = self.http.get(url);
+        let mut request = self.http.get(url).timeout(REQUEST_TIMEOUT);
         // Without a login public images can still be read.
         let login = self.logins.of(reference.host, reference.repository);
         if let Some(login) = login {
@@ -199,6 +240,47 @@ impl Registries {
         let token: Token = serde_json::from_slice(&bytes).map_err(|_| unknown())?;
         token.token.or(token.access_token).map(SecretString::from).ok_or_else(unknown)
     }
+}
+
+/// What a repository has.
+#[derive(Debug, Clone, Copy)]
+enum Object {
+    Manifest,
+    Layer { limit: usize },
+}
+
+impl Object {
+    fn limit(self) -> usize {
+        match self {
+            Object::Manifest => MANIFEST,
+            Object::Layer { limit } => limit,
+        }
+    }
+
+    fn timeout(self) -> Duration {
+        match self {
+            Object::Manifest => REQUEST_TIMEOUT,
+            Object::Layer { .. } => LAYER_TIMEOUT,
+        }
+    }
+}
+
+fn reference(image: &str) -> Result<Reference<'_>, RegistryError> {
+    Reference::parse(image).ok_or_else(|| RegistryError::Reference(image.to_owned()))
+}
+
+/// Whether bytes are what a digest says.
+fn verify(bytes: &[u8], image: &str, said: String) -> Result<(), RegistryError> {
+    let is = match said.split_once(':') {
+        Some(("sha256", _)) => format!("sha256:{}", hex(&Sha256::digest(bytes))),
+        Some(("sha512", _)) => format!("sha512:{}", hex(&Sha512::digest(bytes))),
+        _ => return Err(RegistryError::DigestAlgorithm { image: image.to_owned(), digest: said }),
+    };
+    if said == is { Ok(()) } else { Err(RegistryError::DigestMismatch { image: image.to_owned(), said, is }) }
+}
+
+pub(crate) fn hex(hash: &[u8]) -> String {
+    hash.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn bearer(request: RequestBuilder, token: &SecretString) -> RequestBuilder {
