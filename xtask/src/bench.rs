@@ -3,6 +3,8 @@
 mod first_run;
 pub(crate) mod vsphere;
 
+use std::path::PathBuf;
+
 use crate::command::{cargo, root, run};
 use crate::peers;
 
@@ -17,7 +19,7 @@ pub(crate) fn assets() -> anyhow::Result<()> {
 }
 
 /// As it is released.
-fn build_slipway() -> anyhow::Result<()> {
+pub(crate) fn build_slipway() -> anyhow::Result<()> {
     run(&mut cargo(&["build", "--quiet", "--release", "--package", "slipway-cli", "--bin", "slipway"]))
 }
 
@@ -28,13 +30,18 @@ pub(crate) fn machine_config() -> anyhow::Result<()> {
 /// The memory of the operator, built as for its image, with three connections and two thousand nodes.
 pub(crate) fn operator() -> anyhow::Result<()> {
     peers::need(&["vcsim", "etcd", "kubernetes"])?;
-    let package = ["--package", "slipway-operator", "--bin", "slipway-operator"];
-    run(cargo(&["build", "--quiet", "--locked", "--profile", "operator"]).args(package))?;
+    let program = build_operator()?;
     // The whole workspace decides on features: what the tests have built is good for this, too.
     let arguments = ["test", "--quiet", "--workspace", "--test", "it", "--"];
     let which = ["--exact", "--ignored", "--nocapture", "drivers::memory::bench"];
-    let program = root().join("target/operator/slipway-operator");
     run(cargo(&[&arguments[..], &which].concat()).env("SLIPWAY_OPERATOR", program))
+}
+
+/// As for its image.
+pub(crate) fn build_operator() -> anyhow::Result<PathBuf> {
+    let package = ["--package", "slipway-operator", "--bin", "slipway-operator"];
+    run(cargo(&["build", "--quiet", "--locked", "--profile", "operator"]).args(package))?;
+    Ok(root().join("target/operator/slipway-operator"))
 }
 
 /// Calls and time of a round of checks, and a vCenter that is cut off in the middle of one.

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use serde_json::{Value, json};
 use slipway_testkit::estate::{self, PASSWORD_VARIABLE, Server, Site};
 use slipway_testkit::python;
@@ -22,6 +22,7 @@ use slipway_testkit::vcenter::{ADMINISTRATOR, VCenter};
 
 use self::picture::Picture;
 use crate::command::{cargo, root, run as run_command};
+use crate::machines;
 use crate::peers;
 
 /// Names of the datacenters, and the last byte of their vCenters' addresses.
@@ -108,16 +109,8 @@ fn inventories<'a>(vcenters: impl IntoIterator<Item = &'a VCenter>) -> anyhow::R
 fn read_back(vcenters: &[VCenter]) -> anyhow::Result<Vec<String>> {
     let mut lines = Vec::new();
     for vcenter in vcenters {
-        let output = Command::new(python::find()?)
-            .arg(root().join("peers/vcsim/testdata/readback.py"))
-            .args([&format!("https://{}/sdk", vcenter.address()), ADMINISTRATOR.0, ADMINISTRATOR.1])
-            .arg(vcenter.ca_file())
-            .output()?;
-        if !output.status.success() {
-            bail!("VMware's client: {}", String::from_utf8_lossy(&output.stderr));
-        }
-        let estate: Value = serde_json::from_slice(&output.stdout)?;
-        let machines = estate["vms"].as_array().context("no list of machines")?;
+        let url = format!("https://{}/sdk", vcenter.address());
+        let machines = machines::read_back(Command::new(python::find()?), vcenter, &url)?;
         for machine in machines.iter().filter(|machine| machine["template"] != true) {
             let text = |key: &str| machine[key].as_str().unwrap_or_default().to_owned();
             lines.push(format!("  {:<14} {:<48} {:<10}", vcenter.host(), text("path"), text("power")));

@@ -8,8 +8,13 @@ mod faults;
 mod fuzz;
 mod image;
 mod install;
+mod machines;
 mod packages;
 mod peers;
+mod race;
+mod section;
+mod site;
+mod strangers;
 mod test;
 
 use std::path::PathBuf;
@@ -79,6 +84,24 @@ enum Task {
         /// Only list them
         #[arg(long)]
         list: bool,
+    },
+    /// Try programs of others that the default run does without, and write what came of it to docs/guides/strangers.md
+    ///
+    /// Builds what they need first. Needs root, or user namespaces that everybody may make.
+    Strangers {
+        /// Which ones; all without a name
+        names: Vec<String>,
+        /// Only list them
+        #[arg(long)]
+        list: bool,
+    },
+    /// Race slipway's operator, OpenShift's vSphere controller and Cluster API's, and write the table to docs/guides/benchmarks.md
+    ///
+    /// Takes three quarters of an hour on a machine with nothing else to do. Needs root, or user namespaces that everybody may make.
+    Race {
+        /// Only these parts; the table has no others then
+        #[arg(long, value_enum, value_delimiter = ',')]
+        legs: Vec<race::Leg>,
     },
     /// Compare our readers and writers of driver configurations with the drivers' own, on many texts
     Differential {
@@ -169,6 +192,8 @@ fn main() -> anyhow::Result<()> {
         Task::Docs { check } => test::generated("reference", check),
         Task::Crds { check } => test::generated("definitions", check),
         Task::Peers { names, list } => peers::run(&names, list),
+        Task::Strangers { names, list } => strangers::run(&names, list),
+        Task::Race { legs } => race::run(&legs),
         Task::Differential { cases } => peers::differential(cases),
         Task::Bench(Bench::Config) => bench::config(),
         Task::Bench(Bench::Assets) => bench::assets(),

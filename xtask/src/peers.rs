@@ -1,7 +1,7 @@
 //! `cargo xtask peers` and what runs against them.
 
 use slipway_testkit::lab::{Lab, root};
-use slipway_testkit::peers::{PEERS, Peer};
+use slipway_testkit::peers::{PEERS, Peer, STRANGERS};
 use slipway_testkit::python;
 
 use crate::command::{cargo, run as run_command};
@@ -15,7 +15,7 @@ const WITH_PACKAGES: [&str; 2] = ["ignition", LAB];
 
 pub(crate) fn run(names: &[String], list: bool) -> anyhow::Result<()> {
     let chosen: Vec<&Peer> = if names.is_empty() {
-        PEERS.iter().collect()
+        PEERS.iter().chain(STRANGERS.iter().filter(|_| list)).collect()
     } else {
         let peers = names.iter().filter(|name| *name != LAB);
         peers.map(|name| Peer::named(name)).collect::<anyhow::Result<_>>()?
@@ -26,7 +26,8 @@ pub(crate) fn run(names: &[String], list: bool) -> anyhow::Result<()> {
     for (index, peer) in chosen.iter().enumerate() {
         if list {
             let state = if peer.is_built()? { "built" } else { "not built" };
-            println!("{:<18} {state:<10} {}", peer.name, peer.proves);
+            let whose = if STRANGERS.iter().any(|one| one.name == peer.name) { "strangers: " } else { "" };
+            println!("{:<18} {state:<10} {whose}{}", peer.name, peer.proves);
         } else if !peer.build()? {
             println!("peer {} ({} of {}): up to date", peer.name, index + 1, chosen.len());
         }
@@ -45,7 +46,7 @@ pub(crate) fn run(names: &[String], list: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Builds all peers, quietly where there is nothing to do.
+/// Builds all peers of the default run, quietly where there is nothing to do.
 pub(crate) fn ensure() -> anyhow::Result<()> {
     for peer in PEERS {
         peer.build()?;

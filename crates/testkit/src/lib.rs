@@ -7,6 +7,7 @@
 //! | [`vcenter`] | simulated vCenters, with inventories, faults and a log of requests |
 //! | [`estate`] | inventories for them, and install-configs that fit |
 //! | [`ccm`] | the vSphere cloud controller manager |
+//! | [`machine_api`], [`autoscaler`] | OpenShift's controllers of Machines; the cluster autoscaler |
 //! | [`cluster_api`] | Cluster API and its vSphere provider |
 //! | [`kubevirt`] | a stand-in for what moves KubeVirt's objects on |
 //! | [`lab`] | machines that boot, and a switch between them |
@@ -20,6 +21,7 @@
 //! | [`network`] | free ports, and private networks in which servers have names and any port |
 //! | [`process`], [`scratch`], [`pki`], [`kubectl`] | what these are made of |
 
+pub mod autoscaler;
 pub mod ccm;
 pub mod clock;
 pub mod cluster_api;
@@ -29,6 +31,7 @@ pub mod estate;
 pub mod kubectl;
 pub mod kubevirt;
 pub mod lab;
+pub mod machine_api;
 pub mod network;
 pub mod nodes;
 pub mod ova;

@@ -1,5 +1,6 @@
 //! The third-party programs: built from pinned modules into a cache outside of the clone.
 
+mod strangers;
 mod table;
 
 use std::fs::{File, TryLockError};
@@ -10,6 +11,7 @@ use std::time::Instant;
 use anyhow::{Context, bail};
 use sha2::{Digest, Sha256};
 
+pub use strangers::STRANGERS;
 pub use table::{PEERS, Peer, Program};
 
 /// The wrapper modules of this repository.
@@ -47,10 +49,15 @@ pub(crate) fn lock(cache: &Path) -> anyhow::Result<File> {
 }
 
 impl Peer {
+    /// Those that the default run builds, and strangers.
+    pub fn all() -> impl Iterator<Item = &'static Peer> {
+        PEERS.iter().chain(STRANGERS)
+    }
+
     /// By the name of its folder, or of a program it makes.
     pub fn named(name: &str) -> anyhow::Result<&'static Peer> {
-        let known = || PEERS.iter().map(|peer| peer.name).collect::<Vec<_>>().join(", ");
-        let by_folder = PEERS.iter().find(|peer| peer.name == name);
+        let known = || Peer::all().map(|peer| peer.name).collect::<Vec<_>>().join(", ");
+        let by_folder = Peer::all().find(|peer| peer.name == name);
         let peer = by_folder.or_else(|| Peer::of_program(name).ok());
         peer.with_context(|| format!("no peer `{name}`; there are {}", known()))
     }
@@ -60,11 +67,20 @@ impl Peer {
         let makes = |peer: &&Peer| {
             peer.programs.iter().any(|made| made.name == program) || peer.files == Some(program)
         };
-        PEERS.iter().find(makes).with_context(|| format!("no peer makes `{program}`"))
+        Peer::all().find(makes).with_context(|| format!("no peer makes `{program}`"))
     }
 
     fn module(&self) -> PathBuf {
         modules().join(self.name)
+    }
+
+    /// The version of a Go module that it is built from.
+    pub fn version_of(&self, module: &str) -> anyhow::Result<String> {
+        let text = fs_err::read_to_string(self.module().join("go.mod"))?;
+        let required = text.lines().map(|line| line.trim().trim_start_matches("require "));
+        let version = required.filter_map(|line| line.split_once(' ')).find(|(path, _)| *path == module);
+        let version = version.and_then(|(_, rest)| rest.split(' ').next());
+        version.map(str::to_owned).with_context(|| format!("peers/{} does not require {module}", self.name))
     }
 
     /// Where this version of the peer is kept: by a hash of everything that decides what it is.
@@ -133,8 +149,12 @@ impl Peer {
         for (variable, value) in program.stamps {
             flags.push_str(&format!(" -X {variable}={value}"));
         }
+        let tags = strangers::WITH_TAGS.iter().find(|(name, _)| *name == program.name);
+        let tags = tags.map(|(_, tags)| format!("-tags={tags}"));
         let status = Command::new("go")
-            .args(["build", "-mod=readonly", "-buildvcs=false", "-trimpath", "-ldflags", &flags, "-o"])
+            .args(["build", "-mod=readonly", "-buildvcs=false", "-trimpath"])
+            .args(tags)
+            .args(["-ldflags", &flags, "-o"])
             .arg(folder.join(program.name))
             .arg(program.package)
             .current_dir(self.module())

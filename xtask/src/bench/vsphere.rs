@@ -1,16 +1,15 @@
 //! `cargo xtask bench vsphere`: many machines on simulated vCenters, made by us and by Cluster API's provider.
 
-mod capv;
+pub(crate) mod capv;
 mod ours;
-mod site;
 
 use std::time::{Duration, Instant};
 
 use slipway_testkit::cluster_api::Flags;
 use slipway_testkit::control_plane::{ControlPlane, Network, Options};
 
-use self::site::{CALL_MS, CLONE_MS, CLONES_PER_HOST, Files, HOSTS, TASK_MS};
 use crate::peers;
+use crate::site::{self, CALL_MS, CLONE_MS, CLONES_PER_HOST, Files, HOSTS, TASK_MS};
 
 const GENERATED: usize = 200;
 const DESTROYED: usize = 500;
@@ -73,13 +72,13 @@ impl Measured {
 }
 
 /// The most memory a process has had, in KiB.
-fn peak_memory(process: u32) -> Option<u64> {
+pub(crate) fn peak_memory(process: u32) -> Option<u64> {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     line.split_whitespace().next()?.parse().ok()
 }
 
-fn control_plane() -> anyhow::Result<ControlPlane> {
+pub(crate) fn control_plane() -> anyhow::Result<ControlPlane> {
     ControlPlane::start(Options { network: Network::Private(site::hosts()), ..Options::default() })
 }
 
@@ -109,7 +108,7 @@ pub(crate) fn run(vcenters: &[u8], alone: bool) -> anyhow::Result<()> {
 }
 
 fn compare(vcenters: u8, alone: bool) -> anyhow::Result<Comparison> {
-    let files = Files::make(vcenters, GENERATED)?;
+    let files = Files::make(&site::release(), vcenters, GENERATED)?;
     println!(
         "\n{vcenters} vCenter(s), {GENERATED} generated machines and the cluster's own {}, from the same cluster-api files",
         files.machines - GENERATED
@@ -146,7 +145,7 @@ fn compare(vcenters: u8, alone: bool) -> anyhow::Result<Comparison> {
 }
 
 fn destroy(vcenters: u8) -> anyhow::Result<Measured> {
-    let files = Files::make(vcenters, DESTROYED - 4)?;
+    let files = Files::make(&site::release(), vcenters, DESTROYED - 4)?;
     println!("\n{vcenters} vCenter(s), {DESTROYED} machines made by slipway and destroyed again");
     let plane = control_plane()?;
     let running = site::start(vcenters, &plane)?;

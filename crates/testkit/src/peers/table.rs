@@ -27,7 +27,7 @@ const KUBERNETES: &[(&str, &str)] = &[
     ("k8s.io/component-base/version.gitMinor", "34"),
 ];
 
-const fn program(name: &'static str, package: &'static str) -> Program {
+pub(super) const fn program(name: &'static str, package: &'static str) -> Program {
     Program { name, package, stamps: &[] }
 }
 
@@ -38,7 +38,7 @@ const fn kubernetes(name: &'static str, package: &'static str) -> Program {
 /// Programs that use a library of the system (Ignition asks libblkid about disks); the others need nothing.
 pub(super) const WITH_C: &[&str] = &["ignition"];
 
-/// All peers, the quick ones first.
+/// The peers of the default run, the quick ones first.
 pub const PEERS: &[Peer] = &[
     Peer {
         name: "cpi-reader",

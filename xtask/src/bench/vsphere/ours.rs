@@ -8,8 +8,8 @@ use serde_json::Value;
 use slipway_testkit::control_plane::ControlPlane;
 use slipway_testkit::vcenter::VCenter;
 
-use super::site::{self, Files};
 use super::{Measured, peak_memory};
+use crate::site::{self, Files};
 
 /// How often the memory of a running command is looked at; its last moments may be missed.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
@@ -47,7 +47,7 @@ pub(super) fn destroy(files: &Files, vcenters: &[VCenter], plane: &ControlPlane)
 fn run(files: &Files, plane: &ControlPlane, arguments: &[&str]) -> anyhow::Result<(Duration, u64, String)> {
     let network = plane.network().context("the control plane has no network of its own")?;
     let (output, errors) = (files.folder().join("stdout.log"), files.folder().join("stderr.log"));
-    let mut command = site::slipway(network.command(&site::binary()));
+    let mut command = site::slipway(network.command(&site::release()));
     command.args(arguments).arg("--dir").arg(files.folder());
     command.stdout(File::create(&output)?).stderr(File::create(&errors)?);
     let began = Instant::now();

@@ -1,4 +1,4 @@
-//! The vCenters, and the files of a cluster on them.
+//! The vCenters that others are measured and tried on, and the files of a cluster on them.
 
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -15,31 +15,32 @@ use slipway_testkit::vcenter::{ADMINISTRATOR, VCenter};
 use crate::command::root;
 
 /// Hosts of a vCenter, and full clones that run on one at the same time; further ones wait in the vCenter's queue.
-pub(super) const HOSTS: usize = 16;
-pub(super) const CLONES_PER_HOST: usize = 4;
+pub(crate) const HOSTS: usize = 16;
+pub(crate) const CLONES_PER_HOST: usize = 4;
 /// How long the vCenter takes: for a clone, for another task, and to answer any call.
-pub(super) const CLONE_MS: u32 = 500;
-pub(super) const TASK_MS: u32 = 100;
-pub(super) const CALL_MS: u32 = 5;
+pub(crate) const CLONE_MS: u32 = 500;
+pub(crate) const TASK_MS: u32 = 100;
+pub(crate) const CALL_MS: u32 = 5;
 
 const HTTPS: u16 = 443;
 
-fn server(index: u8) -> String {
+pub(crate) fn server(index: u8) -> String {
     format!("vcenter-{index}.bench.example.com")
 }
 
 /// Where the names of the vCenters lead, in the network of the benchmark.
-pub(super) fn hosts() -> Hosts {
+pub(crate) fn hosts() -> Hosts {
     (0..3).map(|index| (server(index), IpAddr::from([127, 0, 0, 10 + index]))).collect()
 }
 
-fn site(index: u8) -> Site {
+pub(crate) fn site(index: u8) -> Site {
     Site { zone: format!("site-{index}"), ..Site::new("dc") }
 }
 
 fn inventory(index: u8) -> Value {
     let mut inventory = site(index).inventory();
     inventory["vcenter"]["name"] = json!(server(index));
+    inventory["vcenter"]["instance_uuid"] = json!(format!("11111111-0000-4000-8000-00000000000{index}"));
     inventory["dhcp"] = json!("10.20.0.0/16");
     let tasks = [
         "PowerOnVM_Task",
@@ -63,12 +64,21 @@ fn inventory(index: u8) -> Value {
 }
 
 /// Fresh vCenters, in the network of a control plane.
-pub(super) fn start(count: u8, plane: &ControlPlane) -> anyhow::Result<Vec<VCenter>> {
+pub(crate) fn start(count: u8, plane: &ControlPlane) -> anyhow::Result<Vec<VCenter>> {
     (0..count).map(|index| VCenter::start_named(&inventory(index), plane, &server(index), HTTPS)).collect()
 }
 
+/// How often a method was called since then.
+pub(crate) fn calls_of(vcenters: &[VCenter], method: &str) -> anyhow::Result<u64> {
+    let mut sum = 0;
+    for vcenter in vcenters {
+        sum += vcenter.calls()?[method].as_u64().unwrap_or_default();
+    }
+    Ok(sum)
+}
+
 /// All calls since the vCenters were started or last forgot them.
-pub(super) fn calls(vcenters: &[VCenter]) -> anyhow::Result<u64> {
+pub(crate) fn calls(vcenters: &[VCenter]) -> anyhow::Result<u64> {
     let mut sum = 0;
     for vcenter in vcenters {
         let calls = vcenter.calls()?;
@@ -78,12 +88,12 @@ pub(super) fn calls(vcenters: &[VCenter]) -> anyhow::Result<u64> {
     Ok(sum)
 }
 
-pub(super) fn forget_calls(vcenters: &[VCenter]) -> anyhow::Result<()> {
+pub(crate) fn forget_calls(vcenters: &[VCenter]) -> anyhow::Result<()> {
     vcenters.iter().try_for_each(|vcenter| vcenter.control("DELETE", "/requests", &Value::Null).map(drop))
 }
 
 /// Machines that run and have an address, asked past the vCenters' API.
-pub(super) fn running(vcenters: &[VCenter]) -> anyhow::Result<usize> {
+pub(crate) fn running(vcenters: &[VCenter]) -> anyhow::Result<usize> {
     let mut count = 0;
     for vcenter in vcenters {
         let objects = vcenter.objects()?;
@@ -108,20 +118,21 @@ fn install_config(count: u8) -> String {
 }
 
 /// The directory of a cluster with more machines than the installer would make.
-pub(super) struct Files {
+pub(crate) struct Files {
     scratch: Scratch,
-    pub(super) vcenters: u8,
-    pub(super) infra_id: String,
+    pub(crate) vcenters: u8,
+    pub(crate) infra_id: String,
     /// Of all kinds: generated, control plane, bootstrap.
-    pub(super) machines: usize,
+    pub(crate) machines: usize,
 }
 
 impl Files {
-    /// Writes the files of a cluster, and `generated` further pairs of VSphereMachine and Machine, spread over the vCenters.
-    pub(super) fn make(vcenters: u8, generated: usize) -> anyhow::Result<Self> {
+    /// Has a build of slipway write the files of a cluster, and adds `generated` further pairs of VSphereMachine and Machine,
+    /// spread over the vCenters.
+    pub(crate) fn make(program: &Path, vcenters: u8, generated: usize) -> anyhow::Result<Self> {
         let scratch = Scratch::new("bench")?;
         scratch.write("install-config.yaml", install_config(vcenters))?;
-        let status = slipway(Command::new(binary()))
+        let status = slipway(Command::new(program))
             .args(["create", "ignition-configs", "--dir"])
             .arg(scratch.path())
             .stdout(Stdio::null())
@@ -135,39 +146,60 @@ impl Files {
         scratch.settle();
         let files = Files { scratch, vcenters, infra_id, machines: generated + 4 };
         for number in 0..generated {
-            files.copy_machine(number)?;
+            files.add_machine(number)?;
         }
         Ok(files)
     }
 
-    /// A further machine, like a control-plane machine of its vCenter.
-    fn copy_machine(&self, number: usize) -> anyhow::Result<()> {
+    /// A further pair, like a control-plane machine of its vCenter. Returns its files.
+    pub(crate) fn add_machine(&self, number: usize) -> anyhow::Result<[PathBuf; 2]> {
         let machine = |rest: &str| format!("{}-master-{rest}", self.infra_id);
         let from = machine(&(number % usize::from(self.vcenters)).to_string());
         let to = machine(&format!("more-{number:03}"));
-        for kind in ["machine", "inframachine"] {
+        let write = |kind: &str| -> anyhow::Result<PathBuf> {
             let path = |name: &str| self.cluster_api().join(format!("machines/10_{kind}_{name}.yaml"));
             let text = fs_err::read_to_string(path(&from))?;
             fs_err::write(path(&to), text.replace(&from, &to))?;
-        }
-        Ok(())
+            Ok(path(&to))
+        };
+        Ok([write("machine")?, write("inframachine")?])
     }
 
-    pub(super) fn folder(&self) -> &Path {
+    pub(crate) fn folder(&self) -> &Path {
         self.scratch.path()
     }
 
-    pub(super) fn cluster_api(&self) -> PathBuf {
+    pub(crate) fn cluster_api(&self) -> PathBuf {
         self.scratch.join("cluster-api")
+    }
+
+    /// A file that belongs to the control plane's Machines, or to the cluster as a whole.
+    pub(crate) fn manifest(&self, path: &str) -> PathBuf {
+        self.scratch.join(path)
+    }
+
+    /// A Machine like the control-plane machine of a vCenter, without its mark, under another name.
+    pub(crate) fn machine(&self, vcenter: usize, name: &str) -> anyhow::Result<String> {
+        let file = format!("openshift/99_openshift-cluster-api_master-machines-{vcenter}.yaml");
+        let text = fs_err::read_to_string(self.manifest(&file))?;
+        let lines = text.lines().filter(|line| !line.contains("slipway.dev/id"));
+        let text = lines.map(|line| format!("{line}\n")).collect::<String>();
+        Ok(text.replace(&format!("{}-master-{vcenter}", self.infra_id), name))
     }
 }
 
-pub(super) fn binary() -> PathBuf {
+/// As it is released.
+pub(crate) fn release() -> PathBuf {
     root().join("target/release/slipway")
 }
 
+/// As tests build it.
+pub(crate) fn debug() -> PathBuf {
+    root().join("target/debug/slipway")
+}
+
 /// With the login every vCenter has.
-pub(super) fn slipway(mut command: Command) -> Command {
+pub(crate) fn slipway(mut command: Command) -> Command {
     command.env(PASSWORD_VARIABLE, ADMINISTRATOR.1).stdin(Stdio::null());
     command
 }
