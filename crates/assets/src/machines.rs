@@ -6,6 +6,7 @@ mod ovirt;
 mod vsphere;
 
 pub(crate) use self::kubevirt::spec as kubevirt_spec;
+pub(crate) use self::ovirt::spec as ovirt_spec;
 pub(crate) use self::vsphere::hosts_of;
 
 use std::collections::BTreeMap;

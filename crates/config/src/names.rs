@@ -172,6 +172,32 @@ impl FromText for Uuid {
 }
 
 name! {
+    /// An object of an oVirt engine, by its name or its UUID.
+    EngineObject
+}
+
+impl FromText for EngineObject {
+    const TEXT: Text = Text::new("the name or UUID of an object of the engine").max_length(255);
+
+    fn from_text(text: &str) -> Result<Self, BadText> {
+        if text.trim().is_empty() || text.chars().any(char::is_control) || text.len() > 255 {
+            return Err(BadText::new("not the name or UUID of an object of the engine")
+                .hint("write its name as the engine shows it, or a UUID like 3b9f2c5e-0c1d-4f6a-9a57-2f1e6d8c4b10"));
+        }
+        // The engine writes ids in lower case; names are as they are.
+        let text = if is_uuid(text) { text.to_ascii_lowercase() } else { text.to_owned() };
+        Ok(EngineObject(text))
+    }
+}
+
+impl EngineObject {
+    /// Whether it is an id rather than a name.
+    pub fn is_id(&self) -> bool {
+        is_uuid(&self.0)
+    }
+}
+
+name! {
     /// The id of a vSphere tag, `urn:vmomi:InventoryServiceTag:<uuid>:<scope>`.
     TagId
 }

@@ -5,12 +5,14 @@
 //! | `backend` | what a platform registers, and how a cluster on it is opened |
 //! | `image` | the image templates are made from |
 //! | [`kubevirt`] | manifests of Machines as objects of an infrastructure cluster |
+//! | [`ovirt`] | manifests of Machines as virtual machines of an engine |
 //! | `reader` | the files they are made from |
 //! | [`vsphere`] | files in `cluster-api/` as resources on vCenters |
 
 mod backend;
 mod image;
 pub mod kubevirt;
+pub mod ovirt;
 mod reader;
 pub mod vsphere;
 
@@ -54,7 +56,8 @@ fn registered(platform: &Platform) -> Option<&'static dyn AnyBackend> {
     match platform {
         Platform::VSphere(_) => Some(&vsphere::Backend),
         Platform::KubeVirt(_) => Some(&kubevirt::Backend),
-        Platform::Ovirt(_) | Platform::None => None,
+        Platform::Ovirt(_) => Some(&ovirt::Backend),
+        Platform::None => None,
     }
 }
 

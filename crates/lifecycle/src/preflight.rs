@@ -110,6 +110,7 @@ fn incomplete(config: &InstallConfig) -> Vec<Finding> {
                 (Check::OsImage, "platform.vsphere.clusterOSImage", failure_domains.as_slice())
             }
             Missing::DiskImage => (Check::OsImage, "platform.kubevirt.clusterOSImage", &[][..]),
+            Missing::Template => (Check::OsImage, "platform.ovirt.templateName", &[][..]),
         };
         let finding = Finding::failure(check, object, missing.to_string()).remedy(missing.hint());
         Finding { failure_domains: domains.iter().map(ToString::to_string).collect(), ..finding }

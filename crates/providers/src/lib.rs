@@ -5,6 +5,8 @@
 //! | [`provider`] | what a platform offers to install and remove clusters |
 //! | [`vsphere`] | vCenter, by SOAP and REST; needs the feature `client` |
 //! | [`kubevirt`] | a namespace of an infrastructure cluster with KubeVirt; needs `client` |
+//! | [`ovirt`] | an oVirt engine; needs `client` |
+//! | [`connector`] | proxies and certificates of HTTP clients; needs `client` |
 //! | [`vim`] | its messages alone |
 //! | [`cluster`] | a Kubernetes cluster: connect, call, apply, typed errors; needs `client` |
 //! | [`trust_error`] | why a server's certificate is not trusted; needs `client` |
@@ -14,7 +16,11 @@
 #[cfg(feature = "client")]
 pub mod cluster;
 #[cfg(feature = "client")]
+pub mod connector;
+#[cfg(feature = "client")]
 pub mod kubevirt;
+#[cfg(feature = "client")]
+pub mod ovirt;
 #[cfg(feature = "client")]
 pub mod provider;
 #[cfg(feature = "client")]

@@ -48,11 +48,11 @@ pub mod sso;
 pub mod storage;
 pub mod tags;
 pub mod tasks;
-mod tls;
 pub mod watch;
 
 pub use self::client::Client;
-pub use self::endpoint::{Endpoint, Login, Proxy, Trust};
+pub use self::endpoint::{Endpoint, Login};
+pub use crate::connector::{Proxy, Trust};
 pub use self::error::Error;
 pub use self::provider::Places;
 pub use crate::trust_error;

@@ -33,9 +33,9 @@ fn platform(cluster: &Cluster) -> Value {
                 .map(|vcenter| json!({"vCenter": vcenter.server.as_str(), "username": vcenter.user}));
             json!({"terraform_platform": "vsphere", "VCenters": vcenters.collect::<Vec<_>>()})
         }
-        // The template is ours unless the user brought an image, for which oVirt has no field.
         Platform::Ovirt(platform) => {
-            json!({"cluster_id": platform.cluster_id.to_string(), "remove_template": true})
+            let removes = platform.template.is_none();
+            json!({"cluster_id": platform.cluster_id.to_string(), "remove_template": removes})
         }
         Platform::KubeVirt(platform) => {
             let label = format!("tenantcluster-{}-machine.openshift.io", cluster.identity.infra_id);

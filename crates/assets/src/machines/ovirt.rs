@@ -7,7 +7,7 @@ use slipway_config::install_config::ovirt::{AutoPinning, Machine, Platform, Size
 use super::{add_masters, add_workers, provider_spec};
 use crate::names::Role;
 use crate::ovirt::{affinity_group_name, template_name};
-use crate::{Cluster, Error, Tree};
+use crate::{Cluster, Error, Named, Tree};
 
 pub(super) fn add(cluster: &Cluster, platform: &Platform, tree: &mut Tree) -> Result<(), Error> {
     add_masters(cluster, tree, |name| {
@@ -19,7 +19,12 @@ pub(super) fn add(cluster: &Cluster, platform: &Platform, tree: &mut Tree) -> Re
     add_workers(cluster, tree, provider_spec(&spec)?)
 }
 
-fn spec(cluster: &Cluster, platform: &Platform, machine: &Machine, role: Role) -> OvirtProviderSpec {
+pub(crate) fn spec(
+    cluster: &Named,
+    platform: &Platform,
+    machine: &Machine,
+    role: Role,
+) -> OvirtProviderSpec {
     let (instance_type_id, cpu, memory_mb) = match &machine.size {
         Size::InstanceType(id) => (Some(id.to_string()), None, None),
         Size::Custom { sockets, cores, threads, memory_mib } => {
@@ -32,7 +37,7 @@ fn spec(cluster: &Cluster, platform: &Platform, machine: &Machine, role: Role) -
         name: None,
         user_data_secret: LocalReference::new(format!("{}-user-data", role.as_str())),
         credentials_secret: LocalReference::new("ovirt-credentials"),
-        template_name: template_name(cluster),
+        template_name: template_name(cluster, platform),
         cluster_id: platform.cluster_id.to_string(),
         instance_type_id,
         cpu,

@@ -411,14 +411,14 @@ fn an_install_config_without_an_image_makes_files_only() {
 /// Where machines cannot be made, that is said before files are written and passwords are asked for.
 #[test]
 fn other_platforms_are_refused_at_once() {
-    let example = include_str!("../../../../examples/ovirt.yaml");
+    let example = include_str!("../../../../examples/none.yaml");
     let directory = file(example).0;
     for arguments in [&["plan"][..], &CREATE, &DESTROY, &["status"]] {
         let output = command(directory.path(), arguments).output().expect("the command runs");
         let told = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(1), "{arguments:?}: {told}");
         assert!(
-            told.starts_with("error: creating machines on ovirt is not supported yet\nhint: "),
+            told.starts_with("error: creating machines on none is not supported yet\nhint: "),
             "{arguments:?}: {told}"
         );
     }

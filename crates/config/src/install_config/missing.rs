@@ -18,6 +18,8 @@ pub enum Missing {
     OsImage { failure_domains: Vec<FailureDomainName> },
     /// What disks are cloned from on KubeVirt: `platform.kubevirt.clusterOSImage`.
     DiskImage,
+    /// What machines are made from on oVirt: `platform.ovirt.templateName`.
+    Template,
 }
 
 impl Missing {
@@ -33,6 +35,10 @@ impl Missing {
             Missing::DiskImage => {
                 "add `clusterOSImage` with the URL of a qcow2 or raw image that the infrastructure cluster can fetch"
             }
+            Missing::Template => {
+                "add `templateName` with a template of the engine whose system knows Ignition; the guide about oVirt says how one \
+                 is made"
+            }
         }
     }
 }
@@ -44,6 +50,7 @@ impl fmt::Display for Missing {
         match self {
             Missing::ReleaseImage => f.write_str("`payload.releaseImage` is not given"),
             Missing::DiskImage => f.write_str("`platform.kubevirt.clusterOSImage` is not given"),
+            Missing::Template => f.write_str("`platform.ovirt.templateName` is not given"),
             Missing::OsImage { failure_domains } => {
                 let names: Vec<&str> =
                     failure_domains.iter().take(MAX_NAMES).map(FailureDomainName::as_str).collect();
@@ -69,6 +76,9 @@ impl InstallConfig {
         }
         if matches!(&self.platform, Platform::KubeVirt(platform) if platform.os_image.is_none()) {
             missing.push(Missing::DiskImage);
+        }
+        if matches!(&self.platform, Platform::Ovirt(platform) if platform.template.is_none()) {
+            missing.push(Missing::Template);
         }
         missing
     }
@@ -135,6 +145,10 @@ pub(super) fn notes(config: &InstallConfig, written: &WrittenInstallConfig, find
             Missing::DiskImage => {
                 let platform = written.platform.get().and_then(|platform| platform.kubevirt.at());
                 (Rule::MachineImage, platform, "clusterOSImage")
+            }
+            Missing::Template => {
+                let platform = written.platform.get().and_then(|platform| platform.ovirt.at());
+                (Rule::MachineImage, platform, "templateName")
             }
         };
         let key = if at.is_none() { "payload" } else { key };

@@ -8,21 +8,23 @@ use super::vips::{self, Demand, LoadBalancer, VipFields, Vips, WrittenLoadBalanc
 use super::{Check, Networking, Pools, Stack};
 use crate::decode::{Entries, Field, Located, choice, closest, object};
 use crate::findings::Rule;
-use crate::names::Uuid;
+use crate::names::{EngineObject, Uuid};
 use crate::yaml::At;
 
 object! {
     /// A cluster on oVirt. How to log in to the engine is not written here but in oVirt's own
     /// configuration file, `~/.ovirt/ovirt-config.yaml` or the one `OVIRT_CONFIG` names.
     WrittenPlatform {
-        /// The oVirt cluster the machines run in.
-        cluster_id: Uuid as "ovirt_cluster_id", required;
-        /// The storage domain the machines' disks are in.
-        storage_domain_id: Uuid as "ovirt_storage_domain_id", required;
+        /// The oVirt cluster the machines run in, by name or id.
+        cluster_id: EngineObject as "ovirt_cluster_id", required;
+        /// The storage domain the machines' disks are in, by name or id.
+        storage_domain_id: EngineObject as "ovirt_storage_domain_id", required;
         /// The network machines are attached to.
         network_name: String as "ovirt_network_name", default "ovirtmgmt";
-        /// The vNIC profile of the machines' network card.
-        vnic_profile_id: Uuid as "vnicProfileID", required;
+        /// The vNIC profile of the machines' network card, by name or id. A name is looked for in that network.
+        vnic_profile_id: EngineObject as "vnicProfileID", required;
+        /// The template that machines are made from, by name or id. Its system has to know Ignition. Machines need it.
+        template_name: EngineObject as "templateName";
         /// Virtual addresses of the API, one per address family.
         api_vips: Entries<IpAddr> as "api_vips", at_most 2;
         /// Virtual addresses of the ingress, one per address family.
@@ -137,10 +139,12 @@ choice! {
 /// A cluster on oVirt.
 #[derive(Debug, Clone)]
 pub struct Platform {
-    pub cluster_id: Uuid,
-    pub storage_domain_id: Uuid,
+    pub cluster_id: EngineObject,
+    pub storage_domain_id: EngineObject,
     pub network_name: String,
-    pub vnic_profile_id: Uuid,
+    pub vnic_profile_id: EngineObject,
+    /// What machines are made from; none as long as only files are wanted.
+    pub template: Option<EngineObject>,
     pub vips: Vips,
     pub load_balancer: LoadBalancer,
     pub affinity_groups: Vec<AffinityGroup>,
@@ -225,7 +229,10 @@ pub(super) fn resolve(
     let control_plane =
         machine(default, parts.control_plane, VmType::HighPerformance, joined(groups, CONTROL_PLANE));
     let compute = machine(default, parts.compute, VmType::Server, joined(groups, COMPUTE));
-    if written.network_name.is_invalid() || written.default_machine.is_invalid() {
+    if written.network_name.is_invalid()
+        || written.template_name.is_invalid()
+        || written.default_machine.is_invalid()
+    {
         return None;
     }
     Some(Platform {
@@ -233,6 +240,7 @@ pub(super) fn resolve(
         storage_domain_id: written.storage_domain_id.get()?.clone(),
         network_name: written.network_name.cloned_or("ovirtmgmt".to_owned()),
         vnic_profile_id: written.vnic_profile_id.get()?.clone(),
+        template: written.template_name.get().cloned(),
         vips: vips?,
         load_balancer: load_balancer?,
         affinity_groups: affinity_groups?,

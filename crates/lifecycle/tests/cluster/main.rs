@@ -8,6 +8,7 @@ mod changed;
 mod clocked;
 mod contract;
 mod crash;
+#[path = "../shared/dice.rs"]
 mod dice;
 mod doubt;
 mod earlier;

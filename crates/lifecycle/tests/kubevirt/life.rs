@@ -6,7 +6,8 @@ use slipway_lifecycle::install::Purpose;
 use slipway_providers::kubevirt::KubeVirt;
 use slipway_providers::provider::Provider;
 
-use crate::bench::{Bench, plane, process};
+use crate::bench::{Bench, plane};
+use crate::directory::{Subject, process};
 
 const ROLES: [&str; 4] = ["bootstrap", "master-0", "master-1", "master-2"];
 

@@ -5,6 +5,7 @@ use slipway_lifecycle::install::{Error, Purpose};
 use slipway_lifecycle::preflight::report::{Check, Finding, Outcome};
 
 use crate::bench::{Bench, Tenancy};
+use crate::directory::Subject;
 
 fn of(findings: &[Finding], check: Check) -> Vec<&Finding> {
     findings.iter().filter(|finding| finding.check == check).collect()

@@ -5,13 +5,12 @@ use serde_json::{Value, json};
 use slipway_assets::Identity;
 use slipway_config::ids::InfraId;
 use slipway_config::install_config::load;
-use slipway_lifecycle::environment::Environment;
 use slipway_lifecycle::preflight::report::Readiness;
-use slipway_lifecycle::preflight::{self, Options};
+use slipway_lifecycle::preflight::Options;
 use slipway_testkit::vcenter::ADMINISTRATOR;
 
 use crate::bench::{
-    Silence, config, inventory, options, problems, remove, run, run_as, start, start_all, topology,
+    config, inventory, options, problems, remove, run, run_as, start, start_all, topology,
 };
 
 type Break = fn(&mut Value);
@@ -189,23 +188,6 @@ async fn names_that_are_taken_are_told() {
             format!("127.0.0.1: Warning collisions {folder}"),
         ],
     );
-}
-
-/// What is not asked must not look like passed.
-#[tokio::test]
-async fn other_platforms_are_not_asked_yet() {
-    for platform in ["ovirt"] {
-        let directory = tempfile::tempdir().unwrap();
-        let example = format!("{}/../../examples/{platform}.yaml", env!("CARGO_MANIFEST_DIR"));
-        fs_err::copy(example, directory.path().join("install-config.yaml")).unwrap();
-        // No login is looked for either.
-        let opened = preflight::open(directory.path(), &Environment::default()).await.unwrap();
-        let looking = preflight::examine(opened.request, options(), Silence, std::future::pending());
-        let report = looking.await.unwrap();
-        let found = problems(&report);
-        assert!(found.contains(&format!("the platform: Warning platform {platform}")), "{found:?}");
-        assert_ne!(report.verdict(), Readiness::Ready);
-    }
 }
 
 /// Files can be made of it, machines cannot.

@@ -9,9 +9,8 @@ use jiff::Timestamp;
 use x509_parser::extensions::GeneralName;
 use x509_parser::prelude::{FromDer, X509Certificate};
 
-use super::client::proxied;
+use crate::connector::{judged_by, proxied};
 use super::endpoint::Endpoint;
-use super::tls;
 
 /// What people compare, and what ends some day.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,7 +76,7 @@ pub async fn fetch(endpoint: &Endpoint, deadline: Duration) -> Result<Certificat
     // It is noted, and refused whatever it is.
     let seen: Arc<Mutex<Option<Vec<u8>>>> = Arc::default();
     let note = seen.clone();
-    let config = tls::judged_by(move |der| {
+    let config = judged_by(move |der| {
         *note.lock().unwrap_or_else(PoisonError::into_inner) = Some(der.to_vec());
         false
     })?;

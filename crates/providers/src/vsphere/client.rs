@@ -12,12 +12,12 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 use tracing::{Instrument, debug};
 
-use super::endpoint::{Endpoint, Login, Proxy, Trust};
+use super::endpoint::{Endpoint, Login};
 use super::error::{Cause, Error, Retry};
 use super::moref::{MoRef, Reference};
 use super::soap::{Body, Element, Malformed};
 use super::tasks::Tracker;
-use super::tls;
+use crate::connector::{Trust, http_client};
 pub(super) use exchange::{Call, Service, VIM, cause, log_call, read_reply};
 
 /// What errors call it, of either session.
@@ -452,31 +452,7 @@ impl Client {
 
 /// An HTTP client for the endpoint's network, that trusts in its own way.
 pub(super) fn connector(endpoint: &Endpoint, trust: &Trust) -> Result<reqwest::Client, String> {
-    let mut builder = reqwest::Client::builder()
-        .connect_timeout(endpoint.timeout.min(Duration::from_secs(30)))
-        .redirect(reqwest::redirect::Policy::none())
-        .https_only(true)
-        .user_agent(concat!("slipway/", env!("CARGO_PKG_VERSION")));
-    if let Some(config) = tls::config(trust)? {
-        builder = builder.tls_backend_preconfigured(config);
-    }
-    proxied(builder, &endpoint.proxy)?.build().map_err(|error| error.to_string())
-}
-
-/// Goes the way the proxy leads.
-pub(super) fn proxied(
-    builder: reqwest::ClientBuilder,
-    proxy: &Proxy,
-) -> Result<reqwest::ClientBuilder, String> {
-    Ok(match proxy {
-        Proxy::FromEnvironment => builder,
-        Proxy::None => builder.no_proxy(),
-        Proxy::Url(url) => {
-            // The message of a proxy that is no URL would hold it, with its password.
-            let proxy = reqwest::Proxy::https(url).map_err(|_| "the proxy is not a URL".to_owned())?;
-            builder.proxy(proxy)
-        }
-    })
+    http_client(trust, &endpoint.proxy, endpoint.timeout)
 }
 
 fn current(slot: &Mutex<Arc<Session>>) -> Arc<Session> {

@@ -1,11 +1,12 @@
 //! Where a vCenter is, who logs in, and how its certificate is verified.
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use secrecy::SecretString;
 use slipway_config::install_config::vsphere::Tls;
+
+use crate::connector::{Proxy, Trust};
 
 /// A vCenter.
 #[derive(Debug, Clone)]
@@ -38,50 +39,6 @@ impl Endpoint {
             443 => format!("https://{host}"),
             port => format!("https://{host}:{port}"),
         }
-    }
-}
-
-/// How a certificate is verified.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Trust {
-    /// By the authorities the system trusts.
-    System,
-    /// By these authorities, in PEM.
-    Authorities(String),
-    /// By its fingerprint, SHA-1 (20 bytes) or SHA-256 (32 bytes), whatever else it says.
-    Fingerprint(Vec<u8>),
-    /// Not at all.
-    Anything,
-}
-
-impl Trust {
-    pub fn of(tls: &Tls) -> Self {
-        match tls {
-            Tls::System => Trust::System,
-            Tls::CaBundle(pem) => Trust::Authorities(pem.clone()),
-            Tls::Thumbprint(bytes) => Trust::Fingerprint(bytes.clone()),
-            Tls::Insecure => Trust::Anything,
-        }
-    }
-}
-
-/// Which proxy leads to the server.
-#[derive(Clone, PartialEq, Eq)]
-pub enum Proxy {
-    /// What `HTTPS_PROXY`, `NO_PROXY` and the like say.
-    FromEnvironment,
-    None,
-    /// May hold user and password.
-    Url(String),
-}
-
-impl fmt::Debug for Proxy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Proxy::FromEnvironment => "FromEnvironment",
-            Proxy::None => "None",
-            Proxy::Url(_) => "Url",
-        })
     }
 }
 

@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 
 use super::ImportError;
 use crate::vsphere::client::{Client, cause, connector};
-use crate::vsphere::endpoint::Trust;
+use crate::connector::Trust;
 use crate::vsphere::error::Cause;
 use crate::vsphere::ova::{Content, Ova, OvaError};
 use crate::vsphere::soap::Element;

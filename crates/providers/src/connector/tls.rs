@@ -13,7 +13,7 @@ use rustls::{
     WantsVerifier,
 };
 
-use super::endpoint::Trust;
+use super::Trust;
 
 /// `None` where the system's own way is used.
 pub(super) fn config(trust: &Trust) -> Result<Option<ClientConfig>, String> {
@@ -40,7 +40,7 @@ pub(super) fn config(trust: &Trust) -> Result<Option<ClientConfig>, String> {
 
 /// Accepts the certificates that `accepts`, by their DER, whoever signed them. The handshake's signature is verified all the
 /// same: the server must hold the key of the certificate it shows.
-pub(super) fn judged_by(
+pub(crate) fn judged_by(
     accepts: impl Fn(&[u8]) -> bool + Send + Sync + 'static,
 ) -> Result<ClientConfig, String> {
     let (builder, provider) = builder()?;
