@@ -156,8 +156,7 @@ impl Registries {
         reference: Reference<'_>,
         object: Object,
     ) -> Result<Vec<u8>, RegistryError> {
-        let url =
-            self.url(&reference, object).ok_or_else(|| RegistryError::Reference(image.to_owned()))?;
+        let url = self.url(&reference, object).ok_or_else(|| RegistryError::Reference(image.to_owned()))?;
         let key = (reference.host.to_owned(), reference.repository.to_owned());
         let login = self.logins.of(reference.host, reference.repository);
         let ask = || {

@@ -102,10 +102,14 @@ pub async fn os_image(config: &InstallConfig, image: &str) -> Result<OsImage, Re
         Some(secret) => Logins::parse(secret.expose_secret()).map_err(ReleaseError::PullSecret)?,
         None => Logins::default(),
     };
-    let settings =
-        Settings { additional_authorities: config.additional_trust_bundle.clone(), logins, ..Settings::default() };
+    let settings = Settings {
+        additional_authorities: config.additional_trust_bundle.clone(),
+        logins,
+        ..Settings::default()
+    };
     let registries = Registries::new(settings);
-    let mut registries = registries.map_err(|source| ReleaseError::Client { image: image.to_owned(), source })?;
+    let mut registries =
+        registries.map_err(|source| ReleaseError::Client { image: image.to_owned(), source })?;
     read(&mut registries, image, &config.mirrors, config.os_image_stream).await
 }
 

@@ -36,15 +36,7 @@ impl<'a> Workspace<'a> {
             return Err(Error::InstallConfig { path, report: Box::new(loaded.report) });
         };
         let report = loaded.report;
-        Ok(Workspace {
-            request: *request,
-            text,
-            config,
-            report,
-            resolved: None,
-            os_image: None,
-            store: None,
-        })
+        Ok(Workspace { request: *request, text, config, report, resolved: None, os_image: None, store: None })
     }
 
     pub fn request(&self) -> &Request<'a> {
@@ -86,8 +78,7 @@ impl<'a> Workspace<'a> {
             && state.cluster == self.config.name.as_str()
             && known.release == release.as_str()
         {
-            self.os_image =
-                Some(OsImage { url: known.url.as_str().into(), sha256: known.sha256.clone() });
+            self.os_image = Some(OsImage { url: known.url.as_str().into(), sha256: known.sha256.clone() });
         }
     }
 

@@ -44,12 +44,7 @@ impl Registry {
         Self::start_in(None, &at.to_string(), at, free_port_at(at)?)
     }
 
-    fn start_in(
-        network: Option<&PrivateNetwork>,
-        name: &str,
-        at: IpAddr,
-        port: u16,
-    ) -> anyhow::Result<Self> {
+    fn start_in(network: Option<&PrivateNetwork>, name: &str, at: IpAddr, port: u16) -> anyhow::Result<Self> {
         let scratch = Scratch::new("registry")?;
         let authority = Authority::new("registry-ca")?;
         let identity = authority.issue(name, None, &[name])?;

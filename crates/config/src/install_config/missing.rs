@@ -103,7 +103,9 @@ impl InstallConfig {
     /// The release whose OS image machines are made from, where the install-config names neither image nor templates.
     pub fn release_with_os_image(&self) -> Option<&ImageRef> {
         match &self.payload {
-            Payload::OpenShift { release_image: Some(release), .. } if !self.without_os_image().is_empty() => {
+            Payload::OpenShift { release_image: Some(release), .. }
+                if !self.without_os_image().is_empty() =>
+            {
                 Some(release)
             }
             _ => None,

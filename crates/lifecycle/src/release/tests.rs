@@ -73,7 +73,8 @@ fn a_broken_layer_is_an_error() {
 
 /// The metadata of a stream with one OVA.
 fn metadata(name: &str, sum: &str) -> serde_json::Value {
-    let ova = json!({"location": format!("https://images.example/{name}.ova"), "sha256": sum, "signature": ""});
+    let ova =
+        json!({"location": format!("https://images.example/{name}.ova"), "sha256": sum, "signature": ""});
     json!({
         "stream": name, "metadata": {"last-modified": "2026-01-01T00:00:00Z"},
         "architectures": {
@@ -87,7 +88,8 @@ fn metadata(name: &str, sum: &str) -> serde_json::Value {
 }
 
 fn manifest(data: &serde_json::Value) -> String {
-    json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "coreos-bootimages"}, "data": data}).to_string()
+    json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "coreos-bootimages"}, "data": data})
+        .to_string()
 }
 
 fn ova(data: &serde_json::Value, wanted: Option<OsImageStream>) -> Result<String, String> {

@@ -263,7 +263,8 @@ platform:
     /// What `slipway preflight` says of the directory.
     pub(crate) fn preflight(&self) -> Report {
         process(async {
-            let opened = preflight::open(self.directory.path(), &environment(self.directory.path())).await.unwrap();
+            let opened =
+                preflight::open(self.directory.path(), &environment(self.directory.path())).await.unwrap();
             let options = preflight::Options { proxy: Proxy::None, ..preflight::Options::default() };
             let cancelled = std::future::pending();
             preflight::examine(opened.request, options, Deaf, cancelled).await.unwrap()

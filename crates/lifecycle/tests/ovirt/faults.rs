@@ -26,7 +26,8 @@ const LOCKED: &str = "[Cannot edit VM. Related operation is currently in progres
 
 impl Stormy for Bench {
     fn trouble(&self, dice: &mut Dice) {
-        let fault = Fault::new(dice.pick(&METHODS), dice.pick(&PATHS)).times(u32::try_from(1 + dice.below(3)).unwrap());
+        let fault = Fault::new(dice.pick(&METHODS), dice.pick(&PATHS))
+            .times(u32::try_from(1 + dice.below(3)).unwrap());
         match dice.below(9) {
             0 => self.engine.fault(fault.cut()),
             1 => self.engine.fault(fault.lose_answer()),

@@ -113,11 +113,23 @@ impl Client {
     }
 
     /// Creates, or does; the correlation id is what jobs and events of it carry.
-    pub async fn post(&self, doing: &str, path: &str, body: &Value, correlation: Uuid) -> Result<Value, Error> {
+    pub async fn post(
+        &self,
+        doing: &str,
+        path: &str,
+        body: &Value,
+        correlation: Uuid,
+    ) -> Result<Value, Error> {
         self.call(doing, Method::POST, path, Some(body), Some(correlation)).await
     }
 
-    pub async fn put(&self, doing: &str, path: &str, body: &Value, correlation: Uuid) -> Result<Value, Error> {
+    pub async fn put(
+        &self,
+        doing: &str,
+        path: &str,
+        body: &Value,
+        correlation: Uuid,
+    ) -> Result<Value, Error> {
         self.call(doing, Method::PUT, path, Some(body), Some(correlation)).await
     }
 
@@ -280,7 +292,11 @@ mod tests {
     use super::{Proxy, Server, Trust};
 
     #[rstest]
-    #[case("https://engine.example.com/ovirt-engine/api", "engine.example.com", "https://engine.example.com/ovirt-engine")]
+    #[case(
+        "https://engine.example.com/ovirt-engine/api",
+        "engine.example.com",
+        "https://engine.example.com/ovirt-engine"
+    )]
     #[case("https://engine:8443/ovirt-engine/api/", "engine:8443", "https://engine:8443/ovirt-engine")]
     #[case("https://engine:443/", "engine", "https://engine:443/ovirt-engine")]
     #[case("https://engine/elsewhere/ovirt-engine", "engine", "https://engine/elsewhere/ovirt-engine")]

@@ -17,7 +17,8 @@ use slipway_lifecycle::preflight;
 use slipway_lifecycle::workspace::Workspace;
 
 use super::{
-    carry_out, ends_json, exit_of, find_os_image, plan_text, preview, refuse, surplus_note, tally, timeouts, troubles, wait,
+    carry_out, ends_json, exit_of, find_os_image, plan_text, preview, refuse, surplus_note, tally, timeouts,
+    troubles, wait,
 };
 use crate::args::{CreateCluster, Output};
 use crate::commands::create::{self as files, with_request};

@@ -5,7 +5,9 @@ use slipway_lifecycle::install::{Preview, Purpose};
 use slipway_lifecycle::platform::{self, Removal};
 use slipway_lifecycle::workspace::Workspace;
 
-use super::{find_os_image, kept_text, plan_text, preview, surplus_note, tally, timeouts, unseen_json, unseen_text};
+use super::{
+    find_os_image, kept_text, plan_text, preview, surplus_note, tally, timeouts, unseen_json, unseen_text,
+};
 use crate::args::{Output, Plan, PlanKind};
 use crate::commands::create::{self as files, with_workspace};
 use crate::exit::{Exit, Usage};
