@@ -71,14 +71,14 @@ impl ReleaseError {
         let first = match self {
             ReleaseError::PullSecret(_) => "correct `pullSecret`",
             ReleaseError::Unreadable { attempts, .. } => {
-                let hints = attempts.iter().filter_map(|attempt| match &attempt.error {
+                let mut hints = attempts.iter().filter_map(|attempt| match &attempt.error {
                     RegistryError::Refused { .. } => Some("add a login for the registry to `pullSecret`"),
                     RegistryError::Http { source, .. } if source.is_connect() => Some(
                         "check the registry's name, the proxy variables, `additionalTrustBundle` and `imageDigestSources`",
                     ),
                     _ => None,
                 });
-                hints.last().unwrap_or("check `payload.releaseImage`")
+                hints.next_back().unwrap_or("check `payload.releaseImage`")
             }
             ReleaseError::Client { .. } => "check `additionalTrustBundle`",
             _ => "check `payload.releaseImage`",

@@ -27,17 +27,19 @@ pub(crate) fn run(args: &Plan, printer: &Printer) -> anyhow::Result<Exit> {
     }
     let timeouts = timeouts(reach);
     let runtime = Runtime::new()?;
-    let open = |workspace: &mut Workspace<'_>| match what {
-        PlanKind::Create => {
-            platform::check_to_create(workspace.config())?;
-            find_os_image(workspace, &runtime, printer)?;
-            let outcome = create_ignition_in(workspace)?;
-            files::tell_written(&outcome, &reach.dir, printer);
-            Ok(platform::open(workspace, timeouts, false)?)
-        }
-        PlanKind::Destroy => {
-            let removal = Removal { keep_volumes: *keep_volumes, ..Removal::default() };
-            Ok(platform::open_to_destroy(workspace, removal, timeouts)?)
+    let open = |workspace: &mut Workspace<'_>| -> Result<_, NotBegun> {
+        match what {
+            PlanKind::Create => {
+                platform::check_to_create(workspace.config())?;
+                find_os_image(workspace, &runtime, printer)?;
+                let outcome = create_ignition_in(workspace)?;
+                files::tell_written(&outcome, &reach.dir, printer);
+                Ok(platform::open(workspace, timeouts, false)?)
+            }
+            PlanKind::Destroy => {
+                let removal = Removal { keep_volumes: *keep_volumes, ..Removal::default() };
+                Ok(platform::open_to_destroy(workspace, removal, timeouts)?)
+            }
         }
     };
     let installation = match with_workspace(&reach.dir, false, open) {
