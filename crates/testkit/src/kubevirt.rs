@@ -43,9 +43,10 @@ fn install(plane: &ControlPlane) -> anyhow::Result<()> {
             },
         })
     };
-    let profile = |name: &str| {
+    let profile = |name: &str, mode: &str| {
         json!({
             "apiVersion": "cdi.kubevirt.io/v1beta1", "kind": "StorageProfile", "metadata": {"name": name}, "spec": {},
+            "status": {"claimPropertySets": [{"accessModes": [mode], "volumeMode": "Block"}]},
         })
     };
     let version = "rbac.authorization.k8s.io/v1";
@@ -71,30 +72,16 @@ fn install(plane: &ControlPlane) -> anyhow::Result<()> {
         }),
         class(STORAGE_CLASS, true),
         class(LOCAL_CLASS, false),
-        profile(STORAGE_CLASS),
-        profile(LOCAL_CLASS),
+        profile(STORAGE_CLASS, "ReadWriteMany"),
+        profile(LOCAL_CLASS, "ReadWriteOnce"),
     ];
     objects.extend(readable("kubevirt.io:default", "kubevirt.io", &["kubevirts"]));
     objects.extend(readable("cdi.kubevirt.io:config-reader", "cdi.kubevirt.io", &["storageprofiles"]));
     kubectl.apply_all(&objects)?;
-    let status = |kind: &str, name: &str, status: Value| {
-        let patch = json!({"status": status}).to_string();
-        let patch = [
-            "patch",
-            kind,
-            name,
-            "--namespace=kubevirt",
-            "--type=merge",
-            "--subresource=status",
-            "--patch",
-            &patch,
-        ];
-        kubectl.run(&patch).map(drop)
-    };
-    status("kubevirt", "kubevirt", json!({"phase": "Deployed", "observedKubeVirtVersion": VERSION}))?;
-    let sets = |modes: &[&str]| json!({"claimPropertySets": [{"accessModes": modes, "volumeMode": "Block"}]});
-    status("storageprofile", STORAGE_CLASS, sets(&["ReadWriteMany"]))?;
-    status("storageprofile", LOCAL_CLASS, sets(&["ReadWriteOnce"]))
+    let status = json!({"status": {"phase": "Deployed", "observedKubeVirtVersion": VERSION}}).to_string();
+    let patch =
+        ["patch", "kubevirt", "kubevirt", "--namespace=kubevirt", "--type=merge", "--subresource=status"];
+    kubectl.run(&[&patch[..], &["--patch", &status]].concat()).map(drop)
 }
 
 /// A network that machines of a namespace can be on.
