@@ -3,6 +3,7 @@
 pub(crate) mod boot;
 pub(crate) mod drills;
 pub(crate) mod drivers;
+pub(crate) mod kubevirt;
 mod metal;
 mod picture;
 mod renew;
@@ -67,7 +68,9 @@ pub(crate) fn run(picture: Option<&Path>) -> anyhow::Result<()> {
     fs_err::create_dir(scratch.join("harbour"))?;
     let config = scratch.write("harbour/install-config.yaml", install_config(&vcenters))?;
     fs_err::set_permissions(config, PermissionsExt::from_mode(0o600))?;
-    let mut stage = Stage { folder: scratch.join("."), picture: picture.map(|_| Picture::default()) };
+    let environment = vec![(PASSWORD_VARIABLE, ADMINISTRATOR.1.to_owned())];
+    let picture_of = picture.map(|_| Picture::default());
+    let mut stage = Stage { folder: scratch.join("."), environment, picture: picture_of };
 
     say("Two vCenters, an install-config, and nothing else. Is everything there that the cluster needs?");
     stage.slipway(&["preflight", "--dir", "harbour"], Excerpt { head: 1, tail: 0 })?;
@@ -142,9 +145,10 @@ impl Excerpt {
     }
 }
 
-/// The directory in which the commands run, and the picture of the terminal.
+/// The directory in which the commands run, what they find in their environment, and the picture of the terminal.
 struct Stage {
     folder: PathBuf,
+    environment: Vec<(&'static str, String)>,
     picture: Option<Picture>,
 }
 
@@ -153,7 +157,7 @@ impl Stage {
         let prompt = format!("\u{1b}[32m$\u{1b}[0m slipway {}", arguments.join(" "));
         println!("{prompt}");
         let mut command = Command::new(root().join("target/debug/slipway"));
-        command.args(arguments).current_dir(&self.folder).env(PASSWORD_VARIABLE, ADMINISTRATOR.1);
+        command.args(arguments).current_dir(&self.folder).envs(self.environment.iter().cloned());
         command.stdin(Stdio::null());
         let Some(picture) = &mut self.picture else { return run_command(&mut command) };
         // One after the other, as a terminal would show them.
@@ -162,7 +166,7 @@ impl Stage {
         let output = Command::new("sh")
             .args(["-c", &shell])
             .current_dir(&self.folder)
-            .env(PASSWORD_VARIABLE, ADMINISTRATOR.1)
+            .envs(self.environment.iter().cloned())
             .output()?;
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         print!("{text}");

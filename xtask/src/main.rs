@@ -19,9 +19,16 @@ mod test;
 
 use std::path::PathBuf;
 
-use clap::{Parser, Subcommand};
+use clap::{Parser, Subcommand, ValueEnum};
 
 use demo::boot;
+
+/// Platforms that the demo can be played on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum DemoPlatform {
+    Vsphere,
+    Kubevirt,
+}
 
 /// Everything a developer of Slipway runs
 #[derive(Debug, Parser)]
@@ -31,6 +38,9 @@ enum Task {
     Test,
     /// The main job: a cluster on two simulated vCenters, from preflight to destroy, checked by VMware's own client
     Demo {
+        /// Where the machines are
+        #[arg(long, value_enum, default_value_t = DemoPlatform::Vsphere)]
+        platform: DemoPlatform,
         /// Also draw a picture of the terminal
         #[arg(long, value_name = "FILE", conflicts_with = "boot")]
         picture: Option<PathBuf>,
@@ -178,6 +188,10 @@ fn main() -> anyhow::Result<()> {
     }
     match Task::parse() {
         Task::Test => test::run(),
+        Task::Demo { platform: DemoPlatform::Kubevirt, picture: None, boot: false } => demo::kubevirt::run(),
+        Task::Demo { platform: DemoPlatform::Kubevirt, .. } => {
+            anyhow::bail!("--picture and --boot are for vSphere only")
+        }
         Task::Demo { boot: true, .. } => boot::run(boot::LARGE, boot::AfterFailure::Remove),
         Task::Demo { picture, .. } => demo::run(picture.as_deref()),
         Task::Lab { drills: true, .. } => demo::drills::run(),

@@ -1,23 +1,65 @@
 //! Whether a tenant cluster can be made in a namespace of an infrastructure cluster, as its user.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | `judge` | the rules: rights, versions, networks, objects that would be refused |
+//! | `login` | until when the kubeconfig is good |
+//! | `storage` | classes of storage and how volumes are accessed |
+//! | `room` | quotas and limits against the sum of what will be made |
+
+mod judge;
+mod login;
+mod room;
+mod storage;
 
 use std::sync::Arc;
 
 use slipway_providers::cluster::{AccessError, Cause};
 use slipway_providers::kubevirt::Infra;
+use slipway_providers::kubevirt::inventory::Inventory;
+use slipway_providers::kubevirt::kinds::{Desired, Kind};
 use slipway_providers::kubevirt::rules::MissingRule;
+use slipway_providers::kubevirt::trial::Trial;
 use slipway_providers::text::chain;
 
+use self::login::LoginEnd;
 use crate::preflight::inspect::{Answer, Inspect, Target};
 use crate::preflight::report::{Check, Finding};
 use crate::runner::Options;
 
-/// What the configuration wants of the infrastructure cluster.
+/// What the configuration and its files want of the infrastructure cluster.
 #[derive(Debug, Clone, Default)]
 pub struct Wanted {
+    /// Files that cannot be used.
+    pub broken: Vec<(String, String)>,
     /// Why its network cannot work.
     pub network_refused: Option<String>,
+    /// The network attachment that machines are on.
+    pub attachment: Option<String>,
+    /// None: the cluster's default.
+    pub storage_class: Option<String>,
+    pub access_mode: String,
+    /// Size of the volume that disks are cloned from.
+    pub image_size: String,
+    pub machines: Vec<WantedMachine>,
+    /// The very objects that are created, which the cluster is asked about.
+    pub objects: Vec<Desired>,
+}
+
+/// A machine that will be made, now or by the cluster itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WantedMachine {
+    pub name: String,
+    pub cores: u32,
+    pub memory: String,
+    pub disk: String,
+}
+
+impl Wanted {
     /// Its disks allow machines to move to another node while they run.
-    pub migrates: bool,
+    fn migrates(&self) -> bool {
+        self.access_mode == "ReadWriteMany"
+    }
 }
 
 /// A namespace of an infrastructure cluster that is asked.
@@ -28,10 +70,21 @@ pub struct InfraNamespace {
     pub wanted: Wanted,
 }
 
-/// What was read of it.
+/// What was read of it, as far as it answered.
 #[derive(Debug, Default)]
 pub struct Read {
     missing: Option<Vec<MissingRule>>,
+    inventory: Option<Inventory>,
+    /// What came of trying the objects that are wanted.
+    trials: Option<Vec<Tried>>,
+}
+
+/// An object, and what would come of creating it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Tried {
+    kind: Kind,
+    name: String,
+    trial: Trial,
 }
 
 impl Inspect for InfraNamespace {
@@ -42,6 +95,14 @@ impl Inspect for InfraNamespace {
         vec![Target::from(self.endpoint.as_str())]
     }
 
+    fn known(&self) -> Vec<Finding> {
+        let broken = |(path, message): &(String, String)| {
+            let remedy = "correct the file, or remove it and have it written again";
+            Finding::failure(Check::Files, path.as_str(), message.as_str()).remedy(remedy)
+        };
+        self.wanted.broken.iter().map(broken).collect()
+    }
+
     fn connect(&self, _: usize, _: &Options) -> Result<Arc<Infra>, Box<Finding>> {
         Ok(self.infra.clone())
     }
@@ -49,22 +110,34 @@ impl Inspect for InfraNamespace {
     async fn observe(&self, _: usize, infra: &Arc<Infra>, _: &Options, read: &mut Read) -> Answer {
         let failed = |error: AccessError| Box::new(unreached(&self.endpoint, &error));
         let user = infra.user().await.map_err(failed)?;
-        read.missing = Some(infra.missing_rules().await.map_err(failed)?);
         match infra.instance().await {
             Err(error) if error.is_absent() => {
                 let message = format!("the namespace `{}` is not there", infra.namespace());
                 let remedy = "ask the administrator of the infrastructure cluster for the namespace, or correct its name";
-                Err(Box::new(Finding::failure(Check::Platform, infra.namespace(), message).remedy(remedy)))
+                let finding = Finding::failure(Check::Namespace, infra.namespace(), message);
+                return Err(Box::new(finding.remedy(remedy)));
             }
             // Said as a missing rule.
-            Err(error) if error.cause() == Cause::Forbidden => Ok(Some(user)),
-            Err(error) => Err(failed(error)),
-            Ok(_) => Ok(Some(user)),
+            Err(error) if error.cause() == Cause::Forbidden => {}
+            Err(error) => return Err(failed(error)),
+            Ok(_) => {}
         }
+        read.missing = Some(infra.missing_rules().await.map_err(failed)?);
+        read.inventory = Some(infra.inventory().await.map_err(failed)?);
+        let trials = infra.try_all(&self.wanted.objects).await.map_err(failed)?;
+        let tried =
+            self.wanted.objects.iter().zip(trials).filter_map(|(Desired { kind, name, .. }, trial)| {
+                Some(Tried { kind: *kind, name: name.clone(), trial: trial? })
+            });
+        read.trials = Some(tried.collect());
+        Ok(Some(user))
     }
 
-    fn judge(&self, _: usize, read: &Read, _: &Options) -> Vec<Finding> {
-        judge(self.infra.namespace(), &self.wanted, read)
+    fn judge(&self, _: usize, read: &Read, options: &Options) -> Vec<Finding> {
+        let namespace = self.infra.namespace();
+        let end = self.infra.kubeconfig().ok().and_then(|kubeconfig| LoginEnd::of(&kubeconfig));
+        let end = end.and_then(|end| end.judge(namespace, (options.clock)()));
+        judge::judge(namespace, &self.wanted, read).into_iter().chain(end).collect()
     }
 }
 
@@ -74,93 +147,7 @@ fn unreached(endpoint: &str, error: &AccessError) -> Finding {
             "the token or certificate of the kubeconfig is not accepted; get a new one, as it may have expired"
         }
         Cause::Untrusted(_) => "check `certificate-authority-data` of the cluster in the kubeconfig",
-        _ => "check the server of the kubeconfig's current context, and that this machine reaches it",
+        _ => "check the server of the kubeconfig's context, and that this machine reaches it",
     };
     Finding::failure(Check::Connection, endpoint, chain(error)).remedy(remedy)
-}
-
-fn judge(namespace: &str, wanted: &Wanted, read: &Read) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    if let Some(reason) = &wanted.network_refused {
-        findings.push(Finding::failure(Check::Network, namespace, reason.as_str()));
-    }
-    if !wanted.migrates {
-        let message = "machines cannot move to another node while they run: their disks are ReadWriteOnce. They are shut down \
-                       when their node is drained";
-        let remedy = "use a storage class with ReadWriteMany where the infrastructure cluster has one";
-        findings.push(Finding::warning(Check::Storage, namespace, message).remedy(remedy));
-    }
-    match read.missing.as_deref() {
-        None => {}
-        Some([]) => {
-            findings.push(Finding::pass(Check::Privileges, namespace, "the user may do all that is needed"));
-        }
-        Some(missing) => {
-            let message = "the user may not do all that is needed in the namespace";
-            let remedy = "ask the administrator of the infrastructure cluster to apply deploy/kubevirt/role.yaml to the \
-                          namespace and to bind it to the user";
-            let finding = Finding::failure(Check::Privileges, namespace, message).remedy(remedy);
-            findings.push(finding.details(table(missing)));
-        }
-    }
-    findings
-}
-
-/// One line for each kind of objects, in columns.
-fn table(missing: &[MissingRule]) -> Vec<String> {
-    let verbs: Vec<String> = missing.iter().map(|rule| rule.verbs.join(", ")).collect();
-    let objects = missing.iter().map(|rule| rule.object.len()).max().unwrap_or_default();
-    let widest = verbs.iter().map(String::len).max().unwrap_or_default();
-    let line = |(MissingRule { object, purpose, .. }, verbs): (&MissingRule, &String)| {
-        format!("{object:objects$}  {verbs:widest$}  to {purpose}")
-    };
-    missing.iter().zip(&verbs).map(line).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use slipway_providers::kubevirt::rules::MissingRule;
-
-    use super::{Read, Wanted, judge};
-    use crate::finding::Outcome;
-    use crate::preflight::report::Check;
-
-    fn rule(object: &str, verbs: &[&str]) -> MissingRule {
-        let verbs = verbs.iter().map(|verb| (*verb).to_owned()).collect();
-        MissingRule { object: object.to_owned(), verbs, purpose: "do it" }
-    }
-
-    #[test]
-    fn all_missing_rules_are_one_table() {
-        let missing =
-            vec![rule("secrets", &["create", "list"]), rule("virtualmachines.kubevirt.io", &["get"])];
-        let wanted = Wanted { migrates: true, ..Wanted::default() };
-        let findings = judge("tenant", &wanted, &Read { missing: Some(missing) });
-        let [finding] = findings.as_slice() else { panic!("{findings:?}") };
-        assert_eq!((finding.check, finding.outcome), (Check::Privileges, Outcome::Failure));
-        assert_eq!(
-            finding.details,
-            [
-                "secrets                      create, list  to do it",
-                "virtualmachines.kubevirt.io  get           to do it",
-            ]
-        );
-    }
-
-    #[test]
-    fn what_cannot_work_is_said_before_anything_is_made() {
-        let wanted = Wanted { network_refused: Some("no".to_owned()), migrates: false };
-        let outcomes: Vec<(Check, Outcome)> = judge("tenant", &wanted, &Read { missing: Some(Vec::new()) })
-            .iter()
-            .map(|finding| (finding.check, finding.outcome))
-            .collect();
-        assert_eq!(
-            outcomes,
-            [
-                (Check::Network, Outcome::Failure),
-                (Check::Storage, Outcome::Warning),
-                (Check::Privileges, Outcome::Pass),
-            ]
-        );
-    }
 }

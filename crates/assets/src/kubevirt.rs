@@ -22,7 +22,7 @@ use crate::objects::{map, secret, within};
 use crate::{Named, ignition};
 
 /// Room for the image of the operating system.
-const IMAGE_SIZE: &str = "20Gi";
+pub const IMAGE_SIZE: &str = "20Gi";
 
 /// The bootstrap machine lives for minutes: it is as small as it may be.
 const BOOTSTRAP_CPU: u32 = 4;
@@ -31,6 +31,9 @@ const BOOTSTRAP_DISK: &str = "35Gi";
 
 /// Seconds a machine gets to shut down.
 const GRACE: u32 = 600;
+
+/// Some versions of CDI remove a volume's object when it is filled, and what is gone looks as if it had been lost.
+const KEPT: (&str, &str) = ("cdi.kubevirt.io/storage.deleteAfterCompletion", "false");
 
 /// The role of the bootstrap machine.
 pub const BOOTSTRAP: &str = "bootstrap";
@@ -66,11 +69,21 @@ pub fn infra_objects(
         objects.machines.push(machine(named, platform, &name, spec, role));
     };
     add(named.bootstrap_name(), bootstrap, &bootstrap_spec(named, platform), BOOTSTRAP);
-    let spec = spec(named, platform, &platform.machines.control_plane, Role::Master);
+    let spec = control_plane_spec(named, platform);
     for index in 0..named.replicas(Role::Master) {
         add(named.machine_name(Role::Master, index), master, &spec, Role::Master.as_str());
     }
     objects
+}
+
+/// What control-plane machines are like, unless their files are edited.
+pub fn control_plane_spec(named: &Named, platform: &Platform) -> KubevirtProviderSpec {
+    spec(named, platform, &platform.machines.control_plane, Role::Master)
+}
+
+/// What the cluster's own machines are like, unless their set is edited.
+pub fn compute_spec(named: &Named, platform: &Platform) -> KubevirtProviderSpec {
+    spec(named, platform, &platform.machines.compute, Role::Worker)
 }
 
 /// The bootstrap machine, which no manifest describes.
@@ -79,7 +92,7 @@ pub fn bootstrap_spec(named: &Named, platform: &Platform) -> KubevirtProviderSpe
         requested_cpu: BOOTSTRAP_CPU,
         requested_memory: BOOTSTRAP_MEMORY.to_owned(),
         requested_storage: BOOTSTRAP_DISK.to_owned(),
-        ..spec(named, platform, &platform.machines.control_plane, Role::Master)
+        ..control_plane_spec(named, platform)
     }
 }
 
@@ -109,7 +122,7 @@ fn claim(size: &str, access_mode: &str, storage_class: Option<String>) -> Claim 
 pub fn image_volume(named: &Named, platform: &Platform, url: &str) -> DataVolume {
     let mut metadata = metadata(named, platform, &source_name(named));
     // Without a consumer the import would wait for one, and the first consumer waits for the import.
-    metadata.annotations = Some(map([("cdi.kubevirt.io/storage.bind.immediate.requested", "true")]));
+    metadata.annotations = Some(map([("cdi.kubevirt.io/storage.bind.immediate.requested", "true"), KEPT]));
     let storage_class = platform.storage_class.as_ref().map(ToString::to_string);
     DataVolume {
         metadata,
@@ -161,7 +174,11 @@ pub fn machine(
         spec: VirtualMachineSpec {
             run_strategy: "Halted".to_owned(),
             data_volume_templates: vec![DataVolumeTemplate {
-                metadata: VolumeName { name: boot_volume.clone(), labels: labels(named, &boot_volume) },
+                metadata: VolumeName {
+                    name: boot_volume.clone(),
+                    labels: labels(named, &boot_volume),
+                    annotations: map([KEPT]),
+                },
                 spec: DataVolumeSpec {
                     pvc: claim(
                         &wanted.requested_storage,

@@ -57,7 +57,7 @@ impl Named {
     }
 
     /// How many machines of a role there are.
-    pub(crate) fn replicas(&self, role: Role) -> usize {
+    pub fn replicas(&self, role: Role) -> usize {
         role.of(&self.config.pools).replicas as usize
     }
 }

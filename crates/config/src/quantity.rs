@@ -14,6 +14,11 @@ pub struct Quantity {
 }
 
 impl Quantity {
+    /// A quantity of another's, such as an API server's; none for nothing.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::from_text(text).ok()
+    }
+
     pub fn as_str(&self) -> &str {
         &self.text
     }

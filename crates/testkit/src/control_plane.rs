@@ -215,6 +215,11 @@ impl ControlPlane {
         self.others.first_mut().context("just added")
     }
 
+    /// Starts what was not asked for from the beginning, once there is what it looks for only then.
+    pub fn start_beside(&mut self, beside: &[Beside]) -> anyhow::Result<()> {
+        self.start_others(beside)
+    }
+
     fn start_others(&mut self, beside: &[Beside]) -> anyhow::Result<()> {
         let certificates = self.scratch.join("generated");
         if beside.contains(&Beside::Controllers) {

@@ -1,200 +1,153 @@
-//! The parts of KubeVirt and CDI that move objects on: a small stand-in for virt-controller, virt-handler and the importer.
+//! An infrastructure cluster of KubeVirt: what its administrator and its vendor leave there, and an ordinary user of it.
 //!
-//! It imports and clones volumes, makes an instance for every machine that is to run and lets it run once its disks and its
-//! Secret are there, ends it when the machine is halted or deleted, and holds a deleted machine by a finalizer until then.
+//! The definitions, the API server, its authorization and its garbage collection are real; KubeVirt's own controllers are played by a
+//! [`StandIn`].
 
-use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
-use std::thread::JoinHandle;
-use std::time::Duration;
+mod stand_in;
 
-use anyhow::Context;
+use std::path::PathBuf;
+
 use serde_json::{Value, json};
 
-use crate::kubectl::Kubectl;
+pub use self::stand_in::StandIn;
+use crate::control_plane::{self, Beside, ControlPlane};
 
-/// The definitions it needs.
-pub const DEFINITIONS: [&str; 3] = [
+/// The definitions it needs, and those of what users read.
+const DEFINITIONS: [&str; 6] = [
+    "kubevirt/kubevirts.kubevirt.io",
     "kubevirt/virtualmachines.kubevirt.io",
     "kubevirt/virtualmachineinstances.kubevirt.io",
     "containerized-data-importer/datavolumes.cdi.kubevirt.io",
+    "containerized-data-importer/storageprofiles.cdi.kubevirt.io",
+    "multus/network-attachment-definitions.k8s.cni.cncf.io",
 ];
 
-const FINALIZER: &str = "kubevirt.io/virtualMachineControllerFinalize";
-const TURN_INTERVAL: Duration = Duration::from_millis(50);
+/// The version of the definitions of KubeVirt.
+pub const VERSION: &str = "v1.7.0";
+/// A class of storage that machines can move on, and the default.
+pub const STORAGE_CLASS: &str = "shared";
+/// A class of storage that is bound to a node.
+pub const LOCAL_CLASS: &str = "local";
 
-/// Plays in one namespace until it is dropped.
-#[derive(Debug)]
-pub struct StandIn {
-    stop: Option<Sender<()>>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl StandIn {
-    pub fn start(kubectl: &Kubectl, namespace: &str) -> Self {
-        let (stop, stopped) = channel();
-        let stage = Stage { kubectl: kubectl.clone(), namespace: namespace.to_owned() };
-        let thread = std::thread::spawn(move || {
-            while stopped.recv_timeout(TURN_INTERVAL) == Err(RecvTimeoutError::Timeout) {
-                // Another writer was first: the next turn sees it.
-                if let Err(error) = stage.turn() {
-                    eprintln!("the stand-in of KubeVirt: {error:#}");
-                }
-            }
-        });
-        StandIn { stop: Some(stop), thread: Some(thread) }
-    }
-}
-
-impl Drop for StandIn {
-    fn drop(&mut self) {
-        drop(self.stop.take());
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
-    }
-}
-
-struct Stage {
-    kubectl: Kubectl,
-    namespace: String,
-}
-
-fn text<'v>(object: &'v Value, path: &str) -> &'v str {
-    object.pointer(path).and_then(Value::as_str).unwrap_or_default()
-}
-
-fn name(object: &Value) -> &str {
-    text(object, "/metadata/name")
-}
-
-fn find<'v>(objects: &'v [Value], kind: &str, called: &str) -> Option<&'v Value> {
-    objects.iter().find(|object| object["kind"] == kind && name(object) == called)
-}
-
-impl Stage {
-    fn run(&self, arguments: &[&str]) -> anyhow::Result<String> {
-        self.kubectl.run(&[arguments, &["--namespace", &self.namespace]].concat())
-    }
-
-    fn turn(&self) -> anyhow::Result<()> {
-        let kinds = "virtualmachines,virtualmachineinstances,datavolumes";
-        let listed = self.run(&["get", kinds, "--output", "json"])?;
-        let mut listed: Value = serde_json::from_str(&listed).context("a list")?;
-        let objects: Vec<Value> = serde_json::from_value(listed["items"].take())?;
-        for object in &objects {
-            match text(object, "/kind") {
-                "DataVolume" => self.fill(object, &objects)?,
-                "VirtualMachine" => self.play(object, &objects)?,
-                _ => {}
-            }
-        }
-        Ok(())
-    }
-
-    fn patch(&self, object: &Value, change: &Value, part: Option<&str>) -> anyhow::Result<()> {
-        let kind = text(object, "/kind").to_lowercase();
-        let change = change.to_string();
-        let mut arguments = vec!["patch", &*kind, name(object), "--type=merge", "--patch", &*change];
-        let part = part.map(|part| format!("--subresource={part}"));
-        arguments.extend(part.as_deref());
-        self.run(&arguments).map(drop)
-    }
-
-    /// A volume is imported in two turns, and cloned when its source is there.
-    fn fill(&self, volume: &Value, objects: &[Value]) -> anyhow::Result<()> {
-        let source = text(volume, "/spec/source/pvc/name");
-        let is_ready = source.is_empty()
-            || find(objects, "DataVolume", source)
-                .is_some_and(|source| text(source, "/status/phase") == "Succeeded");
-        let status = match text(volume, "/status/phase") {
-            _ if !is_ready => return Ok(()),
-            "" if source.is_empty() => json!({"phase": "ImportInProgress", "progress": "42.0%"}),
-            "Succeeded" => return Ok(()),
-            _ => json!({"phase": "Succeeded", "progress": "100.0%"}),
-        };
-        self.patch(volume, &json!({"status": status}), Some("status"))
-    }
-
-    fn play(&self, machine: &Value, objects: &[Value]) -> anyhow::Result<()> {
-        let called = name(machine);
-        let instance = find(objects, "VirtualMachineInstance", called);
-        let is_held = machine["metadata"]["finalizers"].as_array().is_some_and(|all| !all.is_empty());
-        let is_leaving = machine["metadata"]["deletionTimestamp"].is_string();
-        if is_leaving || text(machine, "/spec/runStrategy") == "Halted" {
-            if instance.is_some() {
-                self.run(&["delete", "virtualmachineinstance", called, "--wait=false"])?;
-            } else if is_leaving && is_held {
-                self.patch(machine, &json!({"metadata": {"finalizers": null}}), None)?;
-            }
-        }
-        if is_leaving {
-            return Ok(());
-        }
-        if !is_held {
-            self.patch(machine, &json!({"metadata": {"finalizers": [FINALIZER]}}), None)?;
-        }
-        let owner = json!([{
-            "apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", "name": called,
-            "uid": machine["metadata"]["uid"], "controller": true, "blockOwnerDeletion": true,
-        }]);
-        let mut disks_ready = true;
-        for template in machine["spec"]["dataVolumeTemplates"].as_array().into_iter().flatten() {
-            let volume = find(objects, "DataVolume", name(template));
-            disks_ready &= volume.is_some_and(|volume| text(volume, "/status/phase") == "Succeeded");
-            if volume.is_none() {
-                self.create("cdi.kubevirt.io/v1beta1", "DataVolume", template, &owner, &template["spec"])?;
-            }
-        }
-        if text(machine, "/spec/runStrategy") != "Always" {
-            return Ok(());
-        }
-        let template = &machine["spec"]["template"];
-        match instance.map(|instance| (instance, text(instance, "/status/phase"))) {
-            None => {
-                let mut template = template.clone();
-                template["metadata"]["name"] = json!(called);
-                self.create("kubevirt.io/v1", "VirtualMachineInstance", &template, &owner, &template["spec"])
-            }
-            Some((_, "Running")) => Ok(()),
-            Some((instance, _)) if disks_ready && self.has_secrets(template) => {
-                let address = format!("10.9.0.{}", 10 + called.bytes().map(u32::from).sum::<u32>() % 200);
-                let interfaces = json!([{"name": "main", "ipAddress": address, "ipAddresses": [address]}]);
-                let status = json!({"phase": "Running", "interfaces": interfaces, "nodeName": "node-0"});
-                self.patch(instance, &json!({"status": status}), None)
-            }
-            Some((_, "Scheduling")) => Ok(()),
-            Some((instance, _)) => self.patch(instance, &json!({"status": {"phase": "Scheduling"}}), None),
-        }
-    }
-
-    /// Without its Secret a machine does not come up.
-    fn has_secrets(&self, template: &Value) -> bool {
-        let volumes = template["spec"]["volumes"].as_array();
-        let mut secrets = volumes.into_iter().flatten().filter_map(|volume| {
-            volume.pointer("/cloudInitConfigDrive/secretRef/name").and_then(Value::as_str)
-        });
-        secrets.all(|secret| self.run(&["get", "secret", secret, "--output=name"]).is_ok())
-    }
-
-    fn create(
-        &self,
-        version: &str,
-        kind: &str,
-        like: &Value,
-        owner: &Value,
-        spec: &Value,
-    ) -> anyhow::Result<()> {
-        let object = json!({
-            "apiVersion": version,
-            "kind": kind,
+/// An infrastructure cluster as its administrator leaves it: KubeVirt, CDI and two classes of storage, and for everyone who is
+/// logged in the right to read the configuration of both, as their installations give it.
+fn install(plane: &ControlPlane) -> anyhow::Result<()> {
+    plane.install_definitions(&DEFINITIONS)?;
+    let kubectl = plane.kubectl();
+    let class = |name: &str, is_default: bool| {
+        json!({
+            "apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "provisioner": "storage.example.com",
             "metadata": {
-                "name": name(like),
-                "namespace": self.namespace,
-                "labels": like["metadata"]["labels"],
-                "ownerReferences": owner,
+                "name": name,
+                "annotations": {"storageclass.kubernetes.io/is-default-class": is_default.to_string()},
             },
-            "spec": spec,
+        })
+    };
+    let profile = |name: &str, mode: &str| {
+        json!({
+            "apiVersion": "cdi.kubevirt.io/v1beta1", "kind": "StorageProfile", "metadata": {"name": name}, "spec": {},
+            "status": {"claimPropertySets": [{"accessModes": [mode], "volumeMode": "Block"}]},
+        })
+    };
+    let version = "rbac.authorization.k8s.io/v1";
+    let readable = |name: &str, group: &str, resources: &[&str]| {
+        let rules = json!([{"apiGroups": [group], "resources": resources, "verbs": ["get", "list"]}]);
+        let subject = json!({
+            "kind": "Group", "apiGroup": "rbac.authorization.k8s.io", "name": "system:authenticated",
         });
-        self.kubectl.apply_value(&object).map(drop)
+        [
+            json!({"apiVersion": version, "kind": "ClusterRole", "metadata": {"name": name}, "rules": rules}),
+            json!({
+                "apiVersion": version, "kind": "ClusterRoleBinding", "metadata": {"name": name},
+                "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name},
+                "subjects": [subject],
+            }),
+        ]
+    };
+    let mut objects = vec![
+        json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kubevirt"}}),
+        json!({
+            "apiVersion": "kubevirt.io/v1", "kind": "KubeVirt",
+            "metadata": {"name": "kubevirt", "namespace": "kubevirt"}, "spec": {},
+        }),
+        class(STORAGE_CLASS, true),
+        class(LOCAL_CLASS, false),
+        profile(STORAGE_CLASS, "ReadWriteMany"),
+        profile(LOCAL_CLASS, "ReadWriteOnce"),
+    ];
+    objects.extend(readable("kubevirt.io:default", "kubevirt.io", &["kubevirts"]));
+    objects.extend(readable("cdi.kubevirt.io:config-reader", "cdi.kubevirt.io", &["storageprofiles"]));
+    kubectl.apply_all(&objects)?;
+    let status = json!({"status": {"phase": "Deployed", "observedKubeVirtVersion": VERSION}}).to_string();
+    let patch =
+        ["patch", "kubevirt", "kubevirt", "--namespace=kubevirt", "--type=merge", "--subresource=status"];
+    kubectl.run(&[&patch[..], &["--patch", &status]].concat()).map(drop)
+}
+
+/// A network that machines of a namespace can be on.
+fn attachment(namespace: &str, name: &str) -> Value {
+    json!({
+        "apiVersion": "k8s.cni.cncf.io/v1", "kind": "NetworkAttachmentDefinition",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {"config": json!({"cniVersion": "1.0.0", "type": "bridge", "bridge": "br1"}).to_string()},
+    })
+}
+
+/// Starts one.
+pub fn start() -> anyhow::Result<ControlPlane> {
+    let mut plane = ControlPlane::start(control_plane::Options::default())?;
+    install(&plane)?;
+    // Garbage collection knows the kinds that are there when it begins.
+    plane.start_beside(&[Beside::Controllers])?;
+    Ok(plane)
+}
+
+/// A namespace with a network `lan`, and a service account that has a Role in it and nothing else.
+#[derive(Debug, Clone)]
+pub struct Tenant {
+    pub namespace: String,
+    pub kubeconfig: PathBuf,
+}
+
+impl Tenant {
+    /// `role` is the manifest of a Role named `slipway-tenant`.
+    pub fn new(plane: &ControlPlane, namespace: &str, role: &str) -> anyhow::Result<Self> {
+        let kubectl = plane.kubectl();
+        let within = |arguments: &[&str]| kubectl.run(&[arguments, &["--namespace", namespace]].concat());
+        kubectl.run(&["create", "namespace", namespace])?;
+        let file = plane.scratch().write(&format!("{namespace}-role.yaml"), role)?;
+        within(&["apply", &format!("--filename={}", file.display())])?;
+        within(&["create", "serviceaccount", "tenant"])?;
+        kubectl.apply_value(&attachment(namespace, "lan"))?;
+        let account = format!("--serviceaccount={namespace}:tenant");
+        within(&["create", "rolebinding", "tenant", "--role=slipway-tenant", &account])?;
+        let token = within(&["create", "token", "tenant"])?;
+        let mut config: Value = serde_json::from_str(&fs_err::read_to_string(plane.kubeconfig())?)?;
+        config["users"] = json!([{"name": "admin", "user": {"token": token.trim()}}]);
+        let kubeconfig = plane.scratch().write(&format!("{namespace}.kubeconfig"), config.to_string())?;
+        Ok(Tenant { namespace: namespace.to_owned(), kubeconfig })
+    }
+
+    /// An install-config for it, on the network `lan`.
+    pub fn install_config(&self, name: &str) -> String {
+        format!(
+            "apiVersion: v1
+baseDomain: example.com
+metadata: {{name: {name}}}
+controlPlane: {{name: master, replicas: 3}}
+compute: [{{name: worker, replicas: 2}}]
+networking: {{machineNetwork: [{{cidr: 127.20.0.0/16}}]}}
+pullSecret: '{{\"auths\":{{\"registry.example.com\":{{\"auth\":\"dXNlcjpwYXNzd29yZA==\"}}}}}}'
+payload: {{releaseImage: \"quay.io/openshift-release-dev/ocp-release:4.20.3-x86_64\"}}
+platform:
+  kubevirt:
+    namespace: {}
+    clusterOSImage: https://images.example.com/os.qcow2
+    networkName: lan
+    apiVIP: 127.20.0.10
+    ingressVIP: 127.20.0.11
+",
+            self.namespace
+        )
     }
 }

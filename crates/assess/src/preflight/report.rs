@@ -39,10 +39,14 @@ pub enum Check {
     VipFree,
     VipNetwork,
     Platform,
+    InfraVersion,
+    Namespace,
+    Quota,
+    Objects,
 }
 
 impl Check {
-    pub const ALL: [Check; 31] = [
+    pub const ALL: [Check; 35] = [
         Check::ReleaseImage,
         Check::OsImage,
         Check::Files,
@@ -74,6 +78,10 @@ impl Check {
         Check::VipFree,
         Check::VipNetwork,
         Check::Platform,
+        Check::InfraVersion,
+        Check::Namespace,
+        Check::Quota,
+        Check::Objects,
     ];
 
     /// How scripts know it.
@@ -110,6 +118,10 @@ impl Check {
             Check::VipFree => "vip-free",
             Check::VipNetwork => "vip-network",
             Check::Platform => "platform",
+            Check::InfraVersion => "infra-version",
+            Check::Namespace => "namespace",
+            Check::Quota => "quota",
+            Check::Objects => "objects",
         }
     }
 

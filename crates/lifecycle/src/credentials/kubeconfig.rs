@@ -7,6 +7,7 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::{Map, Value, json};
 use slipway_assets::InfraCluster;
 use slipway_config::yaml::{At, to_yaml};
+use x509_parser::pem::Pem;
 
 use super::tree::Foreign;
 use super::{Error, secret_file};
@@ -122,6 +123,7 @@ fn cluster_of(file: &mut Foreign, at: At, name: &str, warnings: &mut Vec<String>
     let mut members = file.members(at);
     members.remove("extensions");
     inline(file, at, &mut members, "certificate-authority");
+    certificates(file, at, &members, "certificate-authority");
     members
 }
 
@@ -139,6 +141,7 @@ fn user_of(
     let mut members = file.members(at);
     members.remove("extensions");
     inline(file, at, &mut members, "client-certificate");
+    certificates(file, at, &members, "client-certificate");
     inline(file, at, &mut members, "client-key");
     if let Some(path) = file.text(at, "tokenFile") {
         members.remove("tokenFile");
@@ -166,6 +169,20 @@ fn inline(file: &mut Foreign, at: At, members: &mut Map<String, Value>, key: &st
         && let Some(contents) = referenced(file, at, key, &path)
     {
         members.insert(data, json!(BASE64.encode(contents)));
+    }
+}
+
+/// Whether what should be certificates are some: later the client would only say that it cannot be made.
+fn certificates(file: &mut Foreign, at: At, members: &Map<String, Value>, key: &str) {
+    let data = format!("{key}-data");
+    let Some(text) = members.get(&data).and_then(Value::as_str) else { return };
+    let bytes = BASE64.decode(text.trim()).unwrap_or_default();
+    let mut all = Pem::iter_from_buffer(&bytes).peekable();
+    let is_some = all.peek().is_some();
+    if !is_some || !all.all(|pem| pem.is_ok_and(|pem| pem.parse_x509().is_ok())) {
+        let found = [data.as_str(), key].into_iter().find_map(|key| Some((key, file.field(at, key)?)));
+        let (what, place) = found.unwrap_or((key, at));
+        file.wrong(place, format!("`{what}` is not a certificate (PEM)"));
     }
 }
 

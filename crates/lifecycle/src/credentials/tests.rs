@@ -141,6 +141,20 @@ fn what_is_wrong_with_an_engine(#[case] name: &str, #[case] text: Option<&str>) 
     insta::assert_snapshot!(format!("ovirt_{name}"), shown);
 }
 
+/// Good for a hundred years, and its key is thrown away.
+const CERTIFICATE: &str = "\
+-----BEGIN CERTIFICATE-----
+MIIBeDCCAR2gAwIBAgIUb8I6zG9LpN8Fn0rj0jr4uC+MbGEwCgYIKoZIzj0EAwIw
+EDEOMAwGA1UEAwwFaW5mcmEwIBcNMjYxMTE4MjAzMjI5WhgPMjEyNjEwMjUyMDMy
+MjlaMBAxDjAMBgNVBAMMBWluZnJhMFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE
+F2jNa5Ucfqy9c7If46B7Svo/NFX0qCN2CF6IKAYZBK9Ua1ergwcli2Fp4E/Z4BrG
+JeKy5XcDEoITmOdGdkNX26NTMFEwHQYDVR0OBBYEFJ0sKvEyfNsUMZwIUHVzqa4G
+x/FqMB8GA1UdIwQYMBaAFJ0sKvEyfNsUMZwIUHVzqa4Gx/FqMA8GA1UdEwEB/wQF
+MAMBAf8wCgYIKoZIzj0EAwIDSQAwRgIhAJfIdSpQ7lDrz/sYeCmBDVbtTSXNIbId
+dF2/kNkl6QhGAiEA/NwYQqmgeWX5UystvMrmL+RM9gJdZz2eQi7zjV0WcL8=
+-----END CERTIFICATE-----
+";
+
 const KUBECONFIG: &str = "\
 apiVersion: v1
 kind: Config
@@ -173,8 +187,11 @@ fn kubevirt(folder: &TempDir, list: &str) -> Result<Resolved, Error> {
 
 #[test]
 fn a_kubeconfig_is_cut_down_to_what_is_needed() {
-    let folder =
-        folder(&[(".kube/config", KUBECONFIG), (".kube/pki/ca.crt", "CA"), (".kube/pki/tenant.crt", "CERT")]);
+    let folder = folder(&[
+        (".kube/config", KUBECONFIG),
+        (".kube/pki/ca.crt", CERTIFICATE),
+        (".kube/pki/tenant.crt", CERTIFICATE),
+    ]);
     let environment = Environment::from_iter([("HOME", folder.path().to_str().unwrap())]);
     let resolved = resolve(&example("kubevirt.yaml"), folder.path(), &environment).unwrap();
     let Credentials::KubeVirt(infra) = resolved.credentials else { panic!() };
@@ -185,8 +202,12 @@ fn a_kubeconfig_is_cut_down_to_what_is_needed() {
 #[test]
 fn the_first_of_several_kubeconfigs_wins() {
     let first = "current-context: tenant\nusers: [{name: tenant, user: {tokenFile: token}}]\n";
-    let folder =
-        folder(&[("first", first), ("second", KUBECONFIG), ("token", "t0ken\n"), ("pki/ca.crt", "CA")]);
+    let folder = folder(&[
+        ("first", first),
+        ("second", KUBECONFIG),
+        ("token", "t0ken\n"),
+        ("pki/ca.crt", CERTIFICATE),
+    ]);
     let list =
         ["first", "absent", "second"].map(|name| folder.path().join(name).display().to_string()).join(":");
     let resolved = kubevirt(&folder, &list).unwrap();
@@ -207,6 +228,10 @@ fn the_first_of_several_kubeconfigs_wins() {
 #[case::plugin("plugin", &[("client-key-data: a2V5", "exec: {command: login}")])]
 #[case::provider("provider", &[("client-key-data: a2V5", "auth-provider: {name: oidc}")])]
 #[case::missing_files("missing-files", &[])]
+#[case::broken_certificates("broken-certificates", &[
+    ("certificate-authority: pki/ca.crt", "certificate-authority-data: bm90IFBFTQ=="),
+    ("client-certificate: pki/tenant.crt", "client-certificate-data: '%'"),
+])]
 #[case::no_credentials("no-credentials", &[("client-certificate: pki/tenant.crt", "x: y")])]
 fn what_is_wrong_with_a_kubeconfig(#[case] name: &str, #[case] edits: &[(&str, &str)]) {
     let text = edits.iter().fold(KUBECONFIG.to_owned(), |text, (from, to)| text.replace(from, to));
@@ -221,7 +246,7 @@ fn what_is_wrong_with_a_kubeconfig(#[case] name: &str, #[case] edits: &[(&str, &
 #[test]
 fn a_server_that_is_this_machine_is_pointed_out() {
     let text = KUBECONFIG.replace("infra.example.com", "localhost");
-    let folder = folder(&[("config", &text), ("pki/ca.crt", "CA"), ("pki/tenant.crt", "CERT")]);
+    let folder = folder(&[("config", &text), ("pki/ca.crt", CERTIFICATE), ("pki/tenant.crt", CERTIFICATE)]);
     let resolved = kubevirt(&folder, folder.path().join("config").to_str().unwrap()).unwrap();
     assert!(resolved.warnings[0].contains("https://localhost:6443"), "{:?}", resolved.warnings);
 }

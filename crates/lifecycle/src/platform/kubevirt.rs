@@ -24,8 +24,8 @@ use slipway_providers::kubevirt::{Infra, KubeVirt};
 
 use self::blueprint::{Blueprint, BlueprintMachine};
 use super::backend::{self, Files};
-use super::{ClusterSpec, PlannedMachine};
-use crate::create;
+use super::{Boot, ClusterSpec, PlannedMachine};
+use crate::create::{self, Request};
 use crate::install::{Error, MachineLocations, Run, Timeouts};
 use crate::workspace::Workspace;
 
@@ -74,7 +74,10 @@ impl backend::Backend for Backend {
         workspace: &mut Workspace<'_>,
         named: &Named,
     ) -> Result<Option<Arc<dyn Inspection>>, create::Error> {
-        Ok(preflight::inspection(named, &workspace.credentials()?))
+        let credentials = workspace.credentials()?;
+        let Request { directory, environment, .. } = *workspace.request();
+        let files = Files { directory, named, environment, boot: Boot::NotNeeded };
+        Ok(preflight::inspection(&files, &credentials))
     }
 }
 

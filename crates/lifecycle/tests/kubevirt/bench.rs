@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use slipway_config::ids::InfraId;
 use slipway_engine::Outcome;
 use slipway_engine::progress::Nobody;
@@ -14,8 +15,8 @@ use slipway_lifecycle::platform::kubevirt::{self, KubeVirtSpec};
 use slipway_lifecycle::preflight::report::Report;
 use slipway_lifecycle::workspace::Workspace;
 use slipway_providers::kubevirt::kinds::State;
-use slipway_testkit::control_plane::{self, ControlPlane};
-use slipway_testkit::kubevirt::{DEFINITIONS, StandIn};
+use slipway_testkit::control_plane::ControlPlane;
+use slipway_testkit::kubevirt::{self as infrastructure, StandIn, Tenant};
 
 use crate::directory::{Directory, Subject, TIMEOUTS, process};
 
@@ -25,17 +26,13 @@ const KINDS: &str = "virtualmachines,virtualmachineinstances,datavolumes,secrets
 /// The infrastructure cluster of this test binary.
 pub(crate) fn plane() -> &'static ControlPlane {
     static PLANE: OnceLock<ControlPlane> = OnceLock::new();
-    PLANE.get_or_init(|| {
-        let plane = ControlPlane::start(control_plane::Options::default()).unwrap();
-        plane.install_definitions(&DEFINITIONS).unwrap();
-        plane
-    })
+    PLANE.get_or_init(|| infrastructure::start().unwrap())
 }
 
 /// A namespace with a user who has a Role in it.
 pub(crate) struct Tenancy {
     pub(crate) namespace: String,
-    kubeconfig: PathBuf,
+    tenant: Tenant,
 }
 
 impl Tenancy {
@@ -46,22 +43,10 @@ impl Tenancy {
     }
 
     pub(crate) fn with_role(role: &str) -> Self {
-        let (plane, kubectl) = (plane(), plane().kubectl());
-        let namespace = plane.namespace().unwrap();
-        let within = ["--namespace", &namespace];
-        let file = plane.scratch().write(&format!("{namespace}-role.yaml"), role).unwrap();
-        kubectl.run(&[&["apply", "--filename", file.to_str().unwrap()], &within[..]].concat()).unwrap();
-        kubectl.run(&[&["create", "serviceaccount", "tenant"], &within[..]].concat()).unwrap();
-        let account = format!("--serviceaccount={namespace}:tenant");
-        let bind = ["create", "rolebinding", "tenant", "--role=slipway-tenant", &account];
-        kubectl.run(&[&bind, &within[..]].concat()).unwrap();
-        let token = kubectl.run(&[&["create", "token", "tenant"], &within[..]].concat()).unwrap();
-        let admin = fs_err::read_to_string(plane.kubeconfig()).unwrap();
-        let mut config: Value = serde_json::from_str(&admin).unwrap();
-        config["users"] = json!([{"name": "admin", "user": {"token": token.trim()}}]);
-        let name = format!("{namespace}.kubeconfig");
-        let kubeconfig = plane.scratch().write(&name, config.to_string()).unwrap();
-        Tenancy { namespace, kubeconfig }
+        static NEXT: AtomicUsize = AtomicUsize::new(0);
+        let namespace = format!("tenant-{}", NEXT.fetch_add(1, Ordering::Relaxed));
+        let tenant = Tenant::new(plane(), &namespace, role).unwrap();
+        Tenancy { namespace, tenant }
     }
 
     pub(crate) fn kubectl(&self, arguments: &[&str]) -> String {
@@ -97,26 +82,8 @@ impl Bench {
         name: &str,
         edit: impl FnOnce(String) -> String,
     ) -> Result<Self, slipway_lifecycle::create::Error> {
-        let text = format!(
-            "apiVersion: v1
-baseDomain: example.com
-metadata: {{name: {name}}}
-controlPlane: {{name: master, replicas: 3}}
-compute: [{{name: worker, replicas: 2}}]
-networking: {{machineNetwork: [{{cidr: 127.20.0.0/16}}]}}
-pullSecret: '{{\"auths\":{{\"registry.example.com\":{{\"auth\":\"dXNlcjpwYXNzd29yZA==\"}}}}}}'
-payload: {{releaseImage: \"quay.io/openshift-release-dev/ocp-release:4.20.3-x86_64\"}}
-platform:
-  kubevirt:
-    namespace: {}
-    clusterOSImage: https://images.example.com/os.qcow2
-    networkName: lan
-    apiVIP: 127.20.0.10
-    ingressVIP: 127.20.0.11
-",
-            tenancy.namespace
-        );
-        let environment = [("KUBECONFIG", tenancy.kubeconfig.to_str().unwrap())].into_iter().collect();
+        let text = tenancy.tenant.install_config(name);
+        let environment = [("KUBECONFIG", tenancy.tenant.kubeconfig.to_str().unwrap())].into_iter().collect();
         let directory = Directory::new(&edit(text), environment, tempfile::tempdir().unwrap());
         let stand_in = StandIn::start(plane().kubectl(), &tenancy.namespace);
         let bench = Bench { _stand_in: stand_in, tenancy, directory, infra_id: String::new() };

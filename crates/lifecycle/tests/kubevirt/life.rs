@@ -25,6 +25,8 @@ fn a_cluster_is_made_once_and_removed_with_nothing_left() {
         assert_eq!(instance["status"]["phase"], "Running", "{role}");
         assert_eq!(instance["metadata"]["labels"]["slipway.dev/cluster"], json!(bench.infra_id));
     }
+    let claims = || bench.tenancy.kubectl(&["get", "persistentvolumeclaims", "--output=name"]);
+    assert_eq!(claims().lines().count(), 1 + ROLES.len());
     assert_eq!(bench.run(Purpose::Create), 0, "everything is there");
     let seen = bench.plan(Purpose::Create).unwrap();
     let running =
@@ -32,6 +34,7 @@ fn a_cluster_is_made_once_and_removed_with_nothing_left() {
     assert_eq!(running.filter(|machine| machine.on && !machine.addresses.is_empty()).count(), ROLES.len());
     bench.run(Purpose::Destroy);
     assert_eq!(bench.tenancy.contents(), before);
+    assert_eq!(claims(), "", "what was under the disks is gone when the disks are");
 }
 
 #[test]

@@ -30,7 +30,7 @@ impl KindError {
 }
 
 /// Whether there was no answer at all.
-fn is_silence(cause: &Cause) -> bool {
+pub(super) fn is_silence(cause: &Cause) -> bool {
     matches!(cause, Cause::Unresolved | Cause::Refused | Cause::NoRoute | Cause::Broken | Cause::Timeout)
 }
 

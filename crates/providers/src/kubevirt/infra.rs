@@ -5,12 +5,15 @@ use std::fmt;
 use k8s_openapi::api::authentication::v1::SelfSubjectReview;
 use k8s_openapi::api::core::v1::Namespace;
 use kube::api::{ApiResource, DynamicObject, PostParams};
-use kube::config::Kubeconfig;
+use kube::config::{Kubeconfig, KubeconfigError};
 use kube::{Api, Client};
 use secrecy::{ExposeSecret, SecretString};
 use tokio::sync::OnceCell;
 
 use crate::cluster::{AccessError, api_of, call, client_of, config_of};
+
+/// Whose kubeconfig it is, in messages.
+const WHOSE: &str = "of the infrastructure cluster";
 
 /// A namespace of an infrastructure cluster. Nothing is sent before it is asked for something.
 pub struct Infra {
@@ -37,11 +40,13 @@ impl Infra {
     }
 
     pub async fn client(&self) -> Result<&Client, AccessError> {
-        let connect = || async {
-            let kubeconfig = Kubeconfig::from_yaml(self.kubeconfig.expose_secret());
-            client_of(config_of(kubeconfig, "of the infrastructure cluster").await?)
-        };
+        let connect = || async { client_of(config_of(self.kubeconfig(), WHOSE).await?) };
         self.client.get_or_try_init(connect).await
+    }
+
+    /// The kubeconfig, as it was given.
+    pub fn kubeconfig(&self) -> Result<Kubeconfig, KubeconfigError> {
+        Kubeconfig::from_yaml(self.kubeconfig.expose_secret())
     }
 
     /// The user that the cluster takes us for.

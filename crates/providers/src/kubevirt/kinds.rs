@@ -101,6 +101,9 @@ pub struct ObjectState {
     /// In percent, where CDI says it.
     #[serde(default)]
     pub progress: Option<String>,
+    /// Why a volume does not get on: CDI tries for ever, and calls that "in progress".
+    #[serde(default)]
+    pub problem: Option<String>,
 }
 
 /// Whether a machine runs.
@@ -163,24 +166,48 @@ pub(super) fn object_state(namespace: &str, object: &DynamicObject) -> ObjectSta
         content: object.annotations().get(CONTENT).cloned(),
         phase: text("/status/phase"),
         progress: text("/status/progress").filter(|progress| progress != "N/A"),
+        problem: volume_problem(object),
     }
 }
 
+/// What CDI says is wrong with a volume that is not filled.
+fn volume_problem(volume: &DynamicObject) -> Option<String> {
+    let conditions = volume.data.pointer("/status/conditions")?.as_array()?;
+    let of = |kind: &str| {
+        let condition = conditions.iter().find(|condition| condition["type"] == kind)?;
+        let reason = condition["reason"].as_str().unwrap_or_default();
+        let is_bad = condition["status"] == "False" && !matches!(reason, "" | "Completed" | "Pending");
+        condition["message"].as_str().filter(|message| is_bad && !message.is_empty()).map(ToOwned::to_owned)
+    };
+    of("Running").or_else(|| of("Bound"))
+}
+
 impl Infra {
-    async fn create(&self, desired: &Desired) -> Result<Option<State>, KindError> {
-        let Desired { kind, name, manifest, .. } = desired;
-        let Some(Manifest(manifest)) = manifest else {
-            return Err(KindError::NotDescribed(kind.as_str()));
-        };
-        let namespace = self.instance().await?.to_owned();
+    /// The creating call, or the same call as a rehearsal.
+    pub(super) async fn post(
+        &self,
+        desired: &Desired,
+        Manifest(manifest): &Manifest,
+        dry_run: bool,
+    ) -> Result<DynamicObject, AccessError> {
+        let Desired { kind, name, .. } = desired;
         let api = self.objects(&kind.resource()).await?;
         let object: DynamicObject =
             serde_json::from_value(manifest.clone()).map_err(|_| AccessError::NoObject(name.clone()))?;
-        let parameters = PostParams { field_manager: Some(MANAGER.to_owned()), ..PostParams::default() };
-        let made = call(&format!("creating {kind} {name}"), api.create(&parameters, &object)).await;
-        let made = match made {
+        let parameters = PostParams { field_manager: Some(MANAGER.to_owned()), dry_run };
+        call(&format!("creating {kind} {name}"), api.create(&parameters, &object)).await
+    }
+
+    async fn create(&self, desired: &Desired) -> Result<Option<State>, KindError> {
+        let Desired { kind, name, manifest, .. } = desired;
+        let Some(manifest) = manifest else {
+            return Err(KindError::NotDescribed(kind.as_str()));
+        };
+        let namespace = self.instance().await?.to_owned();
+        let made = match self.post(desired, manifest, false).await {
             // Made before, and its answer was lost; or it is another's.
             Err(error) if error.is_conflict() => {
+                let api = self.objects(&kind.resource()).await?;
                 let there = call(&format!("reading {kind} {name}"), api.get(name)).await?;
                 if !desired.is(there.labels()) {
                     return Err(KindError::NameTaken { kind: kind.as_str(), name: name.clone() });
@@ -206,12 +233,13 @@ impl Infra {
         Ok(Some(State::Object(object_state(&seen.namespace, &made))))
     }
 
-    /// What holds it may take a while: it is gone when it is not seen any more.
+    /// In the foreground: it is seen until its disks and the claims below them are gone, so that what is not seen any more
+    /// takes up no room.
     async fn delete(&self, desired: &Desired, seen: &ObjectState) -> Result<Option<State>, KindError> {
         let Desired { kind, name, .. } = desired;
         let api = self.objects(&kind.resource()).await?;
         let preconditions = Preconditions { uid: Some(seen.uid.clone()), resource_version: None };
-        let parameters = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::background() };
+        let parameters = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::foreground() };
         match call(&format!("deleting {kind} {name}"), api.delete(name, &parameters)).await {
             Err(error) if error.is_absent() => return Ok(None),
             deleted => drop(deleted?),
@@ -235,7 +263,9 @@ impl Infra {
         // The id goes along: one that was made again meanwhile is not meant.
         let machine = machine.uid().unwrap_or_default();
         let strategy = if on { "Always" } else { "Halted" };
-        let change = json!({"metadata": {"uid": machine}, "spec": {"runStrategy": strategy}});
+        // `running` is the older way to say it, and cannot be beside the strategy.
+        let change =
+            json!({"metadata": {"uid": machine}, "spec": {"runStrategy": strategy, "running": null}});
         merge(&api, name, &doing, &change).await?;
         let phase = (!on).then(|| "Running".to_owned());
         Ok(Some(State::Power(PowerState { machine, on, phase, ..PowerState::default() })))
@@ -277,7 +307,9 @@ impl Platform for KubeVirt {
     /// A machine has other addresses after a restart, and an import gets on: that they are there matters.
     fn steady(&self, state: &State) -> State {
         match state {
-            State::Object(object) => State::Object(ObjectState { progress: None, ..object.clone() }),
+            State::Object(object) => {
+                State::Object(ObjectState { progress: None, problem: None, ..object.clone() })
+            }
             State::Power(power) => {
                 let any = power.addresses.first().map(|_| IpAddr::V4(Ipv4Addr::UNSPECIFIED));
                 State::Power(PowerState {

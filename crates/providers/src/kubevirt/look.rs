@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use futures_util::future::try_join_all;
-use kube::ResourceExt;
 use kube::api::{DynamicObject, ListParams};
+use kube::{Api, ResourceExt};
 use serde_json::Value;
 use slipway_config::ids::{CLUSTER_MARK, OBJECT_MARK};
 use slipway_engine::platform::Query;
@@ -36,24 +36,7 @@ impl Infra {
     pub(super) async fn list(&self, kind: Kind, selector: &str) -> Result<Vec<DynamicObject>, AccessError> {
         let api = self.objects(&kind.resource()).await?;
         let doing = format!("listing {}", kind.plural());
-        let mut parameters = ListParams::default().labels(selector).limit(PAGE);
-        let mut objects = Vec::new();
-        loop {
-            let next = if kind == Kind::Secret {
-                let page = call(&doing, api.list_metadata(&parameters)).await?;
-                let bare = |metadata| DynamicObject { types: None, metadata, data: Value::Null };
-                objects.extend(page.items.into_iter().map(|object| bare(object.metadata)));
-                page.metadata.continue_
-            } else {
-                let page = call(&doing, api.list(&parameters)).await?;
-                objects.extend(page.items);
-                page.metadata.continue_
-            };
-            match next.filter(|token| !token.is_empty()) {
-                Some(token) => parameters = parameters.continue_token(&token),
-                None => return Ok(objects),
-            }
-        }
+        pages(&api, &doing, ListParams::default().labels(selector), kind == Kind::Secret).await
     }
 
     /// All lists at once.
@@ -119,6 +102,33 @@ impl Infra {
     }
 }
 
+/// All pages of a list, of objects or of their metadata alone.
+pub(super) async fn pages(
+    api: &Api<DynamicObject>,
+    doing: &str,
+    parameters: ListParams,
+    bare: bool,
+) -> Result<Vec<DynamicObject>, AccessError> {
+    let mut parameters = parameters.limit(PAGE);
+    let mut objects = Vec::new();
+    loop {
+        let next = if bare {
+            let page = call(doing, api.list_metadata(&parameters)).await?;
+            let bare = |metadata| DynamicObject { types: None, metadata, data: Value::Null };
+            objects.extend(page.items.into_iter().map(|object| bare(object.metadata)));
+            page.metadata.continue_
+        } else {
+            let page = call(doing, api.list(&parameters)).await?;
+            objects.extend(page.items);
+            page.metadata.continue_
+        };
+        match next.filter(|token| !token.is_empty()) {
+            Some(token) => parameters = parameters.continue_token(&token),
+            None => return Ok(objects),
+        }
+    }
+}
+
 /// A resource among the objects of its cluster.
 fn seen(namespace: &str, desired: &Desired, listed: &Listed) -> Option<State> {
     let of = |kind: Kind| {
@@ -135,13 +145,14 @@ fn seen(namespace: &str, desired: &Desired, listed: &Listed) -> Option<State> {
 /// Whether a machine runs, from its VirtualMachine and its instance.
 pub(super) fn power_state(machine: &DynamicObject, instance: Option<&DynamicObject>) -> PowerState {
     let strategy = machine.data.pointer("/spec/runStrategy").and_then(Value::as_str);
+    let running = machine.data.pointer("/spec/running").and_then(Value::as_bool).unwrap_or_default();
     let phase = |instance: &DynamicObject| {
         let phase = instance.data.pointer("/status/phase").and_then(Value::as_str);
         phase.filter(|phase| !phase.is_empty()).unwrap_or("Pending").to_owned()
     };
     PowerState {
         machine: machine.uid().unwrap_or_default(),
-        on: strategy.is_some_and(|strategy| strategy != "Halted"),
+        on: running || strategy.is_some_and(|strategy| strategy != "Halted"),
         phase: instance.map(phase),
         addresses: instance.map(addresses).unwrap_or_default(),
         problem: problem(machine),
@@ -204,6 +215,8 @@ mod tests {
         );
         let halted = power_state(&object(json!({"spec": {"runStrategy": "Halted"}})), None);
         assert!(!halted.on);
+        let older = power_state(&object(json!({"spec": {"running": true}})), None);
+        assert!(older.on);
     }
 
     #[test]

@@ -22,12 +22,24 @@ pub struct Rule {
 }
 
 /// Everything that creating, watching and destroying a cluster needs.
-pub const RULES: [Rule; 5] = [
+pub const RULES: [Rule; 8] = [
+    Rule {
+        group: "",
+        resource: "limitranges",
+        verbs: &["list"],
+        purpose: "tell beforehand which machines are too large",
+    },
     Rule {
         group: "",
         resource: "namespaces",
         verbs: &["get"],
         purpose: "tell this namespace from another one of its name",
+    },
+    Rule {
+        group: "",
+        resource: "resourcequotas",
+        verbs: &["list"],
+        purpose: "tell beforehand whether there is room",
     },
     Rule {
         group: "",
@@ -40,6 +52,12 @@ pub const RULES: [Rule; 5] = [
         resource: "datavolumes",
         verbs: &["create", "delete", "get", "list", "watch"],
         purpose: "import the image and remove disks",
+    },
+    Rule {
+        group: "k8s.cni.cncf.io",
+        resource: "network-attachment-definitions",
+        verbs: &["list"],
+        purpose: "see the networks machines can be on",
     },
     Rule {
         group: "kubevirt.io",

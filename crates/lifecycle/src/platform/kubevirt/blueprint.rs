@@ -8,7 +8,8 @@ use slipway_api::openshift::Machine;
 use slipway_api::provider_spec::KubevirtProviderSpec;
 use slipway_assets::Named;
 use slipway_assets::kubevirt::{
-    BOOTSTRAP, bootstrap_spec, disk_name, ignition_secret, image_volume, machine, secret_name, source_name,
+    BOOTSTRAP, bootstrap_spec, control_plane_spec, disk_name, ignition_secret, image_volume, machine,
+    secret_name, source_name,
 };
 use slipway_assets::names::Role;
 use slipway_config::install_config::kubevirt::Platform;
@@ -51,6 +52,7 @@ pub(super) struct BlueprintMachine {
     pub(super) mark: Uuid,
     pub(super) is_bootstrap: bool,
     pub(super) manifest: Manifest,
+    pub(super) spec: KubevirtProviderSpec,
     /// What it boots from.
     pub(super) secret: Part,
     /// Its disk, which is made and removed with it.
@@ -58,6 +60,15 @@ pub(super) struct BlueprintMachine {
 }
 
 impl Blueprint {
+    /// The machines as they would be written, without what they boot from.
+    pub(super) fn of(named: &Named) -> Result<Self, Error> {
+        let platform = platform(&named.config)?;
+        let spec = control_plane_spec(named, platform);
+        let names = (0..named.replicas(Role::Master)).map(|index| named.machine_name(Role::Master, index));
+        let machines = names.map(|name| (name, spec.clone())).collect();
+        Ok(Blueprint::new(named, platform, machines, |_| None))
+    }
+
     /// The machines as the files of a directory say. Names every file that cannot be used.
     pub(super) fn read(files: &Files<'_>) -> Result<Self, Error> {
         let Files { directory, named, boot, .. } = *files;
@@ -71,20 +82,33 @@ impl Blueprint {
         for path in reader.list(folder, prefix) {
             let Some(object) = reader.object::<Machine>(&path) else { continue };
             match of_manifest(named, object) {
-                Ok((name, spec)) => machines.push((name, spec, Role::Master.as_str())),
+                Ok(machine) => machines.push(machine),
                 Err(message) => reader.complain(&path, message),
             }
         }
         if machines.is_empty() && reader.broken.is_empty() {
             reader.complain(folder, "there are no machines in it".to_owned());
         }
-        machines.insert(0, (named.bootstrap_name(), bootstrap_spec(named, platform), BOOTSTRAP));
-        let mut ignition = |file: &str| match boot {
+        let blueprint = Blueprint::new(named, platform, machines, |file| match boot {
             Boot::Needed => reader.bytes(file),
-            Boot::NotNeeded => None,
-        };
+            // Where it is there, its size matters beforehand.
+            Boot::NotNeeded => directory.join(file).is_file().then(|| reader.bytes(file)).flatten(),
+        });
+        if reader.broken.is_empty() { Ok(blueprint) } else { Err(Error::Files(reader.broken)) }
+    }
+
+    /// The image, the bootstrap machine, and these.
+    fn new(
+        named: &Named,
+        platform: &Platform,
+        machines: Vec<(String, KubevirtProviderSpec)>,
+        mut ignition: impl FnMut(&str) -> Option<Vec<u8>>,
+    ) -> Self {
         let (first, others) = (ignition("bootstrap.ign"), ignition("master.ign"));
-        let machines = machines.into_iter().map(|(name, spec, role)| {
+        let bootstrap = (named.bootstrap_name(), bootstrap_spec(named, platform), BOOTSTRAP);
+        let others_of = |(name, spec)| (name, spec, Role::Master.as_str());
+        let machines = std::iter::once(bootstrap).chain(machines.into_iter().map(others_of));
+        let machines = machines.map(|(name, spec, role)| {
             let is_bootstrap = role == BOOTSTRAP;
             let config = if is_bootstrap { &first } else { &others };
             let secret = config.as_ref().map(|config| ignition_secret(named, platform, &name, config));
@@ -94,13 +118,13 @@ impl Blueprint {
                 manifest: Manifest(value(&machine(named, platform, &name, &spec, role))),
                 disk: part(named, disk_name(&name), None),
                 secret: part(named, secret_name(&name), secret.as_ref().map(secret_manifest)),
+                spec,
                 name,
             }
         });
         let url = platform.os_image.as_ref().map(|url| image_volume(named, platform, url.expose()));
         let image = part(named, source_name(named), url.map(|volume| value(&volume)));
-        let blueprint = Blueprint { image: Some(image), machines: machines.collect() };
-        if reader.broken.is_empty() { Ok(blueprint) } else { Err(Error::Files(reader.broken)) }
+        Blueprint { image: Some(image), machines: machines.collect() }
     }
 }
 

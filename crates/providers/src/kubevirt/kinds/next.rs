@@ -75,13 +75,14 @@ fn next_image(id: &Id, image: &ObjectState) -> Next<Action> {
         }
         _ => {
             let so_far = image.progress.as_ref().map_or_else(String::new, |far| format!(" ({far})"));
+            let because = image.problem.as_ref().map_or_else(String::new, |problem| format!(": {problem}"));
             let phase = if phase.is_empty() { "not begun" } else { phase };
             wait(Wait {
                 reason: reason::IMPORTING,
-                sentence: format!("until the image `{name}` is imported{so_far}"),
+                sentence: format!("until the image `{name}` is imported{so_far}{because}"),
                 look_again: LOOK_INTERVAL,
                 limit: IMPORT_TIMEOUT,
-                overdue: format!("the image `{name}` is not imported: {phase}{so_far}"),
+                overdue: format!("the image `{name}` is not imported: {phase}{so_far}{because}"),
                 remedy: Some("see the events of the DataVolume and of its importer pod".to_owned()),
             })
         }
