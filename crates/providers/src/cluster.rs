@@ -15,7 +15,7 @@ pub mod error;
 pub mod kinds;
 
 pub use self::apply::{
-    Applier, Manager, apply, apply_status, is_applied_by, manager_name, merge, merge_part,
+    Applier, Manager, apply, apply_status, is_applied_by, manager_name, merge, merge_part, merged,
 };
 pub use self::call::{CALL_TIMEOUT, call, call_within, or_absent};
 pub use self::connect::{client_of, config_of, connect, connect_within};

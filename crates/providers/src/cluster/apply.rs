@@ -83,7 +83,7 @@ pub async fn merge<K>(api: &Api<K>, name: &str, doing: &str, change: &Value) -> 
 where
     K: Clone + DeserializeOwned + Debug,
 {
-    call(doing, api.patch(name, &PatchParams::default(), &Patch::Merge(change))).await.map(drop)
+    merged(api, None, name, doing, change).await.map(drop)
 }
 
 /// Changes some fields of a part of an object that has rights of its own, such as `status` or `approval`.
@@ -97,8 +97,25 @@ pub async fn merge_part<K>(
 where
     K: Clone + DeserializeOwned + Debug,
 {
+    merged(api, Some(part), name, doing, change).await.map(drop)
+}
+
+/// The same, of the object or of a part of it, with what the object is like afterwards.
+pub async fn merged<K>(
+    api: &Api<K>,
+    part: Option<&str>,
+    name: &str,
+    doing: &str,
+    change: &Value,
+) -> Result<K, AccessError>
+where
+    K: Clone + DeserializeOwned + Debug,
+{
     let (parameters, patch) = (PatchParams::default(), Patch::Merge(change));
-    call(doing, api.patch_subresource(part, name, &parameters, &patch)).await.map(drop)
+    match part {
+        Some(part) => call(doing, api.patch_subresource(part, name, &parameters, &patch)).await,
+        None => call(doing, api.patch(name, &parameters, &patch)).await,
+    }
 }
 
 /// Whether an object was applied by a manager of fields. A label can be copied with an object, this cannot.

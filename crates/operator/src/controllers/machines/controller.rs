@@ -81,7 +81,7 @@ pub async fn run(
         objects,
         machines,
         owner,
-        vcenters: vcenters.clone(),
+        vcenters,
         worker: Arc::new(worker),
         pace,
         metrics,

@@ -5,14 +5,13 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use kube::api::{Patch, PatchParams};
 use kube::{Api, ResourceExt};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use slipway_api::openshift::Machine;
 use slipway_engine::journal::{Entry, Event, Journal, MemoryJournal, Record, Task, Written};
 use slipway_engine::{Endpoint, Id};
-use slipway_providers::cluster::{AccessError, call};
+use slipway_providers::cluster::{AccessError, call, merged};
 use slipway_providers::vsphere::kinds::{Kind, MachineState, State};
 use thiserror::Error;
 
@@ -213,8 +212,7 @@ impl StatusJournal {
                 "metadata": {"resourceVersion": self.version, "uid": self.uid},
                 "status": {"providerStatus": {KEY: change}},
             });
-            let (parameters, patch) = (PatchParams::default(), Patch::Merge(&patch));
-            match call(&doing, self.api.patch_status(&self.name, &parameters, &patch)).await {
+            match merged(&self.api, Some("status"), &self.name, &doing, &patch).await {
                 Ok(machine) => {
                     self.version = machine.resource_version();
                     self.written = next.clone();

@@ -5,12 +5,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use kube::api::{Patch, PatchParams};
 use kube::runtime::events::Recorder;
 use kube::{Api, Client, ResourceExt};
 use serde_json::{Value, json};
 use slipway_api::openshift::Machine;
-use slipway_providers::cluster::{AccessError, call};
+use slipway_providers::cluster::{AccessError, call, merged};
 use slipway_providers::text::chain;
 use slipway_providers::vsphere::machine_place::MachinePlace;
 use tokio::sync::watch;
@@ -240,13 +239,8 @@ impl Worker {
         let mut change = change.clone();
         change["metadata"]["resourceVersion"] = json!(resource_version);
         change["metadata"]["uid"] = json!(uid);
-        let (parameters, patch) = (PatchParams::default(), Patch::Merge(&change));
-        let doing = format!("writing the machine `{name}`");
-        if status {
-            call(&doing, self.machines.patch_status(name, &parameters, &patch)).await
-        } else {
-            call(&doing, self.machines.patch(name, &parameters, &patch)).await
-        }
+        let (part, doing) = (status.then_some("status"), format!("writing the machine `{name}`"));
+        merged(&self.machines, part, name, &doing, &change).await
     }
 }
 
