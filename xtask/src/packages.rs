@@ -14,8 +14,9 @@ struct Needed {
     why: &'static str,
 }
 
-const NEEDED: [Needed; 16] = [
-    Needed { program: "python3", package: "python3", why: "for the official vSphere client" },
+const NEEDED: [Needed; 17] = [
+    Needed { program: "python3", package: "python3", why: "for the official clients of vSphere and oVirt" },
+    Needed { program: "mvn", package: "maven", why: "to fetch the published model of oVirt's API" },
     Needed { program: "ip", package: "iproute2", why: "for networks of the tests' own" },
     Needed { program: "setpriv", package: "util-linux", why: "to end servers with their tests" },
     Needed { program: "mount", package: "mount", why: "for hosts files of the tests' own" },

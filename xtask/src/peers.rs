@@ -1,5 +1,6 @@
 //! `cargo xtask peers` and what runs against them.
 
+use slipway_testkit::engine::judge;
 use slipway_testkit::lab::{Lab, root};
 use slipway_testkit::peers::{PEERS, Peer};
 use slipway_testkit::python;
@@ -42,6 +43,9 @@ pub(crate) fn run(names: &[String], list: bool) -> anyhow::Result<()> {
     if names.is_empty() && !list && !python::build()? {
         println!("python: up to date");
     }
+    if names.is_empty() && !list && !judge::build()? {
+        println!("ovirt-model: up to date");
+    }
     Ok(())
 }
 
@@ -51,6 +55,7 @@ pub(crate) fn ensure() -> anyhow::Result<()> {
         peer.build()?;
     }
     python::build()?;
+    judge::build()?;
     ensure_lab()
 }
 

@@ -8,6 +8,7 @@
 //! | [`estate`] | inventories for them, and install-configs that fit |
 //! | [`ccm`] | the vSphere cloud controller manager |
 //! | [`cluster_api`] | Cluster API and its vSphere provider |
+//! | [`engine`] | a simulated oVirt engine, with its API, faults and a log of requests |
 //! | [`kubevirt`] | a stand-in for what moves KubeVirt's objects on |
 //! | [`lab`] | machines that boot, and a switch between them |
 //! | [`proxy`] | an HTTP proxy |
@@ -16,7 +17,7 @@
 //! | [`clock`] | time that other tests do not disturb |
 //! | [`nodes`] | nodes as their kubelets register them |
 //! | [`ova`] | appliances to import |
-//! | [`python`] | the official vSphere client |
+//! | [`python`] | the official clients of vSphere and oVirt |
 //! | [`network`] | free ports, and private networks in which servers have names and any port |
 //! | [`process`], [`scratch`], [`pki`], [`kubectl`] | what these are made of |
 
@@ -25,6 +26,7 @@ pub mod clock;
 pub mod cluster_api;
 pub mod control_plane;
 mod dialogue;
+pub mod engine;
 pub mod estate;
 pub mod kubectl;
 pub mod kubevirt;

@@ -1,4 +1,4 @@
-//! A Python with the official vSphere client, for reading back what was done.
+//! A Python with the official clients of vSphere and oVirt, for reading back what was done, and oVirt's image transfer daemon.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -8,7 +8,7 @@ use anyhow::{Context, bail};
 use crate::peers::{cache, lock};
 
 /// Pinned, so that every run has the same client.
-const PACKAGES: [&str; 1] = ["pyvmomi==9.1.1"];
+const PACKAGES: [&str; 3] = ["pyvmomi==9.1.1", "ovirt-engine-sdk-python==4.6.3", "ovirt-imageio==2.5.1"];
 
 fn folder() -> anyhow::Result<PathBuf> {
     Ok(cache()?.join(format!("python-{}", PACKAGES.join("-").replace("==", "-"))))

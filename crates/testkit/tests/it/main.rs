@@ -4,6 +4,7 @@
 
 mod cluster_api;
 mod control_plane;
+mod engine;
 mod ignition;
 mod lab;
 mod network;
