@@ -17,6 +17,8 @@ use slipway_engine::{Endpoint, Graph, Id, Plan, Platform, Reason, Resource, Worl
 use thiserror::Error;
 use uuid::Uuid;
 
+use crate::text::chain;
+
 /// What people call the endpoints of a platform.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Words {
@@ -126,6 +128,31 @@ pub struct Discovery<W> {
     pub unseen: Vec<NotVisible>,
     /// What people should know before it goes.
     pub notes: Vec<String>,
+}
+
+/// What was found at one endpoint, and what is there and cannot be recognised.
+pub(crate) type Scanned<W> = (Discovery<W>, Vec<String>);
+
+impl<W> Discovery<W> {
+    /// What was found on all endpoints; nothing, if one of them could not be read as a whole.
+    pub(crate) fn of_all<'e, E: std::error::Error + 'static>(
+        scans: impl IntoIterator<Item = (&'e Endpoint, Result<Scanned<W>, E>)>,
+    ) -> Result<Self, EndpointsUnreadable> {
+        let mut all = Discovery { resources: Vec::new(), unseen: Vec::new(), notes: Vec::new() };
+        let mut blind = Vec::new();
+        for (endpoint, scan) in scans {
+            match scan {
+                Ok((found, hidden)) => {
+                    all.resources.extend(found.resources);
+                    all.unseen.extend(found.unseen);
+                    all.notes.extend(found.notes);
+                    blind.extend(hidden.into_iter().map(|reason| format!("{endpoint} ({reason})")));
+                }
+                Err(error) => blind.push(format!("{endpoint} ({})", chain(&error))),
+            }
+        }
+        if blind.is_empty() { Ok(all) } else { Err(EndpointsUnreadable { endpoints: blind }) }
+    }
 }
 
 /// Endpoints that could not be looked at, each with its reason: `vc1 (no answer)`.

@@ -1,6 +1,6 @@
 //! The rules: a pure function of what is wanted and what was read.
 
-use super::observe::{ClusterFacts, EngineSnapshot, Hosts, StorageFacts, TemplateFacts};
+use super::observe::{ClusterFacts, EngineSnapshot, FreeMemory, Hosts, StorageFacts, TemplateFacts};
 use super::{Wanted, WantedGroup, WantedMachine};
 use crate::preflight::report::{Check, Finding};
 
@@ -90,7 +90,7 @@ fn hosts(cluster: &str, wanted: &Wanted, read: &EngineSnapshot, findings: &mut V
         );
         return;
     };
-    let Hosts { up, all, free, most } = *hosts;
+    let Hosts { up, all, memory: free } = *hosts;
     if up == 0 {
         let message = format!("none of its {all} hosts is up");
         findings.push(Finding::failure(Check::Hosts, cluster, message).remedy("see the hosts on the engine"));
@@ -106,10 +106,13 @@ fn hosts(cluster: &str, wanted: &Wanted, read: &EngineSnapshot, findings: &mut V
         let remedy = "add hosts to the cluster, or accept that a host takes several machines with it";
         findings.push(Finding::warning(Check::AntiAffinity, name, message).remedy(remedy));
     }
-    memory(cluster, wanted, free, most, findings);
+    if let Some(free) = free {
+        memory(cluster, wanted, free, findings);
+    }
 }
 
-fn memory(cluster: &str, wanted: &Wanted, free: u64, most: u64, findings: &mut Vec<Finding>) {
+fn memory(cluster: &str, wanted: &Wanted, free: FreeMemory, findings: &mut Vec<Finding>) {
+    let FreeMemory { all: free, most } = free;
     let needs: Vec<u64> = wanted.machines.iter().filter_map(|machine| machine.memory).collect();
     let (all, largest) = (needs.iter().sum::<u64>(), needs.iter().max().copied().unwrap_or_default());
     let remedy = "free memory on the hosts, add hosts, or make the machines smaller: `memoryMB`";
@@ -247,7 +250,9 @@ fn taken(wanted: &Wanted, read: &EngineSnapshot, findings: &mut Vec<Finding>) {
 mod tests {
     use rstest::rstest;
 
-    use super::super::observe::{ClusterFacts, EngineSnapshot, Hosts, StorageFacts, TemplateFacts};
+    use super::super::observe::{
+        ClusterFacts, EngineSnapshot, FreeMemory, Hosts, StorageFacts, TemplateFacts,
+    };
     use super::super::{Wanted, WantedGroup, WantedMachine};
     use super::{GIB, judge};
     use crate::finding::Outcome;
@@ -286,7 +291,11 @@ mod tests {
                 cpu_type: "Intel Nehalem Family".to_owned(),
             })),
             data_center_status: Some("up".to_owned()),
-            hosts: Some(Hosts { up: 3, all: 3, free: 96 * GIB, most: 32 * GIB }),
+            hosts: Some(Hosts {
+                up: 3,
+                all: 3,
+                memory: Some(FreeMemory { all: 96 * GIB, most: 32 * GIB }),
+            }),
             storage_domain: Some(Some(StorageFacts {
                 name: "data1".to_owned(),
                 kind: "data".to_owned(),
@@ -336,8 +345,8 @@ mod tests {
     #[case::unseen(|r: &mut EngineSnapshot| r.hosts = None, &["Warning hosts Default"])]
     #[case::dark(|r: &mut EngineSnapshot| r.hosts = Some(Hosts { all: 3, ..Hosts::default() }), &["Failure hosts Default"])]
     #[case::few(|r: &mut EngineSnapshot| r.hosts.as_mut().unwrap().up = 2, &["Warning anti-affinity barge-x7k2p-controlplane"])]
-    #[case::crowded(|r: &mut EngineSnapshot| r.hosts.as_mut().unwrap().free = 40 * GIB, &["Warning memory Default"])]
-    #[case::small(|r: &mut EngineSnapshot| r.hosts.as_mut().unwrap().most = 8 * GIB, &["Failure memory Default"])]
+    #[case::crowded(|r: &mut EngineSnapshot| r.hosts.as_mut().unwrap().memory = Some(FreeMemory { all: 40 * GIB, most: 32 * GIB }), &["Warning memory Default"])]
+    #[case::small(|r: &mut EngineSnapshot| r.hosts.as_mut().unwrap().memory = Some(FreeMemory { all: 96 * GIB, most: 8 * GIB }), &["Failure memory Default"])]
     #[case::no_domain(|r: &mut EngineSnapshot| r.storage_domain = Some(None), &["Failure datastore data1"])]
     #[case::inactive(|r: &mut EngineSnapshot| r.storage_domain.as_mut().unwrap().as_mut().unwrap().status = Some("maintenance".into()), &["Failure datastore data1"])]
     #[case::elsewhere(|r: &mut EngineSnapshot| r.storage_domain.as_mut().unwrap().as_mut().unwrap().status = None, &["Failure datastore data1"])]

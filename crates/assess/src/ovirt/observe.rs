@@ -49,8 +49,15 @@ pub(super) struct ClusterFacts {
 pub(super) struct Hosts {
     pub(super) up: usize,
     pub(super) all: usize,
-    /// Memory that machines may still be given, of all that are up, and of the one that has most.
-    pub(super) free: u64,
+    /// What machines may still be given, where hosts say it.
+    pub(super) memory: Option<FreeMemory>,
+}
+
+/// Memory of hosts that are up, in bytes.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct FreeMemory {
+    pub(super) all: u64,
+    /// Of the host that has most.
     pub(super) most: u64,
 }
 
@@ -139,13 +146,10 @@ async fn hosts(scope: &Scope, cluster: &FoundCluster) -> Result<Option<Hosts>, E
         return Ok(None);
     }
     let up: Vec<&&Value> = ours.iter().filter(|host| text(host, "/status") == "up").collect();
-    let free = |host: &&&Value| number(host, "/max_scheduling_memory").unwrap_or_default();
-    Ok(Some(Hosts {
-        up: up.len(),
-        all: ours.len(),
-        free: up.iter().map(free).sum(),
-        most: up.iter().map(free).max().unwrap_or_default(),
-    }))
+    let free: Vec<u64> = up.iter().filter_map(|host| number(host, "/max_scheduling_memory")).collect();
+    let most = free.iter().max().copied();
+    let memory = most.map(|most| FreeMemory { all: free.iter().sum(), most });
+    Ok(Some(Hosts { up: up.len(), all: ours.len(), memory }))
 }
 
 async fn storage_domain(

@@ -66,11 +66,7 @@ fn machines_of_the_control_plane_are_kept_apart() {
     let bench = Bench::new("barge");
     bench.run(Purpose::Create);
     let groups = bench.groups();
-    let [(group, members)] =
-        &groups.iter().filter(|(_, members)| !members.is_empty()).collect::<Vec<_>>()[..]
-    else {
-        panic!("{groups:#?}")
-    };
+    let (group, members) = groups.iter().find(|(_, members)| !members.is_empty()).unwrap();
     assert_eq!(group["name"], json!(bench.name("controlplane")));
     assert_eq!(group["vms_rule"]["enforcing"], "true", "there are hosts for all of them");
     let expected: BTreeSet<String> = ROLES[1..].iter().map(|role| bench.name(role)).collect();

@@ -17,5 +17,6 @@ mod faults;
 mod life;
 #[path = "../shared/mortal.rs"]
 mod mortal;
+mod preflight;
 #[path = "../shared/storm.rs"]
 mod storm;

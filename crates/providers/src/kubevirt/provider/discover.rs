@@ -12,11 +12,7 @@ use super::missing::missing;
 use crate::kubevirt::KindError;
 use crate::kubevirt::infra::Infra;
 use crate::kubevirt::kinds::{Desired, Kind, KubeVirt, State};
-use crate::provider::{Discovery, EndpointsUnreadable, Memory, Remembered, Search};
-use crate::text::chain;
-
-/// What was found at one endpoint, and what is there and cannot be recognised.
-type Found = (Discovery<Desired>, Vec<String>);
+use crate::provider::{Discovery, EndpointsUnreadable, Memory, Remembered, Scanned, Search};
 
 pub(super) async fn resources(
     platform: &KubeVirt,
@@ -25,20 +21,7 @@ pub(super) async fn resources(
     let scans = platform.infra.iter().map(|(endpoint, infra)| async move {
         (endpoint, scan(infra, endpoint, search.infra_id, search.memory).await)
     });
-    let mut all = Discovery { resources: Vec::new(), unseen: Vec::new(), notes: Vec::new() };
-    let mut blind = Vec::new();
-    for (endpoint, scan) in join_all(scans).await {
-        match scan {
-            Ok((found, hidden)) => {
-                all.resources.extend(found.resources);
-                all.unseen.extend(found.unseen);
-                all.notes.extend(found.notes);
-                blind.extend(hidden.into_iter().map(|reason| format!("{endpoint} ({reason})")));
-            }
-            Err(error) => blind.push(format!("{endpoint} ({})", chain(&error))),
-        }
-    }
-    if blind.is_empty() { Ok(all) } else { Err(EndpointsUnreadable { endpoints: blind }) }
+    Discovery::of_all(join_all(scans).await)
 }
 
 async fn scan(
@@ -46,7 +29,7 @@ async fn scan(
     endpoint: &Endpoint,
     infra_id: &InfraId,
     memory: &Memory<State>,
-) -> Result<Found, KindError> {
+) -> Result<Scanned<Desired>, KindError> {
     let kinds = BTreeSet::from([Kind::Image, Kind::Secret, Kind::Machine, Kind::Instance]);
     let listed = infra.list_all(&kinds, &format!("{CLUSTER_MARK}={infra_id}")).await?;
     let mut notes = Vec::new();

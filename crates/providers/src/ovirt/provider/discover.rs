@@ -13,11 +13,7 @@ use crate::ovirt::kinds::{Desired, Kind, KindError, Ovirt, State};
 use crate::ovirt::look::by_id;
 use crate::ovirt::read::{id, items, marks_in, name, text};
 use crate::ovirt::scope::Scope;
-use crate::provider::{Discovery, EndpointsUnreadable, Memory, Remembered, Search};
-use crate::text::chain;
-
-/// What was found at one endpoint, and what is there and cannot be recognised.
-type Found = (Discovery<Desired>, Vec<String>);
+use crate::provider::{Discovery, EndpointsUnreadable, Memory, Remembered, Scanned, Search};
 
 pub(super) async fn resources(
     platform: &Ovirt,
@@ -26,20 +22,7 @@ pub(super) async fn resources(
     let scans = platform.scopes.iter().map(|(endpoint, scope)| async move {
         (endpoint, scan(scope, endpoint, search.infra_id, search.memory).await)
     });
-    let mut all = Discovery { resources: Vec::new(), unseen: Vec::new(), notes: Vec::new() };
-    let mut blind = Vec::new();
-    for (endpoint, scan) in join_all(scans).await {
-        match scan {
-            Ok((found, hidden)) => {
-                all.resources.extend(found.resources);
-                all.unseen.extend(found.unseen);
-                all.notes.extend(found.notes);
-                blind.extend(hidden.into_iter().map(|reason| format!("{endpoint} ({reason})")));
-            }
-            Err(error) => blind.push(format!("{endpoint} ({})", chain(&error))),
-        }
-    }
-    if blind.is_empty() { Ok(all) } else { Err(EndpointsUnreadable { endpoints: blind }) }
+    Discovery::of_all(join_all(scans).await)
 }
 
 async fn scan(
@@ -47,7 +30,7 @@ async fn scan(
     endpoint: &Endpoint,
     infra_id: &InfraId,
     memory: &Memory<State>,
-) -> Result<Found, KindError> {
+) -> Result<Scanned<Desired>, KindError> {
     let mut machines = scope.machines("name", &format!("{infra_id}-*")).await?;
     machines.extend(scope.machines("tag", infra_id.as_str()).await?);
     let mut notes = Vec::new();
