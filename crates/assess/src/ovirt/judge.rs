@@ -291,11 +291,7 @@ mod tests {
                 cpu_type: "Intel Nehalem Family".to_owned(),
             })),
             data_center_status: Some("up".to_owned()),
-            hosts: Some(Hosts {
-                up: 3,
-                all: 3,
-                memory: Some(FreeMemory { all: 96 * GIB, most: 32 * GIB }),
-            }),
+            hosts: Some(Hosts { up: 3, all: 3, memory: Some(FreeMemory { all: 96 * GIB, most: 32 * GIB }) }),
             storage_domain: Some(Some(StorageFacts {
                 name: "data1".to_owned(),
                 kind: "data".to_owned(),

@@ -11,7 +11,7 @@ use slipway_testkit::ova;
 use slipway_testkit::registry::Registry;
 
 use crate::cluster::{CREATE, ZONES, command, config, machines, remove, vcenter};
-use crate::run::file;
+use crate::files::file;
 
 const REPOSITORY: &str = "ocp/release";
 const MANIFEST: &str = "release-manifests/0000_50_installer_coreos-bootimages.yaml";

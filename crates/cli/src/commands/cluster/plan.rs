@@ -6,7 +6,8 @@ use slipway_lifecycle::platform::{self, Removal};
 use slipway_lifecycle::workspace::Workspace;
 
 use super::{
-    find_os_image, kept_text, plan_text, preview, surplus_note, tally, timeouts, unseen_json, unseen_text,
+    NotBegun, find_os_image, kept_text, plan_text, preview, surplus_note, tally, timeouts, unseen_json,
+    unseen_text,
 };
 use crate::args::{Output, Plan, PlanKind};
 use crate::commands::create::{self as files, with_workspace};
