@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use super::super::catalog::{Check, Reason};
 use super::super::cluster::{Node, NodeKind};
-use super::super::counts::{Counts, Tracking};
+use super::super::counts::{BlockTracking, Counts};
 use super::super::matching::{Found, Matched, same};
 use super::super::observe::Question;
 use super::super::report::{Action, Finding, NodeResult, NodeState, Outcome, Verdicts};
@@ -341,7 +341,7 @@ fn collect(found: &[Found<'_>], facts: &mut Counts) {
 
 /// Back-up programs that rely on it miss the others.
 fn tracking(found: &[Found<'_>], facts: &Counts) -> Option<Finding> {
-    let Tracking { on, off } = facts.change_tracking;
+    let BlockTracking { on, off } = facts.change_tracking;
     if on == 0 || off == 0 {
         return None;
     }
