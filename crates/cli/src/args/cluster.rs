@@ -16,11 +16,11 @@ pub struct Reach {
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, default_value = ".")]
     pub dir: PathBuf,
 
-    /// Longest time for one call to a vCenter
+    /// Longest time for one call to an endpoint (vCenter, engine, cluster)
     #[arg(long, value_name = "TIME", default_value = "1m", value_parser = time::positive, help_heading = "Timeouts")]
     pub call_timeout: Duration,
 
-    /// Give up on a vCenter that has not answered for this long
+    /// Give up on an endpoint that has not answered for this long
     #[arg(long, alias = "silence-timeout", value_name = "TIME", default_value = "10m", value_parser = time::positive, help_heading = "Timeouts")]
     pub unreachable_timeout: Duration,
 }
@@ -64,7 +64,7 @@ pub struct CreateCluster {
 
 #[derive(Debug, Subcommand)]
 pub enum Destroy {
-    /// Delete a cluster: its machines, volumes and everything else in the vCenters
+    /// Delete a cluster: its machines, volumes and everything else it owns
     ///
     /// Deletes everything with the cluster's tag or id, in this order: powers the machines off, detaches disks that are
     /// not the cluster's, deletes machines, volumes and templates, then rules, empty folders and the tag.

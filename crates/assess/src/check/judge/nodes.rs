@@ -150,7 +150,7 @@ fn unclaimed(node: &Node, machines: &[Found<'_>]) -> Finding {
 /// Nothing that was looked at is not healthy.
 fn all_skipped(nodes: usize) -> Finding {
     let message =
-        format!("{}: none is known as a machine of a vCenter, so nothing was checked", count(nodes, "node"));
+        format!("{}: none is known to be a vSphere machine, so no node was checked", count(nodes, "node"));
     let remedy =
         "see that a cloud provider initialises the nodes: their provider ids begin with `vsphere://`";
     Finding::unknown(Check::NodeMachine, "nodes", message).remedy(remedy)
