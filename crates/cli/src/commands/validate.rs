@@ -20,7 +20,7 @@ pub(crate) fn run(file: &Path, strict: bool, printer: &Printer) -> anyhow::Resul
         Err(error) => {
             printer.error(&error);
             let is_absent = |error: &std::io::Error| error.kind() == std::io::ErrorKind::NotFound;
-            if error.downcast_ref().is_some_and(is_absent) {
+            if error.downcast_ref::<std::io::Error>().is_some_and(is_absent) {
                 printer.hint(
                     "name the file, or its directory with --dir; `slipway create install-config` creates one",
                 );

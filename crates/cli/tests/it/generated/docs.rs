@@ -35,7 +35,7 @@ fn man_pages(command: &clap::Command, directory: &Path, files: &mut BTreeMap<Pat
         let shown = if is_root { with_global_options(command.clone()) } else { command.clone() };
         // An option that `-h` leaves out would have no text here.
         let shown = shown.mut_args(|option| option.hide_short_help(false));
-        let page_of = clap_mangen::Man::new(shown).date("").source("slipway").manual("Slipway");
+        let page_of = clap_mangen::Man::new(shown).date(" ").source("slipway").manual("Slipway");
         page_of.render(&mut page).expect("writing to memory");
         let page = examples(&String::from_utf8(page).expect("text"));
         let name = command.get_display_name().unwrap_or(command.get_name()).replace(' ', "-");

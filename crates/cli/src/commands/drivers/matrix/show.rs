@@ -85,7 +85,7 @@ fn listed(driver: Driver, matrix: &Matrix) -> String {
             row.kubernetes.to_string(),
             row.vsphere.to_string(),
             any(row.most_vcenters.map(|most| format!("up to {most}"))),
-            any(row.upgrade_from.as_ref().map(|oldest| format!("from {oldest}"))),
+            any(row.upgrade_from.as_ref().map(|oldest| format!("{oldest}+"))),
             row.released.as_ref().map(ToString::to_string).unwrap_or_default(),
             notes(row).join(", "),
         ]
