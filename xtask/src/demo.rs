@@ -75,7 +75,7 @@ pub(crate) fn run(picture: Option<&Path>) -> anyhow::Result<()> {
     say("Two vCenters, an install-config, and nothing else. Is everything there that the cluster needs?");
     stage.slipway(&["preflight", "--dir", "harbour"], Excerpt { head: 1, tail: 0 })?;
     say("What would `create cluster` do?");
-    stage.slipway(&["plan", "--dir", "harbour"], Excerpt { head: 7, tail: 1 })?;
+    stage.slipway(&["plan", "--dir", "harbour"], Excerpt { head: 6, tail: 1 })?;
     say("Do it.");
     stage.slipway(&["create", "cluster", "--dir", "harbour", "--no-wait"], Excerpt { head: 0, tail: 10 })?;
     say("What VMware's own client sees on the vCenters:");

@@ -3,7 +3,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`inspect`] | what a platform brings along: its endpoints, how they are read, the rules |
-//! | [`network`] | DNS and virtual addresses |
+//! | [`network`] | DNS and virtual IPs |
 //! | [`report`] | findings, their order and their codes |
 //!
 //! No platform is named here: the rules of vSphere are in [`crate::vsphere::preflight`].

@@ -32,7 +32,7 @@ use slipway_providers::vsphere::{MoRef, Reference};
 pub type Part<T> = Result<T, String>;
 
 /// Category and name of each object's tags.
-pub type Attached = BTreeMap<Reference, Vec<(String, String)>>;
+pub type ObjectTags = BTreeMap<Reference, Vec<(String, String)>>;
 
 /// Within one vCenter its name says nothing.
 pub(crate) fn by_reference<T>(map: BTreeMap<MoRef, T>) -> BTreeMap<Reference, T> {

@@ -56,7 +56,7 @@ pub enum Error {
     )]
     ReleaseImage,
     #[error(
-        "no image of Slipway is given, and the bootstrap machine takes its agent from one: set `payload.slipwayImage`"
+        "the bootstrap machine takes its agent from the image of Slipway, and none is given: set `payload.slipwayImage`"
     )]
     SlipwayImage,
     #[error("{path}: {reason}")]

@@ -116,7 +116,7 @@ pub enum Format {
     Text,
     /// For programs
     Json,
-    /// The same as YAML; progress and events stay JSON lines
+    /// As json, written as YAML; progress and events stay JSON lines
     Yaml,
 }
 
@@ -135,12 +135,16 @@ pub enum Command {
     ///
     /// Uses no network. Errors make the file unusable; warnings and notes do not.
     #[command(
-        after_long_help = "Examples:\n  slipway validate install-config.yaml\n  slipway validate -o json - < install-config.yaml"
+        after_long_help = "Examples:\n  slipway validate install-config.yaml\n  slipway validate --dir harbour\n  slipway validate -o json - < install-config.yaml"
     )]
     Validate {
         /// Install-config, or `-` for stdin
         #[arg(value_name = "FILE", value_hint = ValueHint::FilePath, default_value = "install-config.yaml")]
         file: PathBuf,
+
+        /// Asset directory with the install-config.yaml
+        #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "file")]
+        dir: Option<PathBuf>,
 
         /// Treat warnings as errors
         #[arg(long)]

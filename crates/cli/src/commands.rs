@@ -25,7 +25,10 @@ use crate::output::Printer;
 
 pub(crate) fn run(command: Command, printer: &Printer) -> anyhow::Result<Exit> {
     match command {
-        Command::Validate { file, strict } => validate::run(&file, strict, printer),
+        Command::Validate { file, dir, strict } => {
+            let file = dir.map_or(file, |dir| dir.join("install-config.yaml"));
+            validate::run(&file, strict, printer)
+        }
         Command::Create(create) => create::run(create, printer),
         Command::Plan(args) => cluster::plan::run(&args, printer),
         Command::Status(reach) => cluster::status::run(&reach, printer),

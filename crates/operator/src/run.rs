@@ -352,7 +352,7 @@ async fn operator(args: Run) -> anyhow::Result<()> {
     let insecure =
         if allow_insecure { connections::Insecure::Allowed } else { connections::Insecure::Refused };
     let pace = drivers::DriverTimeouts {
-        step: upgrade_patience.try_into().context("the patience with upgrades is negative")?,
+        step: upgrade_patience.try_into().context("the longest time for a step of an upgrade is negative")?,
         ..drivers::DriverTimeouts::default()
     };
     let drivers = drivers::Settings {

@@ -74,13 +74,15 @@ impl Picture {
             reason = "small"
         )]
         let width = (WIDTH as f32 * COLUMN) as usize + 2 * MARGIN;
-        let height = (self.lines.len() + 1) * LINE + 2 * MARGIN;
+        let is_blank = |line: &[Span]| line.iter().all(|span| span.text.trim().is_empty());
+        let count = self.lines.iter().rposition(|line| !is_blank(line)).map_or(0, |last| last + 1);
+        let height = (count + 1) * LINE + 2 * MARGIN;
         let mut svg = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" font-family=\"ui-monospace, \
              SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace\" font-size=\"13\">\n\
              <rect width=\"100%\" height=\"100%\" rx=\"8\" fill=\"#1a1b26\"/>\n"
         );
-        for (index, line) in self.lines.iter().enumerate() {
+        for (index, line) in self.lines[..count].iter().enumerate() {
             let y = MARGIN + (index + 1) * LINE;
             svg.push_str(&format!("<text x=\"{MARGIN}\" y=\"{y}\" fill=\"#c0caf5\" xml:space=\"preserve\">"));
             for Span { text, style } in line.iter().filter(|span| !span.text.is_empty()) {
@@ -106,6 +108,15 @@ impl Picture {
 #[cfg(test)]
 mod tests {
     use super::{Picture, WIDTH};
+
+    /// More is not read in a README.
+    const MAX_LINES: usize = 30;
+
+    #[test]
+    fn the_picture_of_the_readme_fits_a_screen() {
+        let lines = include_str!("../../../docs/demo.svg").matches("<text").count();
+        assert!(lines <= MAX_LINES, "docs/demo.svg has {lines} lines: shorten the excerpts of the demo");
+    }
 
     #[test]
     fn colours_and_long_lines() {

@@ -15,7 +15,7 @@ pub struct Counts {
     /// Nodes by the version of their virtual hardware.
     pub hardware: BTreeMap<String, usize>,
     /// Nodes with changed block tracking, and without.
-    pub change_tracking: Tracking,
+    pub change_tracking: BlockTracking,
     /// Datastores of failure domains, by type.
     pub datastores: BTreeMap<String, usize>,
     /// Volumes that several nodes can write to.
@@ -27,7 +27,7 @@ pub struct Counts {
 
 /// How many nodes have changed block tracking.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct Tracking {
+pub struct BlockTracking {
     pub on: usize,
     pub off: usize,
 }

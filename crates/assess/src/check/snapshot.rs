@@ -8,7 +8,7 @@ use slipway_providers::vsphere::inventory::{self, Inventory};
 use slipway_providers::vsphere::storage::Volume;
 use uuid::Uuid;
 
-use crate::vsphere::Attached;
+use crate::vsphere::ObjectTags;
 pub(super) use crate::vsphere::Part;
 pub(super) use crate::vsphere::clock::Clocks;
 pub(super) use crate::vsphere::privileges::Privileges;
@@ -30,7 +30,7 @@ pub(super) struct VCenterSnapshot {
     /// Machines that may be nodes.
     pub(super) machines: Vec<Machine>,
     pub(super) privileges: Privileges,
-    pub(super) tags: Part<Attached>,
+    pub(super) tags: Part<ObjectTags>,
     /// Names of storage policies, if a check needs them.
     pub(super) policies: Part<Option<BTreeSet<String>>>,
     /// The first volumes of this cluster, and how many there are.

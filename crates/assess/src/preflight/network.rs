@@ -1,4 +1,4 @@
-//! DNS and virtual addresses, as this machine sees them.
+//! DNS and virtual IPs, as this machine sees them.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -82,7 +82,7 @@ pub(super) async fn examine<P: Probe>(wanted: ExpectedNetwork, probe: Arc<P>) ->
     findings
 }
 
-/// Without virtual addresses, names lead to load balancers that must be there before the cluster is.
+/// Without virtual IPs, names lead to load balancers that must be there before the cluster is.
 async fn by_name(domain: &str, probe: &impl Probe) -> Vec<Finding> {
     let (api, internal) = (format!("api.{domain}"), format!("api-int.{domain}"));
     let (addresses, inside) = tokio::join!(probe.resolve(&api), probe.resolve(&internal));
@@ -146,7 +146,7 @@ fn inside(wanted: &ExpectedNetwork) -> Vec<Finding> {
                 format!("in the machine network {network}"),
             );
         }
-        let message = format!("the virtual address {vip} is in no machine network");
+        let message = format!("the virtual IP {vip} is in no machine network");
         Finding::warning(Check::VipNetwork, vip.to_string(), message).remedy(
             "add its network to `networking.machineNetwork`, or choose an address the machines can answer on",
         )

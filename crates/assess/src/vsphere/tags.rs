@@ -2,7 +2,7 @@
 
 use slipway_providers::vsphere::inventory::{Inventory, Item};
 
-use super::Attached;
+use super::ObjectTags;
 use crate::finding::{Judgement, Outcome};
 use crate::text::count;
 
@@ -11,7 +11,7 @@ use crate::text::count;
 pub(crate) struct Needed<'a> {
     pub(crate) category: &'static str,
     pub(crate) name: &'a str,
-    pub(crate) attached: &'a Attached,
+    pub(crate) attached: &'a ObjectTags,
     pub(crate) inventory: &'a Inventory,
 }
 

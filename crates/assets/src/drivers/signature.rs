@@ -22,7 +22,7 @@ pub enum SignatureError {
     BadSignature,
     #[error("its signature was not made by any of the trusted keys, or the file was changed")]
     WrongSignature,
-    #[error("the private key cannot be read: it is the base64 of a PKCS #8 document")]
+    #[error("the private key cannot be read: it must be a PKCS #8 document in base64")]
     BadPrivateKey,
     #[error("no key could be drawn")]
     NoRandomness,

@@ -16,11 +16,11 @@ pub struct Reach {
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, default_value = ".")]
     pub dir: PathBuf,
 
-    /// Longest time for one call to a vCenter
+    /// Longest time for one call to an endpoint (vCenter, engine, cluster)
     #[arg(long, value_name = "TIME", default_value = "1m", value_parser = time::positive, help_heading = "Timeouts")]
     pub call_timeout: Duration,
 
-    /// Give up on a vCenter that has not answered for this long
+    /// Give up on an endpoint that has not answered for this long
     #[arg(long, alias = "silence-timeout", value_name = "TIME", default_value = "10m", value_parser = time::positive, help_heading = "Timeouts")]
     pub unreachable_timeout: Duration,
 }
@@ -55,7 +55,7 @@ pub struct CreateCluster {
 
     /// Create this object again although it was created before; repeatable
     ///
-    /// Name a machine, template, folder or tag, or a vCenter for everything that is missing there. An object that was
+    /// Name a machine, template, folder or tag, or an endpoint for everything that is missing there. An object that was
     /// created and is not visible now may still exist: a lost permission looks the same. Slipway creates it a second time
     /// only if you name it here.
     #[arg(long, value_name = "NAME")]
@@ -64,7 +64,7 @@ pub struct CreateCluster {
 
 #[derive(Debug, Subcommand)]
 pub enum Destroy {
-    /// Delete a cluster: its machines, volumes and everything else in the vCenters
+    /// Delete a cluster: its machines, volumes and everything else it owns
     ///
     /// Deletes everything with the cluster's tag or id, in this order: powers the machines off, detaches disks that are
     /// not the cluster's, deletes machines, volumes and templates, then rules, empty folders and the tag.
@@ -73,7 +73,7 @@ pub enum Destroy {
     /// command lists them and everything else, and asks before it begins.
     ///
     /// Objects that Slipway created and cannot find now are listed as left over, and the exit code is 4. If the asset
-    /// directory is lost, give an install-config that names the vCenters, and `--infra-id`.
+    /// directory is lost, give an install-config that names the endpoints, and `--infra-id`.
     #[command(
         after_long_help = "Examples:\n  slipway destroy cluster --dir harbour\n  slipway destroy cluster --dir elsewhere --infra-id harbour-x7k2p -y"
     )]
@@ -96,13 +96,13 @@ pub struct DestroyCluster {
 
     /// Infra ID of the cluster, if its asset directory is lost
     ///
-    /// An install-config that names the vCenters is still needed in DIR.
+    /// An install-config that names the endpoints is still needed in DIR.
     #[arg(long, value_name = "ID")]
     pub infra_id: Option<String>,
 
     /// Treat this object as deleted, although it may still exist; repeatable
     ///
-    /// Name a machine, template, folder or tag, or a vCenter for everything that is missing there. An object that was
+    /// Name a machine, template, folder or tag, or an endpoint for everything that is missing there. An object that was
     /// created and is not visible may still exist, so it is reported as left over, with exit code 4, unless you name it
     /// here.
     #[arg(long, value_name = "NAME")]

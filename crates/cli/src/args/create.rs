@@ -43,7 +43,7 @@ pub enum Create {
     /// Create the machines of a cluster, and wait until it is installed
     ///
     /// Writes missing files, runs the preflight checks, and prints the plan; it does not ask. Creates the bootstrap and
-    /// control-plane machines on all vCenters in parallel, as the manifests in cluster-api/ describe them, with your edits.
+    /// control-plane machines on all endpoints in parallel, as the manifests in cluster-api/ describe them, with your edits.
     /// `--no-wait` ends here. Then it waits until bootstrap is complete, deletes the bootstrap machine, and waits until the
     /// cluster is installed. If it is interrupted or fails, run it again: it continues from there.
     #[command(

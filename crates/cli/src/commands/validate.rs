@@ -19,6 +19,12 @@ pub(crate) fn run(file: &Path, strict: bool, printer: &Printer) -> anyhow::Resul
         // A file that cannot be read is an install-config that cannot be used.
         Err(error) => {
             printer.error(&error);
+            let is_absent = |error: &std::io::Error| error.kind() == std::io::ErrorKind::NotFound;
+            if error.downcast_ref::<std::io::Error>().is_some_and(is_absent) {
+                printer.hint(
+                    "name the file, or its directory with --dir; `slipway create install-config` creates one",
+                );
+            }
             return Ok(Exit::InstallConfig);
         }
     };

@@ -43,8 +43,8 @@ impl Survey<'_> {
             Question::SshKey => self.ssh_key(),
             Question::Platform => self.platform(),
             Question::MachineNetwork => self.machine_network(),
-            Question::ApiVip => self.address(question, "Virtual address of the API"),
-            Question::IngressVip => self.address(question, "Virtual address of the ingress"),
+            Question::ApiVip => self.address(question, "Virtual IP of the API"),
+            Question::IngressVip => self.address(question, "Virtual IP of the ingress"),
             Question::BaseDomain => self.text(TextQuestion {
                 question,
                 ask: Ask::new("Base domain")
@@ -176,7 +176,7 @@ impl Survey<'_> {
         self.text(TextQuestion {
             question: Question::MachineNetwork,
             ask: Ask::new("Machine network").help(
-                "the network machines and virtual addresses are in; for IPv4 and IPv6 two, with a comma between them",
+                "the network machines and virtual IPs are in; for IPv4 and IPv6 two, with a comma between them",
             ),
             default: Some(MACHINE_NETWORK.to_owned()),
             given: None,

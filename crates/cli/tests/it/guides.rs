@@ -36,6 +36,8 @@ fn parts(guide: &str) -> Vec<Part> {
         }
         let Some(info) = line.strip_prefix("```").filter(|info| !info.is_empty()) else { continue };
         let body: Vec<&str> = lines.by_ref().take_while(|line| !line.starts_with("```")).collect();
+        let unseen = ["sh", "bash", "shell"].iter().any(|language| info.starts_with(language));
+        assert!(!unseen, "a block of commands is `console`, or says why it is not run: {body:?}");
         let title = info.split_whitespace().find_map(|word| word.strip_prefix("title="));
         if let Some(path) = title {
             parts.push(Part::Write { path: path.to_owned(), text: body.join("\n") + "\n" });

@@ -232,10 +232,7 @@ fn access_is_explained() {
         |arguments: &[&str]| slipway(arguments).env("HOME", empty.path()).output().expect("the command runs");
     let output = run(&["node", "approve"]);
     assert_eq!(output.status.code(), Some(1));
-    assert!(
-        String::from_utf8_lossy(&output.stderr)
-            .contains("there is neither a kubeconfig nor a pod's own access")
-    );
+    assert!(String::from_utf8_lossy(&output.stderr).contains("no kubeconfig was found"));
     let output = run(&["node", "approve", "--kubeconfig", "absent"]);
     assert!(
         String::from_utf8_lossy(&output.stderr).contains("the kubeconfig `absent` cannot be used: reading")

@@ -142,8 +142,8 @@ fn two_vcenters() {
         .answer("Name of the failure domain in /south/host/blue", "")
         .answer("Region of", "")
         .answer("Zone of", "");
-    terminal.answer("Machine network", "").answer("Virtual address of the API", "10.0.0.10");
-    terminal.answer("Virtual address of the ingress", "10.0.0.10").expect("the API's virtual address too");
+    terminal.answer("Machine network", "").answer("Virtual IP of the API", "10.0.0.10");
+    terminal.answer("Virtual IP of the ingress", "10.0.0.10").expect("the API's virtual IP too");
     terminal.send(BACKSPACE).send("1").send(ENTER);
     terminal.answer("Base domain", "example.com").answer("Cluster name", "harbour");
     terminal.answer("Pull secret", PULL_SECRET).expect("with secrets blanked out").answer("Write", "");
@@ -264,15 +264,15 @@ fn back_and_forth() {
     terminal.answer("Machine network", "10.20.0.0/16");
     // What is wrong is told as it is typed, and is no answer, whatever keys are pressed.
     terminal
-        .expect("? Virtual address of the API")
+        .expect("? Virtual IP of the API")
         .send("10.0.0.10")
         .expect("✗ 10.0.0.10 is not in the machine network");
     terminal.send("\t").send(DOWN).send(ENTER).expect("✗ 10.0.0.10 is not in the machine network");
     terminal
         .send(ESCAPE)
         .answer("Machine network", "10.0.0.0/16")
-        .answer("Virtual address of the API", "10.0.0.10");
-    terminal.answer("Virtual address of the ingress", "10.0.0.11").answer("Base domain", "example.com");
+        .answer("Virtual IP of the API", "10.0.0.10");
+    terminal.answer("Virtual IP of the ingress", "10.0.0.11").answer("Base domain", "example.com");
     terminal.answer("Cluster name", "harbour").answer("Pull secret", PULL_SECRET);
     // No at the end writes nothing.
     terminal.answer("Write", "n").expect("nothing was written");

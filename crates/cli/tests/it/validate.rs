@@ -96,6 +96,7 @@ fn standard_input() {
 fn files_that_cannot_be_read() {
     insta::assert_snapshot!(transcript(&["validate", "examples/absent.yaml"]));
     insta::assert_snapshot!(transcript(&["validate", "examples"]));
+    insta::assert_snapshot!(transcript(&["validate", "--dir", "examples/absent"]));
 }
 
 #[test]

@@ -91,10 +91,10 @@ rules! {
     ControlPlaneReplicas = "control-plane-replicas": "The control plane has at least one machine, and an odd number.",
     DiskSetup = "disk-setup": "Disks are set up once, for machines that have them.",
 
-    VipCount = "vip-count": "There is one virtual address per address family.",
-    VipFamily = "vip-family": "Virtual addresses are in the order of the cluster's address families.",
-    VipsEqual = "vips-equal": "API and ingress have different virtual addresses.",
-    VipOutside = "vip-outside": "Virtual addresses are in the machine network.",
+    VipCount = "vip-count": "There is one virtual IP per address family.",
+    VipFamily = "vip-family": "Virtual IPs are in the order of the cluster's address families.",
+    VipsEqual = "vips-equal": "API and ingress have different virtual IPs.",
+    VipOutside = "vip-outside": "Virtual IPs are in the machine network.",
     AddressReserved = "address-reserved": "An address is neither its network's own nor the broadcast address.",
 
     VCenterDuplicate = "vcenter-duplicate": "A vCenter is listed once.",
@@ -134,7 +134,7 @@ rules! {
 
     InstanceType = "instance-type": "A machine's size is given in one way.",
     AffinityGroup = "affinity-group": "An affinity group's name is used once.",
-    PodNetwork = "pod-network": "On the pod network there are no virtual addresses.",
+    PodNetwork = "pod-network": "On the pod network there are no virtual IPs.",
     AccessMode = "access-mode": "Machines can write to their disks.",
 
     PullSecret = "pull-secret": "The pull secret is JSON with credentials for each registry.",
@@ -145,7 +145,7 @@ rules! {
     Mirrors = "mirrors": "Mirrors are repositories, given in one form.",
     MirrorLogin = "mirror-login": "Registries of mirrors are in the pull secret.",
     Capabilities = "capabilities": "Components exist, and those the cluster needs are not left out.",
-    Pki = "pki": "Keys are of a supported kind.",
+    Pki = "pki": "The keys of the cluster's certificates use a supported algorithm and size.",
     IniSyntax = "ini-syntax": "A driver's INI file follows the rules of its dialect.",
     DriverValue = "driver-value": "A key of a driver's configuration has a value of its kind.",
     DriverKeyUnknown = "driver-key-unknown": "Drivers silently ignore keys they do not know.",
@@ -155,7 +155,7 @@ rules! {
     CloudConfigCredentials = "cloud-config-credentials": "Credentials come from one usable place.",
     CloudConfigIpFamily = "cloud-config-ip-family": "Address families are ipv4 and ipv6.",
     CloudConfigNodes = "cloud-config-nodes": "The networks that choose a node's addresses are networks.",
-    CloudConfigNsxt = "cloud-config-nsxt": "Settings for NSX-T are complete, or the driver goes without.",
+    CloudConfigNsxt = "cloud-config-nsxt": "Settings for NSX-T are complete; otherwise the driver does not use NSX-T.",
     CloudConfigLabels = "cloud-config-labels": "Zone and region go together.",
     CloudConfigPassword = "cloud-config-password": "Passwords are kept in Secrets.",
     CsiConfig = "csi-config": "The storage driver starts with its configuration.",

@@ -22,9 +22,9 @@ object! {
         cluster_os_image: String as "clusterOSImage";
         /// The network attachment machines are on, in that namespace. Absent means the pod network.
         network_name: ObjectName as "networkName";
-        /// Virtual address of the API. Only with `networkName`.
+        /// Virtual IP of the API. Only with `networkName`.
         api_vip: IpAddr as "apiVIP";
-        /// Virtual address of the ingress. Only with `networkName`.
+        /// Virtual IP of the ingress. Only with `networkName`.
         ingress_vip: IpAddr as "ingressVIP";
         /// The storage class of the machines' disks.
         storage_class: ObjectName as "storageClass", default "the infrastructure cluster's default";
@@ -86,7 +86,7 @@ pub struct Platform {
 /// The network machines are on.
 #[derive(Debug, Clone)]
 pub enum Network {
-    /// The pod network of the infrastructure cluster; its services stand for virtual addresses.
+    /// The pod network of the infrastructure cluster; its services stand for virtual IPs.
     Pods,
     /// A network attachment of its own.
     Attachment { name: ObjectName, binding: InterfaceBinding, vips: Vips },
@@ -171,7 +171,7 @@ fn network(
                 check
                     .findings
                     .error(Rule::PodNetwork, at, format!("`{key}` has no meaning on the pod network"))
-                    .hint("add `networkName`, or remove the field: services take the place of virtual addresses");
+                    .hint("add `networkName`, or remove the field: services take the place of virtual IPs");
             }
             return Some(Network::Pods);
         }

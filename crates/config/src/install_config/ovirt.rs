@@ -25,13 +25,13 @@ object! {
         vnic_profile_id: EngineObject as "vnicProfileID", required;
         /// The template that machines are made from, by name or id. Its system has to know Ignition. Machines need it.
         template_name: EngineObject as "templateName";
-        /// Virtual addresses of the API, one per address family.
+        /// Virtual IPs of the API, one per address family.
         api_vips: Entries<IpAddr> as "api_vips", at_most 2;
-        /// Virtual addresses of the ingress, one per address family.
+        /// Virtual IPs of the ingress, one per address family.
         ingress_vips: Entries<IpAddr> as "ingress_vips", at_most 2;
-        /// The API's virtual address.
+        /// The API's virtual IP.
         api_vip: IpAddr as "api_vip", deprecated "use `api_vips`";
-        /// The ingress's virtual address.
+        /// The ingress's virtual IP.
         ingress_vip: IpAddr as "ingress_vip", deprecated "use `ingress_vips`";
         /// What machines look like unless their pool says otherwise.
         default_machine: WrittenPool as "defaultMachinePlatform";

@@ -1,4 +1,4 @@
-//! Virtual addresses of API and ingress, and who balances their load: the same on every platform.
+//! Virtual IPs of API and ingress, and who balances their load: the same on every platform.
 
 use std::net::IpAddr;
 
@@ -19,14 +19,14 @@ object! {
 choice! {
     /// Who balances the load of API and ingress.
     LoadBalancer {
-        /// The cluster's own machines take the virtual addresses.
+        /// The cluster's own machines take the virtual IPs.
         OpenShiftManagedDefault = "OpenShiftManagedDefault",
-        /// A load balancer of yours answers on the virtual addresses.
+        /// A load balancer of yours answers on the virtual IPs.
         UserManaged = "UserManaged",
     }
 }
 
-/// The virtual addresses of a cluster, one per family in the order of its networks.
+/// The virtual IPs of a cluster, one per family in the order of its networks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Vips {
     pub api: Vec<IpAddr>,
@@ -34,13 +34,13 @@ pub struct Vips {
 }
 
 impl Vips {
-    /// Without virtual addresses, DNS and load balancers are the user's.
+    /// Without virtual IPs, DNS and load balancers are the user's.
     pub fn is_empty(&self) -> bool {
         self.api.is_empty()
     }
 }
 
-/// What a platform asks of its virtual addresses.
+/// What a platform asks of its virtual IPs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Demand {
     /// They may be left out; outside the machine network is allowed but suspicious.
@@ -118,7 +118,7 @@ pub(super) fn resolve(fields: &VipFields<'_>, check: &mut Check<'_>) -> Option<V
         if vips.is_empty() && (fields.demand == Demand::Required || other_given) {
             let why = match fields.demand {
                 Demand::Required => format!("`{key}` is required"),
-                Demand::Optional => format!("`{key}` is required when the other virtual address is given"),
+                Demand::Optional => format!("`{key}` is required when the other virtual IP is given"),
             };
             check
                 .findings
@@ -134,7 +134,7 @@ pub(super) fn resolve(fields: &VipFields<'_>, check: &mut Check<'_>) -> Option<V
                     .error(
                         Rule::VipsEqual,
                         ingress.at,
-                        format!("{} is the API's virtual address too", ingress.value),
+                        format!("{} is the API's virtual IP too", ingress.value),
                     )
                     .hint("choose two addresses, or set `loadBalancer: {type: UserManaged}`")
                     .related(api.at, "the API's");

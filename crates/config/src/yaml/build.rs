@@ -314,7 +314,7 @@ impl<'a> Builder<'a> {
         if self.nodes.len() >= self.limits.nodes {
             let message = format!("the document has more than {} values", self.limits.nodes);
             return Err(Problem::new(Rule::DocumentTooLarge, span, message)
-                .hint("aliases count as often as they are used"));
+                .hint("an alias counts each time it is used"));
         }
         let at = At(u32::try_from(self.nodes.len()).unwrap_or(u32::MAX));
         self.nodes.push(Node { parent: at, step: Step::Root, span, key_span: None, value });

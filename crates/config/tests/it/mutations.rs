@@ -86,13 +86,13 @@ const MUTATIONS: &[(&str, Mutation)] = &[
         config["controlPlane"]["platform"]["vsphere"]["cpus"] = json!(6);
         vec!["error cores-per-socket controlPlane.platform.vsphere.coresPerSocket".to_owned()]
     }),
-    ("virtual addresses that are the same", |config, _| {
+    ("virtual IPs that are the same", |config, _| {
         let vsphere = config.pointer_mut("/platform/vsphere").unwrap();
         vsphere["apiVIPs"] = json!(["10.20.0.10"]);
         vsphere["ingressVIPs"] = json!(["10.20.0.10"]);
         vec!["error vips-equal platform.vsphere.ingressVIPs[0]".to_owned()]
     }),
-    ("a virtual address outside the network", |config, _| {
+    ("a virtual IP outside the network", |config, _| {
         let vsphere = config.pointer_mut("/platform/vsphere").unwrap();
         vsphere["apiVIPs"] = json!(["10.21.0.10"]);
         vsphere["ingressVIPs"] = json!(["10.20.0.10"]);

@@ -85,7 +85,7 @@ fn convert(configs: &[DynamicObject], connections: &[DynamicObject]) -> Imported
         }));
     }
     match configs {
-        [] => imported.notes.push("there is no VDOConfig of VDO's".to_owned()),
+        [] => imported.notes.push("VDO has no VDOConfig here".to_owned()),
         [config] => {
             let (spec, notes) = drivers(&config.data);
             imported.notes.extend(notes);

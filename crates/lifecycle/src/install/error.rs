@@ -136,7 +136,7 @@ impl Error {
             Error::Strays { strays, words } => {
                 let server = strays.first().map_or("", |stray| stray.resource.endpoint.as_str());
                 return Some(format!(
-                    "nothing was removed. Name the {} again and repeat; or, if nothing is left there, say so: \
+                    "nothing was removed. Put the {} back into the install-config and run it again; or, if nothing is left there, add \
                      --forget {server}",
                     words.endpoints
                 ));

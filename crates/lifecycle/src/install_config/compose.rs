@@ -171,7 +171,7 @@ fn missing(answers: &Answers, platform: PlatformKind) -> Vec<&'static str> {
         }
         PlatformKind::KubeVirt => {
             needed.push(("--namespace", answers.kubevirt.namespace.is_some()));
-            // On the pod network there are no virtual addresses.
+            // On the pod network there are no virtual IPs.
             if answers.network.is_some() {
                 needed.extend(vips);
             }

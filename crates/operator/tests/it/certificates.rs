@@ -11,7 +11,7 @@ use jiff::{SignedDuration, Timestamp};
 use kube::Client;
 use rcgen::{CertificateParams, KeyPair};
 use serde_json::{Value, json};
-use slipway_operator::controllers::certificates::neighbours::Whose;
+use slipway_operator::controllers::certificates::neighbours::HealthScope;
 use slipway_operator::controllers::certificates::renewer::RenewError;
 use slipway_operator::controllers::certificates::{Metrics, Neighbours, Renewer};
 use slipway_operator::runtime::host::{Files, ProgramError, Programs};
@@ -95,8 +95,8 @@ impl Programs for Toy {
 }
 
 impl Neighbours for Toy {
-    async fn trouble(&self, whose: Whose) -> Option<String> {
-        (whose == Whose::All).then(|| self.trouble.lock().unwrap().clone()).flatten()
+    async fn trouble(&self, scope: HealthScope) -> Option<String> {
+        (scope == HealthScope::All).then(|| self.trouble.lock().unwrap().clone()).flatten()
     }
 }
 

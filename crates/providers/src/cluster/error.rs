@@ -26,7 +26,7 @@ pub enum AccessError {
     #[error("the kubeconfig {file} cannot be used: {problem}")]
     Kubeconfig { file: String, problem: String },
     #[error(
-        "there is neither a kubeconfig nor a pod's own access ({0}); name a file with `--kubeconfig`, or set KUBECONFIG"
+        "no kubeconfig was found ({0}), and this is not a pod of a cluster; name a file with `--kubeconfig`, or set KUBECONFIG"
     )]
     NoAccess(String),
 }

@@ -13,7 +13,7 @@ use super::moref::{MoRef, Reference};
 use super::properties::{Object, PropertySpec};
 use super::soap::{Body, Element};
 pub(super) use tracker::Tracker;
-use tracker::{End, Ticket};
+use tracker::{End, TaskWait};
 
 /// A task that was accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,9 +56,9 @@ impl Client {
         let end = Instant::now() + limit;
         let waits: Vec<_> = tasks.iter().map(|task| (task, self.await_task(task))).collect();
         let mut outcomes = BTreeMap::new();
-        for (task, ticket) in waits {
-            let outcome = match ticket {
-                Ok(ticket) => self.answer(task, ticket, end, limit, |_| {}).await,
+        for (task, wait) in waits {
+            let outcome = match wait {
+                Ok(wait) => self.answer(task, wait, end, limit, |_| {}).await,
                 Err(error) => Err(error),
             };
             let outcome = outcome.map(|result| reference(&result).map(|reference| self.moref(reference)));
@@ -74,8 +74,8 @@ impl Client {
         limit: Duration,
         progress: impl FnMut(u8),
     ) -> Result<Element, Error> {
-        let ticket = self.await_task(task)?;
-        self.answer(task, ticket, Instant::now() + limit, limit, progress).await
+        let wait = self.await_task(task)?;
+        self.answer(task, wait, Instant::now() + limit, limit, progress).await
     }
 
     /// Whether machines are being copied at this user's request, in other tasks than those that are `known`. vCenter lists
@@ -110,22 +110,22 @@ impl Client {
         Ok(running.map(|task| task.moref).collect())
     }
 
-    fn await_task(&self, task: &Task) -> Result<Ticket, Error> {
+    fn await_task(&self, task: &Task) -> Result<TaskWait, Error> {
         if task.moref.vcenter != *self.server() {
             return Err(self.error(&task.method, Cause::Stranger { object: task.moref.to_string() }));
         }
-        Ok(Ticket::new(self, &task.moref.reference))
+        Ok(TaskWait::new(self, &task.moref.reference))
     }
 
     async fn answer(
         &self,
         task: &Task,
-        mut ticket: Ticket,
+        mut wait: TaskWait,
         end: Instant,
         limit: Duration,
         progress: impl FnMut(u8),
     ) -> Result<Element, Error> {
-        let cause = match timeout_at(end, ticket.wait(progress)).await {
+        let cause = match timeout_at(end, wait.wait(progress)).await {
             Ok(End::Done(result)) => return Ok(result),
             Ok(End::Failed(fault)) => Cause::Fault(fault),
             Ok(End::Forgotten) => Cause::Forgotten { task: task.moref.to_string() },

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 
 use super::super::catalog::{Check, Reason};
 use super::super::cluster::{Node, NodeKind};
-use super::super::counts::{Counts, Tracking};
+use super::super::counts::{BlockTracking, Counts};
 use super::super::matching::{Found, Matched, same};
 use super::super::observe::Question;
 use super::super::report::{Action, Finding, NodeResult, NodeState, Outcome, Verdicts};
@@ -150,7 +150,7 @@ fn unclaimed(node: &Node, machines: &[Found<'_>]) -> Finding {
 /// Nothing that was looked at is not healthy.
 fn all_skipped(nodes: usize) -> Finding {
     let message =
-        format!("{}: none is known as a machine of a vCenter, so nothing was checked", count(nodes, "node"));
+        format!("{}: none is known to be a vSphere machine, so no node was checked", count(nodes, "node"));
     let remedy =
         "see that a cloud provider initialises the nodes: their provider ids begin with `vsphere://`";
     Finding::unknown(Check::NodeMachine, "nodes", message).remedy(remedy)
@@ -341,7 +341,7 @@ fn collect(found: &[Found<'_>], facts: &mut Counts) {
 
 /// Back-up programs that rely on it miss the others.
 fn tracking(found: &[Found<'_>], facts: &Counts) -> Option<Finding> {
-    let Tracking { on, off } = facts.change_tracking;
+    let BlockTracking { on, off } = facts.change_tracking;
     if on == 0 || off == 0 {
         return None;
     }

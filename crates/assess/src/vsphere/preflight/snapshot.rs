@@ -6,7 +6,7 @@ use slipway_providers::vsphere::inventory::Inventory;
 
 pub use crate::vsphere::clock::Clocks;
 pub use crate::vsphere::privileges::Privileges;
-pub use crate::vsphere::{Attached, Part};
+pub use crate::vsphere::{ObjectTags, Part};
 
 /// What was read of one vCenter.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,7 +55,7 @@ impl Depth {
 /// Tags, as far as they were asked for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tags {
-    pub attached: Attached,
+    pub attached: ObjectTags,
     /// The ids of all tags there are.
     pub ids: BTreeSet<String>,
 }

@@ -35,11 +35,20 @@ fn man_pages(command: &clap::Command, directory: &Path, files: &mut BTreeMap<Pat
         let shown = if is_root { with_global_options(command.clone()) } else { command.clone() };
         // An option that `-h` leaves out would have no text here.
         let shown = shown.mut_args(|option| option.hide_short_help(false));
-        clap_mangen::Man::new(shown).date("").render(&mut page).expect("writing to memory");
+        let page_of = clap_mangen::Man::new(shown).date(" ").source("slipway").manual("Slipway");
+        page_of.render(&mut page).expect("writing to memory");
+        let page = examples(&String::from_utf8(page).expect("text"));
         let name = command.get_display_name().unwrap_or(command.get_name()).replace(' ', "-");
-        files.insert(directory.join(format!("{name}.1")), String::from_utf8(page).expect("text"));
+        files.insert(directory.join(format!("{name}.1")), page);
         pending.extend(command.get_subcommands().cloned());
     }
+}
+
+/// What follows the options is examples; their lines stay as they are.
+fn examples(page: &str) -> String {
+    let Some((before, rest)) = page.split_once(".SH EXTRA\n") else { return page.to_owned() };
+    let (shown, after) = rest.find("\n.SH ").map_or((rest, ""), |end| rest.split_at(end + 1));
+    format!("{before}.SH EXAMPLES\n.nf\n{shown}.fi\n{after}")
 }
 
 fn with_global_options(command: clap::Command) -> clap::Command {

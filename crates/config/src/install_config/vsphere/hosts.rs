@@ -164,12 +164,8 @@ fn network_device(
         if taken.contains(&ip) {
             check
                 .findings
-                .error(
-                    Rule::AddressDuplicate,
-                    address.at,
-                    format!("{ip} is a virtual address of the cluster"),
-                )
-                .hint("virtual addresses move between machines; give the machine another address");
+                .error(Rule::AddressDuplicate, address.at, format!("{ip} is a virtual IP of the cluster"))
+                .hint("virtual IPs move between machines; give the machine another address");
         }
     }
     let all: Vec<&Located<IpAddr>> = gateway.located().into_iter().chain(gateways.items()).collect();

@@ -15,9 +15,9 @@ object! {
         vcenters: Entries<WrittenVCenter> as "vcenters", at_most 3, needed;
         /// Where machines may be placed: a region and zone, and the vSphere objects behind them.
         failure_domains: Entries<WrittenFailureDomain> as "failureDomains", needed;
-        /// Virtual addresses of the API, one per address family. Without any, DNS and load balancers are yours to provide.
+        /// Virtual IPs of the API, one per address family. Without any, DNS and load balancers are yours to provide.
         api_vips: Entries<IpAddr> as "apiVIPs", at_most 2;
-        /// Virtual addresses of the ingress, one per address family.
+        /// Virtual IPs of the ingress, one per address family.
         ingress_vips: Entries<IpAddr> as "ingressVIPs", at_most 2;
         /// What machines look like unless their pool says otherwise.
         default_machine: WrittenPool as "defaultMachinePlatform";
@@ -51,9 +51,9 @@ object! {
         resource_pool: String as "resourcePool", deprecated "use `failureDomains[].topology.resourcePool`";
         /// The network on the one vCenter.
         network: String as "network", deprecated "use `failureDomains[].topology.networks`";
-        /// The API's virtual address.
+        /// The API's virtual IP.
         api_vip: IpAddr as "apiVIP", deprecated "use `apiVIPs`";
-        /// The ingress's virtual address.
+        /// The ingress's virtual IP.
         ingress_vip: IpAddr as "ingressVIP", deprecated "use `ingressVIPs`";
     }
 }

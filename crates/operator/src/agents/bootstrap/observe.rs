@@ -142,7 +142,9 @@ impl Observed {
         let serves = self.pods.iter().any(|pod| pod.name_any() == api_server && is_ready(pod));
         let lacks = match (node, member) {
             (None, _) if asked.is_some() => Some("asks for its certificate"),
-            (None, _) if approved.is_some() => Some("has its certificate, and no node yet"),
+            (None, _) if approved.is_some() => {
+                Some("has a certificate, but is not a node of the cluster yet")
+            }
             (None, _) => Some(
                 "has not asked for a certificate: it does not run, or does not reach the machine-config server or the API",
             ),

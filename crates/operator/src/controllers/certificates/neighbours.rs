@@ -11,12 +11,12 @@ const OWN: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 /// The control plane as a machine of it sees it. Tests have their own.
 pub trait Neighbours: Send + Sync + 'static {
     /// What is not well, if anything; for the machine itself or for all of them.
-    fn trouble(&self, whose: Whose) -> impl Future<Output = Option<String>> + Send;
+    fn trouble(&self, scope: HealthScope) -> impl Future<Output = Option<String>> + Send;
 }
 
-/// Whose health is meant.
+/// The machines whose health is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Whose {
+pub enum HealthScope {
     Own,
     All,
     /// More than half of etcd: a machine that is lost, and was never taken out, is no reason for the others to end with it.
@@ -51,11 +51,11 @@ impl ControlPlane {
 }
 
 impl Neighbours for ControlPlane {
-    async fn trouble(&self, whose: Whose) -> Option<String> {
-        match whose {
-            Whose::Own => self.trouble_at("this machine", OWN).await,
-            Whose::All => self.trouble_of_all().await,
-            Whose::Majority => self.trouble_of_most().await,
+    async fn trouble(&self, scope: HealthScope) -> Option<String> {
+        match scope {
+            HealthScope::Own => self.trouble_at("this machine", OWN).await,
+            HealthScope::All => self.trouble_of_all().await,
+            HealthScope::Majority => self.trouble_of_most().await,
         }
     }
 }

@@ -20,7 +20,7 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 
 use super::look::{Earliest, LookError, earliest};
-use super::neighbours::{ControlPlane, Neighbours, Whose};
+use super::neighbours::{ControlPlane, HealthScope, Neighbours};
 use super::{pods, renewal};
 use crate::runtime::events::publish_event;
 use crate::runtime::host::{Files, ProgramError, Programs};
@@ -133,10 +133,10 @@ impl Urgency {
     }
 
     /// Who must be well before a machine stops its part of the control plane.
-    fn needed(self) -> Option<Whose> {
+    fn needed(self) -> Option<HealthScope> {
         match self {
-            Urgency::None | Urgency::Due => Some(Whose::All),
-            Urgency::Urgent => Some(Whose::Majority),
+            Urgency::None | Urgency::Due => Some(HealthScope::All),
+            Urgency::Urgent => Some(HealthScope::Majority),
             Urgency::Ended => None,
         }
     }
@@ -311,8 +311,8 @@ impl<P: Programs, N: Neighbours> Renewer<P, N> {
         let renewal = if renewal::has_begun(&self.files) {
             renewal::read(&self.files)?
         } else {
-            if let Some(whose) = urgency.needed()
-                && let Some(trouble) = self.neighbours.trouble(whose).await
+            if let Some(scope) = urgency.needed()
+                && let Some(trouble) = self.neighbours.trouble(scope).await
             {
                 return Err(RenewError::Unwell(trouble));
             }
@@ -351,7 +351,7 @@ impl<P: Programs, N: Neighbours> Renewer<P, N> {
             loop {
                 trouble = match self.missing(changed, before)? {
                     Some(missing) => missing,
-                    None => match self.neighbours.trouble(Whose::Own).await {
+                    None => match self.neighbours.trouble(HealthScope::Own).await {
                         Some(trouble) => trouble,
                         None => return Ok::<(), RenewError>(()),
                     },
@@ -430,17 +430,17 @@ mod tests {
     use jiff::{SignedDuration, Timestamp};
     use rstest::rstest;
 
-    use super::{Earliest, Urgency, Whose};
+    use super::{Earliest, HealthScope, Urgency};
 
     #[rstest]
-    #[case::new(300, Urgency::None, Some(Whose::All))]
-    #[case::time_to_wait(89, Urgency::Due, Some(Whose::All))]
-    #[case::no_time_for_lost_machines(13, Urgency::Urgent, Some(Whose::Majority))]
+    #[case::new(300, Urgency::None, Some(HealthScope::All))]
+    #[case::time_to_wait(89, Urgency::Due, Some(HealthScope::All))]
+    #[case::no_time_for_lost_machines(13, Urgency::Urgent, Some(HealthScope::Majority))]
     #[case::over(-1, Urgency::Ended, None)]
     fn the_nearer_the_end_the_less_must_be_well(
         #[case] days: i64,
         #[case] urgency: Urgency,
-        #[case] needed: Option<Whose>,
+        #[case] needed: Option<HealthScope>,
     ) {
         let now: Timestamp = "2026-11-18T12:00:00Z".parse().unwrap();
         let until = now + SignedDuration::from_hours(24 * days);

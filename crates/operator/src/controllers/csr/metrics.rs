@@ -26,7 +26,7 @@ impl Metrics {
         let metrics = Metrics::default();
         registry.register(
             "slipway_csr_verdicts",
-            "Certificate signing requests of kubelets by what was decided; each request counts once per reason",
+            "Decisions on certificate signing requests of kubelets; a request counts once for each reason",
             metrics.verdicts.clone(),
         );
         registry.register(

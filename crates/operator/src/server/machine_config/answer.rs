@@ -80,7 +80,7 @@ pub(super) enum Refusal {
     #[error(transparent)]
     Spec(#[from] SpecError),
     // The reason is for the log: it names files.
-    #[error("the configuration cannot be had at the moment")]
+    #[error("the configuration is not available now")]
     Unavailable,
     #[error("there is only /config/<role> and /healthz")]
     NoSuchPath,

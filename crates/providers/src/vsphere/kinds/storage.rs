@@ -50,10 +50,8 @@ impl Volumes {
             ),
         };
         if !shared.is_empty() {
-            sentence.push_str(&format!(
-                "; other clusters have these as well, and they stay: {}",
-                some_of(shared)
-            ));
+            sentence
+                .push_str(&format!("; other clusters use these too, so they are kept: {}", some_of(shared)));
         }
         let mut step = step(id, Action::DeleteVolumes, "delete volumes", sentence);
         step.privileges = vec![need("/", "Cns.Searchable")];

@@ -206,7 +206,7 @@ async fn scan(client: &Client, endpoint: &Endpoint, scope: &Scope) -> Result<Fou
         && client.is_copying(&[]).await?
     {
         hidden.push(format!(
-            "the {} `{}` was begun, and machines are still being copied: run again when that has ended",
+            "{} `{}` was started, and machines are still being copied: run again when that has ended",
             begun.id.kind, begun.id.name
         ));
     }

@@ -151,9 +151,9 @@ impl State {
     }
 }
 
-/// Somebody's wait for one task. Dropped, it is forgotten.
+/// A caller waiting for one task. Dropped, it is forgotten.
 #[derive(Debug)]
-pub(super) struct Ticket {
+pub(super) struct TaskWait {
     client: Client,
     task: Reference,
     number: u64,
@@ -161,7 +161,7 @@ pub(super) struct Ticket {
     progress: watch::Receiver<u8>,
 }
 
-impl Ticket {
+impl TaskWait {
     pub(super) fn new(client: &Client, task: &Reference) -> Self {
         let ((done, ended), (progress, reported)) = (oneshot::channel(), watch::channel(0));
         let tracker = client.tracker();
@@ -176,7 +176,7 @@ impl Ticket {
         }
         drop(state);
         tracker.changed.notify_one();
-        Ticket { client: client.clone(), task: task.clone(), number, done: ended, progress: reported }
+        TaskWait { client: client.clone(), task: task.clone(), number, done: ended, progress: reported }
     }
 
     pub(super) async fn wait(&mut self, mut report: impl FnMut(u8)) -> End {
@@ -196,7 +196,7 @@ impl Ticket {
     }
 }
 
-impl Drop for Ticket {
+impl Drop for TaskWait {
     fn drop(&mut self) {
         let tracker = self.client.tracker();
         let mut state = tracker.lock();

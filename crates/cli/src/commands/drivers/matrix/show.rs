@@ -76,16 +76,16 @@ fn environment(show: &ShowMatrix) -> anyhow::Result<Environment> {
 }
 
 fn listed(driver: Driver, matrix: &Matrix) -> String {
-    let heading = ["VERSION", "KUBERNETES", "VSPHERE", "VCENTERS", "UPGRADE FROM", "RELEASED", "NOTES"]
-        .map(str::to_owned);
+    let heading =
+        ["VERSION", "KUBERNETES", "VSPHERE", "VCENTERS", "UPGRADE", "RELEASED", "NOTES"].map(str::to_owned);
     let rows = matrix.rows(driver).iter().map(|row| {
         let any = |text: Option<String>| text.unwrap_or_else(|| "any".to_owned());
         [
             row.version.to_string(),
             row.kubernetes.to_string(),
             row.vsphere.to_string(),
-            any(row.most_vcenters.map(|most| format!("at most {most}"))),
-            any(row.upgrade_from.as_ref().map(ToString::to_string)),
+            any(row.most_vcenters.map(|most| format!("up to {most}"))),
+            any(row.upgrade_from.as_ref().map(|oldest| format!("{oldest}+"))),
             row.released.as_ref().map(ToString::to_string).unwrap_or_default(),
             notes(row).join(", "),
         ]
@@ -116,7 +116,7 @@ fn explained(driver: Driver, choice: &Choice<'_>, environment: &Environment) -> 
     };
     let rows = choice.considered.iter().map(|one| {
         let objections: Vec<String> = one.objections.iter().map(ToString::to_string).collect();
-        let verdict = if objections.is_empty() { "taken".to_owned() } else { objections.join("; ") };
+        let verdict = if objections.is_empty() { "chosen".to_owned() } else { objections.join("; ") };
         [one.row.version.to_string(), verdict]
     });
     let style = if choice.row.is_some() { GOOD } else { crate::output::ERROR };
