@@ -42,6 +42,8 @@ fn all_missing_rules_are_told_at_once() {
     assert!(volumes.starts_with("datavolumes.cdi.kubevirt.io"), "{volumes}");
     assert!(instances.contains("delete, get, list, watch"), "{instances}");
     assert!(machines.contains("create, delete, patch, watch"), "{machines}");
+    let twice = of(&report.findings, Check::Objects);
+    assert!(twice.is_empty(), "what may not be created is not told twice: {twice:#?}");
 }
 
 #[test]
