@@ -140,3 +140,15 @@ fn storage_and_networks_are_looked_up_as_the_user() {
     let [network] = of(&report.findings, Check::Network)[..] else { panic!("{:#?}", report.findings) };
     assert!(network.message.contains("there is `lan`"), "{}", network.message);
 }
+
+#[test]
+fn the_namespace_of_another_tenant_is_closed() {
+    let (tenancy, other) = (Tenancy::new(), Tenancy::new());
+    let (own, others) = (tenancy.namespace.clone(), other.namespace.clone());
+    let bench = Bench::edited(tenancy, "harbour", |text| text.replace(&own, &others)).unwrap();
+    let report = bench.preflight();
+    let [privileges] = of(&report.findings, Check::Privileges)[..] else { panic!("{:#?}", report.findings) };
+    assert_eq!((privileges.outcome, privileges.details.len()), (Outcome::Failure, 8), "{privileges:#?}");
+    assert!(bench.plan(Purpose::Create).is_err());
+    assert!(other.contents().is_empty());
+}
