@@ -124,11 +124,17 @@ impl Inspect for InfraNamespace {
         }
         read.missing = Some(infra.missing_rules().await.map_err(failed)?);
         read.inventory = Some(infra.inventory().await.map_err(failed)?);
-        let trials = infra.try_all(&self.wanted.objects).await.map_err(failed)?;
-        let tried =
-            self.wanted.objects.iter().zip(trials).filter_map(|(Desired { kind, name, .. }, trial)| {
-                Some(Tried { kind: *kind, name: name.clone(), trial: trial? })
-            });
+        // What may not be created is refused anyway, and said as a missing rule.
+        let missing = read.missing.iter().flatten();
+        let missing: Vec<&MissingRule> =
+            missing.filter(|rule| rule.verbs.iter().any(|verb| verb == "create")).collect();
+        let may_create = |one: &&Desired| missing.iter().all(|rule| rule.object != one.kind.plural());
+        let objects: Vec<Desired> = self.wanted.objects.iter().filter(may_create).cloned().collect();
+        let trials = infra.try_all(&objects).await.map_err(failed)?;
+        let tried = objects
+            .into_iter()
+            .zip(trials)
+            .filter_map(|(Desired { kind, name, .. }, trial)| Some(Tried { kind, name, trial: trial? }));
         read.trials = Some(tried.collect());
         Ok(Some(user))
     }

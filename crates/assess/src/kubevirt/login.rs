@@ -44,7 +44,7 @@ impl LoginEnd {
         if hours / 24 >= LONG_DAYS {
             return None;
         }
-        let left = if hours < 48 { format!("{hours} hours") } else { format!("{} days", hours / 24) };
+        let left = if hours < 48 { format!("{hours} h") } else { format!("{} days", hours / 24) };
         let message = format!(
             "the {what} of the kubeconfig ends at {at:.0}, in {left}: the new cluster keeps it for its machines, and can change \
              none of them after that"
@@ -93,14 +93,14 @@ mod tests {
 
     fn certificate(year: i32) -> Value {
         let key = rcgen::KeyPair::generate().unwrap();
-        let mut parameters = rcgen::CertificateParams::new(Vec::new()).unwrap();
+        let mut parameters = rcgen::CertificateParams::new(Vec::<String>::new()).unwrap();
         parameters.not_after = rcgen::date_time_ymd(year, 1, 1);
         let pem = parameters.self_signed(&key).unwrap().pem();
         json!({"client-certificate-data": STANDARD.encode(pem)})
     }
 
     #[rstest]
-    #[case::an_hour(token(&json!({"exp": 1_794_704_400})), Some((Outcome::Warning, "in 1 hours")))]
+    #[case::an_hour(token(&json!({"exp": 1_794_704_400})), Some((Outcome::Warning, "in 1 h")))]
     #[case::over(token(&json!({"exp": 1_794_000_000})), Some((Outcome::Failure, "ended at")))]
     #[case::without_end(token(&json!({"sub": "tenant"})), None)]
     #[case::opaque(json!({"token": "sha256~abc"}), None)]

@@ -43,6 +43,8 @@ fn all_missing_rules_are_told_at_once() {
     assert!(volumes.starts_with("datavolumes.cdi.kubevirt.io"), "{volumes}");
     assert!(instances.contains("delete, get, list, watch"), "{instances}");
     assert!(machines.contains("create, delete, patch, watch"), "{machines}");
+    let twice = of(&report.findings, Check::Objects);
+    assert!(twice.is_empty(), "what may not be created is not told twice: {twice:#?}");
 }
 
 #[test]
@@ -138,4 +140,16 @@ fn storage_and_networks_are_looked_up_as_the_user() {
     assert!(storage.iter().any(|one| one.message.contains("only ReadWriteOnce")), "{storage:#?}");
     let [network] = of(&report.findings, Check::Network)[..] else { panic!("{:#?}", report.findings) };
     assert!(network.message.contains("there is `lan`"), "{}", network.message);
+}
+
+#[test]
+fn the_namespace_of_another_tenant_is_closed() {
+    let (tenancy, other) = (Tenancy::new(), Tenancy::new());
+    let (own, others) = (tenancy.namespace.clone(), other.namespace.clone());
+    let bench = Bench::edited(tenancy, "harbour", |text| text.replace(&own, &others)).unwrap();
+    let report = bench.preflight();
+    let [privileges] = of(&report.findings, Check::Privileges)[..] else { panic!("{:#?}", report.findings) };
+    assert_eq!((privileges.outcome, privileges.details.len()), (Outcome::Failure, 8), "{privileges:#?}");
+    assert!(bench.plan(Purpose::Create).is_err());
+    assert!(other.contents().is_empty());
 }

@@ -192,7 +192,7 @@ mod tests {
     use kube::api::DynamicObject;
     use serde_json::{Value, json};
 
-    use super::power_state;
+    use super::{object_state, power_state};
 
     fn object(mut data: Value) -> DynamicObject {
         data["metadata"] = json!({"name": "m", "uid": "u"});
@@ -217,6 +217,22 @@ mod tests {
         assert!(!halted.on);
         let older = power_state(&object(json!({"spec": {"running": true}})), None);
         assert!(older.on);
+    }
+
+    /// CDI tries for ever, and its phase says so: only a condition says why.
+    #[test]
+    fn a_volume_that_does_not_get_on_says_why() {
+        let conditions = json!([
+            {"type": "Bound", "status": "True", "reason": "Bound", "message": "bound"},
+            {"type": "Running", "status": "False", "reason": "Error", "message": "no such host"},
+        ]);
+        let volume = object(json!({"status": {"phase": "ImportInProgress", "conditions": conditions}}));
+        assert_eq!(object_state("n", &volume).problem.as_deref(), Some("no such host"));
+        let filled = json!([
+            {"type": "Running", "status": "False", "reason": "Completed", "message": "import complete"},
+        ]);
+        let volume = object(json!({"status": {"phase": "Succeeded", "conditions": filled}}));
+        assert_eq!(object_state("n", &volume).problem, None);
     }
 
     #[test]

@@ -32,7 +32,12 @@ pub(super) fn inspection(files: &Files<'_>, credentials: &Credentials) -> Option
     };
     let endpoint = endpoint_of(cluster, platform);
     let has_files = directory.join(MachineFiles::MANIFESTS.folder).is_dir();
-    let read = if has_files { Blueprint::read(files) } else { Blueprint::of(named) };
+    let read = match (is_on_pod_network(platform), has_files) {
+        // Said once, for all of them.
+        (true, _) => Ok(Blueprint::default()),
+        (false, true) => Blueprint::read(files),
+        (false, false) => Blueprint::of(named),
+    };
     let (blueprint, broken) = match read {
         Ok(blueprint) => (blueprint, Vec::new()),
         Err(Error::Files(broken)) => {
