@@ -29,7 +29,7 @@ pub(super) const SUITE: Suite = Suite {
     ],
 };
 
-const LIMIT: Duration = Duration::from_mins(4);
+const LIMIT: Duration = Duration::from_mins(6);
 
 fn run(shown: &mut Shown) -> anyhow::Result<()> {
     let files = Files::make(&site::debug(), 1, 0)?;

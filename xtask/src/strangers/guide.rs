@@ -40,17 +40,17 @@ mod tests {
     use crate::command::root;
     use crate::strangers::{SUITES, Shown, autoscaler};
 
-    /// A result is of the version that is pinned, or it is none.
+    /// A result is of the version that is pinned, or it is none. One that was never run has no section.
     #[test]
     fn the_guide_is_about_what_is_pinned() -> anyhow::Result<()> {
         let guide = fs_err::read_to_string(root().join(PATH))?;
         for suite in SUITES {
             let rest = guide.split_once(&format!("{}\n", heading(suite))).map(|(_, rest)| rest);
-            let section = rest.map(|rest| rest.split("\n## ").next().unwrap_or_default());
+            let Some(section) = rest.and_then(|rest| rest.split("\n## ").next()) else { continue };
             let line = format!("`{}` {}. Result: ", suite.module, suite.version()?);
             assert!(
-                section.is_some_and(|section| section.contains(&line)),
-                "{PATH} has no result of {} {}: run `cargo xtask strangers {}`",
+                section.contains(&line),
+                "{PATH} is about another version than {} {}: run `cargo xtask strangers {}`",
                 suite.module,
                 suite.version()?,
                 suite.name

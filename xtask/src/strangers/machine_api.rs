@@ -25,7 +25,7 @@ pub(super) const SUITE: Suite = Suite {
     ],
 };
 
-const LIMIT: Duration = Duration::from_mins(4);
+const LIMIT: Duration = Duration::from_mins(6);
 
 fn run(shown: &mut Shown) -> anyhow::Result<()> {
     on_ours(shown).context("its controllers on our Machine controller")?;
