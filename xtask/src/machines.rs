@@ -23,18 +23,20 @@ const ACCOUNT: &str = "system:serviceaccount:slipway-system:slipway-operator";
 const START_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// OpenShift's own definitions: what they take, ours take too.
-const DEFINITIONS: [&str; 6] = [
+const DEFINITIONS: [&str; 7] = [
     "openshift/machines.machine.openshift.io",
     "openshift/machinesets.machine.openshift.io",
     "openshift/machinehealthchecks.machine.openshift.io",
     "openshift/infrastructures.config.openshift.io",
+    "openshift/dnses.config.openshift.io",
     "cluster-api/ipaddressclaims.ipam.cluster.x-k8s.io",
     "cluster-api/ipaddresses.ipam.cluster.x-k8s.io",
 ];
 
 /// What an installer has made of the files before the first Machine: all but machines.
-const MANIFESTS: [&str; 4] = [
+const MANIFESTS: [&str; 5] = [
     "manifests/cluster-infrastructure-02-config.yml",
+    "manifests/cluster-dns-02-config.yml",
     "manifests/cloud-provider-config.yaml",
     "openshift/99_openshift-cluster-api_master-user-data-secret.yaml",
     "openshift/99_openshift-cluster-api_worker-user-data-secret.yaml",
