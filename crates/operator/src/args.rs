@@ -68,6 +68,31 @@ pub enum Command {
     /// Runs `kubeadm certs renew all` of the machine when less than 90 days are left, and has the kubelet start the control
     /// plane's pods anew.
     Certificates(Certificates),
+
+    /// Let machines of the control plane in and out: a new one finds what it joins with, one that is deleted leaves etcd first
+    ///
+    /// A Machine of the control plane has the hook `EtcdMember` as long as it is a member of etcd. The member is removed when the
+    /// Machine is deleted, unless etcd would lose its majority.
+    ControlPlane(ControlPlane),
+}
+
+#[derive(Debug, clap::Args)]
+pub struct ControlPlane {
+    /// The name of this machine's node
+    #[arg(long, value_name = "NAME", env = "NODE_NAME")]
+    pub name: String,
+
+    /// Where the machine's own files are
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, default_value = "/")]
+    pub root: PathBuf,
+
+    /// Access to the cluster; without it KUBECONFIG, or the pod's own access
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub kubeconfig: Option<PathBuf>,
+
+    /// Where to listen for /healthz and /metrics, without TLS
+    #[arg(long, value_name = "ADDRESS")]
+    pub health_listen: Option<SocketAddr>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -339,6 +364,8 @@ pub enum Controller {
     Drain,
     /// Frees the volumes and pods of nodes whose virtual machine is off
     OutOfService,
+    /// Gives machines static addresses from AddressPools
+    AddressPools,
 }
 
 #[cfg(test)]
