@@ -27,8 +27,8 @@ use crate::agents::bootstrap::publish::with_record;
 use crate::agents::bootstrap::{self, Agent, Ledger, drive};
 use crate::agents::node as node_agent;
 use crate::args::{
-    Args, Bootstrap, Certificates, Command, ControlPlane, Controller, CsrApprover, MachineConfigServer,
-    MachineConfigToken, Node, Run,
+    Args, Bootstrap, Command, Controller, CsrApprover, MachineConfigServer, MachineConfigToken, Node,
+    OnControlPlane, Run,
 };
 use crate::controllers::csr::{self, controller};
 use crate::controllers::{
@@ -303,8 +303,8 @@ fn bootstrappers(texts: &[String]) -> anyhow::Result<Vec<Bootstrapper>> {
     texts.iter().map(bootstrapper).collect()
 }
 
-async fn certificates(args: Certificates) -> anyhow::Result<()> {
-    let Certificates { name, root, kubeconfig, health_listen } = args;
+async fn certificates(args: OnControlPlane) -> anyhow::Result<()> {
+    let OnControlPlane { name, root, kubeconfig, health_listen } = args;
     let mut registry = Registry::default();
     let metrics = certificates::Metrics::register(&mut registry);
     let stop = on_signal()?;
@@ -317,8 +317,8 @@ async fn certificates(args: Certificates) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn control_plane(args: ControlPlane) -> anyhow::Result<()> {
-    let ControlPlane { name, root, kubeconfig, health_listen } = args;
+async fn control_plane(args: OnControlPlane) -> anyhow::Result<()> {
+    let OnControlPlane { name, root, kubeconfig, health_listen } = args;
     let stop = on_signal()?;
     let health = serve_health(health_listen, health_router(Registry::default()), &stop).await?;
     let client = connect_within(kubeconfig.as_deref(), None, SHORT_WATCH_TIMEOUT).await?;
