@@ -4,6 +4,7 @@ pub(crate) mod boot;
 pub(crate) mod drills;
 pub(crate) mod drivers;
 pub(crate) mod kubevirt;
+pub(crate) mod machines;
 mod metal;
 mod picture;
 mod renew;

@@ -12,6 +12,7 @@ mod machines;
 mod packages;
 mod peers;
 mod race;
+mod scale;
 mod section;
 mod site;
 mod strangers;
@@ -65,6 +66,9 @@ enum Task {
         /// Instead, bring the drivers' operator to a cluster of three nodes that runs without it, by hand
         #[arg(long, conflicts_with_all = ["control_plane", "compute", "drills"])]
         drivers: bool,
+        /// Instead, what becomes of machines on later days: scaled, lost, drained, and one of the control plane replaced
+        #[arg(long, conflicts_with_all = ["control_plane", "compute", "drills", "drivers"])]
+        machines: bool,
     },
     /// Build the CLI and install it with its manual pages and shell completions
     Install {
@@ -127,6 +131,12 @@ enum Task {
         /// Only this one
         #[arg(long)]
         seed: Option<u64>,
+    },
+    /// Make many Machines on three simulated vCenters, and remove them: budgets, and the first call for a new one
+    Scale {
+        /// How many
+        #[arg(long, default_value_t = 1000)]
+        machines: u32,
     },
     /// Write the golden trees of assets anew; review the difference like code
     Golden,
@@ -195,10 +205,13 @@ fn main() -> anyhow::Result<()> {
         Task::Demo { boot: true, .. } => boot::run(boot::LARGE, boot::AfterFailure::Remove),
         Task::Demo { picture, .. } => demo::run(picture.as_deref()),
         Task::Lab { drills: true, .. } => demo::drills::run(),
-        Task::Lab { control_plane, compute, keep, drivers, .. } => {
+        Task::Lab { control_plane, compute, keep, drivers, machines, .. } => {
             let after = if keep { boot::AfterFailure::Keep } else { boot::AfterFailure::Remove };
             if drivers {
                 return demo::drivers::run(after);
+            }
+            if machines {
+                return demo::machines::run(after);
             }
             boot::run(boot::Size { control_plane, compute, ..boot::LARGE }, after)
         }
@@ -216,6 +229,7 @@ fn main() -> anyhow::Result<()> {
         Task::Bench(Bench::Operator) => bench::operator(),
         Task::Bench(Bench::MachineConfig) => bench::machine_config(),
         Task::Bench(Bench::Vsphere { vcenters, alone }) => bench::vsphere::run(&vcenters, alone),
+        Task::Scale { machines } => scale::run(machines),
         Task::Golden => test::golden(),
         Task::Fuzz { target, seconds } => fuzz::run(&target, seconds),
         Task::Image { if_possible: true } => image::build_if_possible(),

@@ -6,11 +6,13 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`connection`] | `VSphereConnection` |
+//! | [`address_pool`] | `AddressPool` |
 //! | [`vdo_config`] | `VDOConfig`: what is wanted |
 //! | [`vdo_status`] | `VDOConfig`: what is |
 //! | [`condition`] | types of conditions |
 //! | [`login`] | for which vCenter a login is |
 
+pub mod address_pool;
 pub mod condition;
 pub mod connection;
 pub mod login;
@@ -21,6 +23,7 @@ pub mod vdo_status;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::CustomResourceExt;
 
+pub use address_pool::{AddressPool, AddressPoolSpec, AddressPoolStatus};
 pub use connection::{VSphereConnection, VSphereConnectionSpec, VSphereConnectionStatus};
 pub use schema::CHECK_CODES;
 pub use vdo_config::{VDOConfig, VDOConfigSpec};
@@ -34,7 +37,7 @@ pub const VDO_CONFIG_NAME: &str = "cluster";
 
 /// The definitions of our kinds, in the order they are to be applied.
 pub fn definitions() -> Vec<CustomResourceDefinition> {
-    [VSphereConnection::crd(), VDOConfig::crd()].into_iter().map(schema::tidy).collect()
+    [VSphereConnection::crd(), VDOConfig::crd(), AddressPool::crd()].into_iter().map(schema::tidy).collect()
 }
 
 #[cfg(test)]

@@ -16,3 +16,5 @@ pub const VSPHERE_NODE_LABEL: &str = "slipway.dev/vsphere-node";
 /// What renews the certificates of the control plane: a DaemonSet in `kube-system`, its account, its Lease, and the
 /// ConfigMap that says when the certificates of each machine end.
 pub const CERTIFICATES: &str = "slipway-certificates";
+/// What lets machines of the control plane in and out: a DaemonSet in `kube-system`, its account and its Lease.
+pub const CONTROL_PLANE: &str = "slipway-control-plane";

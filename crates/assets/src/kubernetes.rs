@@ -93,7 +93,7 @@ pub const BARE_METAL_HOSTS: &str = "slipway-bare-metal";
 /// kubeadm lets the controller manager approve certificates unseen, by these bindings.
 pub const UNSEEN_APPROVAL: [&str; 2] =
     ["kubeadm:node-autoapprove-bootstrap", "kubeadm:node-autoapprove-certificate-rotation"];
-pub use slipway_api::well_known::CERTIFICATES;
+pub use slipway_api::well_known::{CERTIFICATES, CONTROL_PLANE};
 /// The folder of the network plugin's manifests, in the tree that `ignition` is given.
 pub const NETWORK_FOLDER: &str = "network/";
 

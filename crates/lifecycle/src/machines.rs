@@ -6,6 +6,7 @@
 //! | [`scale`] | another number of machines of a set, and what that does |
 //! | [`create`] | one machine, made like those of a set |
 //! | [`roll`] | every machine of a set, or one, replaced by a new one |
+//! | [`replace`] | a machine of the control plane, replaced by a new one |
 //! | [`blocked_evictions`] | which pods disruption budgets would keep |
 //! | [`owners`] | which virtual machines are those of Machines, and of which set |
 
@@ -13,6 +14,7 @@ pub mod blocked_evictions;
 pub mod create;
 pub mod list;
 pub mod owners;
+pub mod replace;
 pub mod roll;
 pub mod scale;
 
@@ -46,9 +48,16 @@ pub enum MachinesError {
     )]
     NoOwner(String),
     #[error(
-        "the Machine `{0}` is one of the control plane: replacing those is not built yet, because an etcd member goes with it"
+        "the DaemonSet `kube-system/slipway-control-plane` is not there, so nothing would take the Machine `{0}` out of etcd. Clusters of \
+         the Kubernetes payload have it; on OpenShift the ControlPlaneMachineSet replaces machines of the control plane"
     )]
-    ControlPlane(String),
+    ControlPlaneUnmanaged(String),
+    #[error("the Machine `{machine}` cannot be replaced now: {why}")]
+    QuorumAtRisk { machine: String, why: String },
+    #[error(
+        "the Machine `{0}` is being replaced; run `slipway machine replace {0}` again first, and see it through"
+    )]
+    OtherReplacement(String),
     #[error(
         "the MachineSet `{set}` has `replicas: {found}` now, and {wanted} when the rollout began; it was stopped before more is changed"
     )]

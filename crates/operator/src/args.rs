@@ -67,11 +67,18 @@ pub enum Command {
     ///
     /// Runs `kubeadm certs renew all` of the machine when less than 90 days are left, and has the kubelet start the control
     /// plane's pods anew.
-    Certificates(Certificates),
+    Certificates(OnControlPlane),
+
+    /// Let machines of the control plane in and out: a new one finds what it joins with, one that is deleted leaves etcd first
+    ///
+    /// A Machine of the control plane has the hook `EtcdMember` as long as it is a member of etcd. The member is removed when the
+    /// Machine is deleted, unless etcd would lose its majority.
+    ControlPlane(OnControlPlane),
 }
 
+/// Of what runs on a machine of the control plane.
 #[derive(Debug, clap::Args)]
-pub struct Certificates {
+pub struct OnControlPlane {
     /// The name of this machine's node
     #[arg(long, value_name = "NAME", env = "NODE_NAME")]
     pub name: String,
@@ -339,6 +346,8 @@ pub enum Controller {
     Drain,
     /// Frees the volumes and pods of nodes whose virtual machine is off
     OutOfService,
+    /// Gives machines static addresses from AddressPools
+    AddressPools,
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 //!
 //! | module | what it holds |
 //! |---|---|
+//! | [`address_pools`] | static addresses for machines, from pools of ours |
 //! | [`connections`] | whether vCenters can be used, and if not, why |
 //! | [`drivers`] | the cloud provider and the storage driver: installed, healthy, upgraded |
 //! | [`checks`] | health checks of vCenters and nodes, again and again |
@@ -17,10 +18,13 @@
 //! | [`machine_metrics`] | what is counted about sets, health checks, drains and links |
 //! | [`machine_conditions`] | conditions as `machine.openshift.io` has them |
 //! | [`certificates`] | the certificates of a machine's control plane, renewed in time |
+//! | [`control_plane`] | machines of the control plane come in, and leave etcd before they go |
 
+pub mod address_pools;
 pub mod certificates;
 pub mod checks;
 pub mod connections;
+pub mod control_plane;
 pub mod csr;
 pub mod drain;
 pub mod drivers;

@@ -8,8 +8,8 @@ use tokio::task::JoinSet;
 
 use crate::controllers::csr;
 use crate::controllers::{
-    checks, connections, drain, drivers, machine_health_checks, machine_metrics, machine_sets, machines,
-    node_links, out_of_service,
+    address_pools, checks, connections, drain, drivers, machine_health_checks, machine_metrics, machine_sets,
+    machines, node_links, out_of_service,
 };
 use crate::runtime::lease::{self, Lock};
 use crate::runtime::metrics::Metrics;
@@ -42,6 +42,7 @@ pub struct Settings {
     pub node_links: Option<node_links::Settings>,
     pub drain: Option<drain::Settings>,
     pub out_of_service: Option<out_of_service::Settings>,
+    pub address_pools: Option<address_pools::Settings>,
 }
 
 /// Why the controllers ended.
@@ -78,6 +79,7 @@ pub async fn run(
         node_links,
         drain,
         out_of_service,
+        address_pools,
     } = settings;
     let mut lock = Lock::new(client.clone(), &namespace, "slipway-operator", &identity, lease);
     tracing::info!(identity, "waiting for the lease");
@@ -154,6 +156,9 @@ pub async fn run(
     }
     if let Some(settings) = out_of_service {
         spawn(&mut controllers, out_of_service::run(watches.clone(), settings, receiver.clone()));
+    }
+    if let Some(settings) = address_pools {
+        spawn(&mut controllers, address_pools::run(watches.clone(), settings, receiver.clone()));
     }
     let end = tokio::select! {
         () = lock.hold() => End::LeaseLost,

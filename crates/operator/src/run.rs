@@ -27,13 +27,13 @@ use crate::agents::bootstrap::publish::with_record;
 use crate::agents::bootstrap::{self, Agent, Ledger, drive};
 use crate::agents::node as node_agent;
 use crate::args::{
-    Args, Bootstrap, Certificates, Command, Controller, CsrApprover, MachineConfigServer, MachineConfigToken,
-    Node, Run,
+    Args, Bootstrap, Command, Controller, CsrApprover, MachineConfigServer, MachineConfigToken, Node,
+    OnControlPlane, Run,
 };
 use crate::controllers::csr::{self, controller};
 use crate::controllers::{
-    certificates, checks, connections, drain, drivers, machine_health_checks, machine_metrics, machine_sets,
-    machines, node_links, out_of_service,
+    address_pools, certificates, checks, connections, control_plane, drain, drivers, machine_health_checks,
+    machine_metrics, machine_sets, machines, node_links, out_of_service,
 };
 use crate::manager;
 use crate::runtime::host::{Files, Processes};
@@ -68,6 +68,7 @@ pub fn run(args: Args) -> anyhow::Result<()> {
         Command::Bootstrap(args) => runtime()?.block_on(bootstrap(args)),
         Command::Node(args) => runtime()?.block_on(node(args)),
         Command::Certificates(args) => runtime()?.block_on(certificates(args)),
+        Command::ControlPlane(args) => runtime()?.block_on(control_plane(args)),
     }
 }
 
@@ -302,8 +303,8 @@ fn bootstrappers(texts: &[String]) -> anyhow::Result<Vec<Bootstrapper>> {
     texts.iter().map(bootstrapper).collect()
 }
 
-async fn certificates(args: Certificates) -> anyhow::Result<()> {
-    let Certificates { name, root, kubeconfig, health_listen } = args;
+async fn certificates(args: OnControlPlane) -> anyhow::Result<()> {
+    let OnControlPlane { name, root, kubeconfig, health_listen } = args;
     let mut registry = Registry::default();
     let metrics = certificates::Metrics::register(&mut registry);
     let stop = on_signal()?;
@@ -312,6 +313,18 @@ async fn certificates(args: Certificates) -> anyhow::Result<()> {
     tracing::info!(node = name, "the certificates of this machine's control plane are followed");
     let renewer = certificates::Renewer::new(client, &name, Files::below(root), Processes, metrics);
     renewer.run(stop).await;
+    health.await.context("serving health")?;
+    Ok(())
+}
+
+async fn control_plane(args: OnControlPlane) -> anyhow::Result<()> {
+    let OnControlPlane { name, root, kubeconfig, health_listen } = args;
+    let stop = on_signal()?;
+    let health = serve_health(health_listen, health_router(Registry::default()), &stop).await?;
+    let client = connect_within(kubeconfig.as_deref(), None, SHORT_WATCH_TIMEOUT).await?;
+    tracing::info!(node = name, "the machines of the control plane are followed");
+    let etcd = control_plane::LocalEtcd::new(Files::below(&root));
+    control_plane::run(client, &name, Files::below(root), Processes, etcd, stop).await;
     health.await.context("serving health")?;
     Ok(())
 }
@@ -398,6 +411,8 @@ async fn operator(args: Run) -> anyhow::Result<()> {
         drain: has(Controller::Drain).then(|| drain::Settings::new(MACHINES_NAMESPACE)),
         out_of_service: has(Controller::OutOfService)
             .then(|| out_of_service::Settings { namespace: MACHINES_NAMESPACE.to_owned() }),
+        address_pools: has(Controller::AddressPools)
+            .then(|| address_pools::Settings { namespace: MACHINES_NAMESPACE.to_owned() }),
     };
     let stop = on_signal()?;
     let client = connect_within(kubeconfig.as_deref(), context.as_deref(), SILENCE_TIMEOUT).await?;

@@ -32,9 +32,9 @@ pub(crate) const LARGE: Size = Size { control_plane: 3, compute: 2, by_hand: 1, 
 #[cfg(test)]
 const SMALL: Size = Size { control_plane: 1, compute: 1, by_hand: 0, sites: &["north"] };
 
-const NAME: &str = "harbour";
+pub(super) const NAME: &str = "harbour";
 /// Where Machines are.
-const MACHINES: &str = "openshift-machine-api";
+pub(super) const MACHINES: &str = "openshift-machine-api";
 /// How long one step of a cluster may take on a busy machine.
 pub(super) const LIMIT: Duration = Duration::from_mins(5);
 
@@ -85,7 +85,7 @@ impl Play {
     }
 
     /// A command that talks to the cluster that was made.
-    fn slipway_in_cluster(&self, arguments: &[&str]) -> anyhow::Result<()> {
+    pub(super) fn slipway_in_cluster(&self, arguments: &[&str]) -> anyhow::Result<()> {
         println!("\u{1b}[32m$\u{1b}[0m slipway {}", arguments.join(" "));
         let kubeconfig = self.harbour.folder().join("auth/kubeconfig");
         run_command(self.harbour.command(arguments).arg("--kubeconfig").arg(kubeconfig))
@@ -279,7 +279,7 @@ pub(super) fn check_initialised(node: &Value) -> anyhow::Result<()> {
 }
 
 /// How many members etcd has, by its own word.
-fn members(harbour: &Harbour) -> anyhow::Result<usize> {
+pub(super) fn members(harbour: &Harbour) -> anyhow::Result<usize> {
     let pki = "/etc/kubernetes/pki/etcd";
     let [authority, certificate, key] =
         ["ca.crt", "server.crt", "server.key"].map(|name| format!("{pki}/{name}"));
@@ -308,13 +308,13 @@ fn forget_token(kubectl: &Kubectl) -> anyhow::Result<()> {
 }
 
 /// A MachineSet of the cluster.
-struct Set {
-    name: String,
+pub(super) struct Set {
+    pub(super) name: String,
     replicas: u64,
 }
 
 impl Set {
-    fn first(kubectl: &Kubectl) -> anyhow::Result<Self> {
+    pub(super) fn first(kubectl: &Kubectl) -> anyhow::Result<Self> {
         let list = kubectl.json(&["get", "machinesets.machine.openshift.io", "--namespace", MACHINES])?;
         let sets = list["items"].as_array().into_iter().flatten();
         let mut sets = sets.filter_map(|set| {
@@ -326,7 +326,7 @@ impl Set {
         sets.find(|set| set.replicas > 0).context("there is no MachineSet with machines")
     }
 
-    fn scale(&self, kubectl: &Kubectl, replicas: u64) -> anyhow::Result<()> {
+    pub(super) fn scale(&self, kubectl: &Kubectl, replicas: u64) -> anyhow::Result<()> {
         let (set, replicas) =
             (format!("machinesets.machine.openshift.io/{}", self.name), format!("--replicas={replicas}"));
         println!("\u{1b}[32m$\u{1b}[0m kubectl scale {set} {replicas}");
@@ -336,7 +336,7 @@ impl Set {
 }
 
 /// Every Machine runs, and says which node it is.
-fn machines_have_nodes(kubectl: &Kubectl, count: usize) -> anyhow::Result<()> {
+pub(super) fn machines_have_nodes(kubectl: &Kubectl, count: usize) -> anyhow::Result<()> {
     eventually("all Machines run", LIMIT, || {
         let list = kubectl.json(&["get", "machines.machine.openshift.io", "--namespace", MACHINES])?;
         let machines: Vec<&Value> = list["items"].as_array().into_iter().flatten().collect();

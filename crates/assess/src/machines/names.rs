@@ -34,6 +34,13 @@ pub const MAKING: &str = "slipway.dev/making";
 /// On a set: its machines that failed one after the other.
 pub const CREATE_FAILURES: &str = "slipway.dev/create-failures";
 
+/// The hook that keeps a machine of the control plane while it is a member of etcd, and whose it is.
+pub const ETCD_HOOK: (&str, &str) = ("EtcdMember", slipway_api::well_known::CONTROL_PLANE);
+/// The value of [`PAUSED`] on a new machine of the control plane, until what it joins with is there.
+pub const UNTIL_PREPARED: &str = slipway_api::well_known::CONTROL_PLANE;
+/// On a new machine of the control plane: the machine that it takes the place of.
+pub const REPLACES: &str = "slipway.dev/replaces";
+
 /// The phase of a machine that will never work.
 pub const FAILED: &str = "Failed";
 /// The condition of a machine whose node has no pods to lose any more.

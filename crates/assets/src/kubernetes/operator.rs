@@ -6,6 +6,7 @@
 //! | DaemonSet `slipway-machine-config` | the control plane | hands out machine configurations |
 //! | DaemonSet `slipway-csr-approver` | the control plane | approves certificates of nodes |
 //! | DaemonSet `slipway-certificates` | the control plane | renews the certificates of its machine's control plane |
+//! | DaemonSet `slipway-control-plane` | the control plane | lets machines of the control plane in and out |
 //!
 //! They use the machines' network, which the operator's own namespace does not allow, so they live in `kube-system`. Each has
 //! an account of its own ([`super::rights`]), and a pod has one account: what serves machines that have no identity yet
@@ -14,7 +15,9 @@
 use serde_json::{Value, json};
 
 use super::rights::{MACHINE_CONFIG, NODE, SYSTEM, accounts};
-use super::{APPROVER, BARE_METAL_HOSTS, CERTIFICATES, ClusterFacts, FIRST_KEYS, NAMESPACE, payload};
+use super::{
+    APPROVER, BARE_METAL_HOSTS, CERTIFICATES, CONTROL_PLANE, ClusterFacts, FIRST_KEYS, NAMESPACE, payload,
+};
 use crate::names::Role;
 use crate::onprem::{API_PORT, CONFIG_FOLDER};
 use crate::{Access, Cluster, Error, Tree};
@@ -39,6 +42,7 @@ pub(super) fn add(cluster: &Cluster, tree: &mut Tree) -> Result<(), Error> {
         (MACHINE_CONFIG, machine_config_server(&facts, image)),
         (APPROVER, approver(&facts, image)),
         (CERTIFICATES, certificates(&facts, image)),
+        (CONTROL_PLANE, control_plane(&facts, image)),
     ];
     if facts.onprem.is_some() {
         daemon_sets.push((NODE, node(&facts, image)));
@@ -49,7 +53,7 @@ pub(super) fn add(cluster: &Cluster, tree: &mut Tree) -> Result<(), Error> {
     for name in [FIRST_KEYS, BARE_METAL_HOSTS] {
         objects.push((name, "configmap".to_owned(), empty(name)));
     }
-    objects.push((CERTIFICATES, "lease".to_owned(), turn()));
+    objects.extend([CERTIFICATES, CONTROL_PLANE].map(|name| (name, "lease".to_owned(), turn(name))));
     for (name, kind, object) in objects {
         tree.yaml(format!("manifests/20_{name}-{kind}.yaml"), &object, Access::Group)?;
     }
@@ -165,12 +169,11 @@ fn empty(name: &str) -> Value {
     json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": NAMESPACE}})
 }
 
-/// Whose turn it is to renew the certificates of its machine. It is there from the beginning, so that no account needs
-/// the right to make Leases.
-fn turn() -> Value {
+/// Whose turn it is. It is there from the beginning, so that no account needs the right to make Leases.
+fn turn(name: &str) -> Value {
     json!({
         "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
-        "metadata": {"name": CERTIFICATES, "namespace": SYSTEM}, "spec": {"leaseDurationSeconds": 1},
+        "metadata": {"name": name, "namespace": SYSTEM}, "spec": {"leaseDurationSeconds": 1},
     })
 }
 
@@ -196,17 +199,25 @@ fn approver(facts: &ClusterFacts, image: &str) -> Value {
     on_control_plane(APPROVER, facts, &container("csr-approver", facts, image, command, 22625))
 }
 
-/// kubeadm is the machine's own, and so is everything it changes.
 fn certificates(facts: &ClusterFacts, image: &str) -> Value {
-    let root = format!("--root={HOST}");
-    let command = ["certificates", &root, "--health-listen=127.0.0.1:22626"].map(str::to_owned).into();
-    let mut container = container("certificates", facts, image, command, 22626);
+    with_kubeadm("certificates", CERTIFICATES, 22626, facts, image)
+}
+
+fn control_plane(facts: &ClusterFacts, image: &str) -> Value {
+    with_kubeadm("control-plane", CONTROL_PLANE, 22627, facts, image)
+}
+
+/// kubeadm is the machine's own, and so is everything it changes.
+fn with_kubeadm(command: &str, account: &str, health: u16, facts: &ClusterFacts, image: &str) -> Value {
+    let arguments =
+        vec![command.to_owned(), format!("--root={HOST}"), format!("--health-listen=127.0.0.1:{health}")];
+    let mut container = container(command, facts, image, arguments, health);
     container["securityContext"] = json!({
         "runAsUser": 0, "allowPrivilegeEscalation": false, "readOnlyRootFilesystem": true,
         "capabilities": {"drop": ["ALL"], "add": ["SYS_CHROOT"]},
     });
     container["volumeMounts"] = json!([{"name": "host", "mountPath": HOST}]);
-    let mut pod = on_control_plane(CERTIFICATES, facts, &container);
+    let mut pod = on_control_plane(account, facts, &container);
     pod["volumes"] = json!([{"name": "host", "hostPath": {"path": "/", "type": "Directory"}}]);
     // kubeadm, which writes files in place, may go on for two minutes.
     pod["terminationGracePeriodSeconds"] = json!(150);

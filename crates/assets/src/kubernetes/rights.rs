@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 pub use slipway_api::well_known::KUBELET_SIGNERS;
 
 use super::{
-    APPROVER, BARE_METAL_HOSTS, CERTIFICATES, COMPLETION_NAME, ClusterFacts, FIRST_KEYS, JOIN_TOKEN_SECRET,
-    MACHINE_CONFIG_NAMESPACE, MACHINE_CONFIG_SECRET, MACHINE_CONFIG_TLS_SECRET, NAMESPACE,
+    APPROVER, BARE_METAL_HOSTS, CERTIFICATES, COMPLETION_NAME, CONTROL_PLANE, ClusterFacts, FIRST_KEYS,
+    JOIN_TOKEN_SECRET, MACHINE_CONFIG_NAMESPACE, MACHINE_CONFIG_SECRET, MACHINE_CONFIG_TLS_SECRET, NAMESPACE,
 };
 use crate::names::{MACHINES_NAMESPACE, Role};
 
@@ -69,7 +69,7 @@ impl Right {
 
 /// The accounts of a cluster.
 pub fn accounts(facts: &ClusterFacts) -> Vec<Account> {
-    let mut accounts = vec![approver(facts), certificates(), machine_config(facts)];
+    let mut accounts = vec![approver(facts), certificates(), control_plane(), machine_config(facts)];
     if facts.onprem.is_some() {
         accounts.push(Account { name: NODE, rights: vec![Right::new("", "nodes", WATCH)] });
     }
@@ -122,6 +122,26 @@ fn certificates() -> Account {
         events(),
     ];
     Account { name: CERTIFICATES, rights }
+}
+
+/// It waits for its turn, keeps a hook on the Machines of the control plane, and renews what new ones join with. What it does on
+/// its machine, and in etcd, it does as root.
+fn control_plane() -> Account {
+    let master = Role::Master.as_str();
+    let rights = vec![
+        Right::new("coordination.k8s.io", "leases", &["get", "update"]).within(SYSTEM).named([CONTROL_PLANE]),
+        Right::new("machine.openshift.io", "machines", &["get", "list", "watch", "patch"])
+            .within(MACHINES_NAMESPACE),
+        Right::new("", "secrets", &["get", "patch"])
+            .within(MACHINE_CONFIG_NAMESPACE)
+            .named([format!("{MACHINE_CONFIG_SECRET}-{master}")]),
+        Right::new("", "secrets", &["get", "patch"])
+            .within(MACHINES_NAMESPACE)
+            .named([format!("{master}-user-data")]),
+        Right::new("", "configmaps", &["get"]).within(SYSTEM).named(["kubeadm-config"]),
+        Right::new("events.k8s.io", "events", &["create", "patch"]).within(MACHINES_NAMESPACE),
+    ];
+    Account { name: CONTROL_PLANE, rights }
 }
 
 /// Events about what is in no namespace are in `default`.

@@ -165,6 +165,10 @@ pub struct VCenterUsers {
     #[arg(long, value_enum)]
     pub driver: Vec<Driver>,
 
+    /// A user for the operator, which creates and removes the VMs of Machines; drivers only with `--driver`
+    #[arg(long)]
+    pub machines: bool,
+
     /// SSO domain of the users, such as vsphere.local [default: asked of the vCenter]
     #[arg(long, value_name = "DOMAIN", hide_short_help = true)]
     pub domain: Option<String>,
@@ -177,7 +181,7 @@ pub struct VCenterUsers {
     #[arg(long, value_name = "PATH")]
     pub datacenter: Vec<String>,
 
-    /// Inventory path of a datastore for volumes; repeatable [default: all]
+    /// Inventory path of a datastore for volumes and VMs; repeatable [default: all]
     #[arg(long, value_name = "PATH")]
     pub datastore: Vec<String>,
 

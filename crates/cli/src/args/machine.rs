@@ -42,12 +42,16 @@ pub enum Machine {
     )]
     Roll(RollMachines),
 
-    /// Replace one machine of a set
+    /// Replace one machine of a set, or of the control plane
     ///
     /// Creates a new machine in the same set; when its node is Ready, drains and deletes the old one. If it is interrupted
-    /// or times out, run it again: it continues. Control-plane machines are refused: replacing an etcd member is not
-    /// supported yet.
-    #[command(after_long_help = "Example:\n  slipway machine replace harbour-x7k2p-worker-0-b9nqz --plan")]
+    /// or times out, run it again: it continues.
+    ///
+    /// Of the control plane, the new machine joins etcd before the old one leaves. A machine that does not work leaves first.
+    /// It is refused where etcd would lose its majority.
+    #[command(
+        after_long_help = "Examples:\n  slipway machine replace harbour-x7k2p-worker-0-b9nqz --plan\n  slipway machine replace harbour-x7k2p-master-1 --yes"
+    )]
     Replace(ReplaceMachine),
 }
 

@@ -2,6 +2,7 @@
 
 mod create;
 mod list;
+mod replace;
 mod roll;
 mod scale;
 
@@ -22,7 +23,7 @@ pub(crate) fn run(args: &Machine, printer: &Printer) -> anyhow::Result<Exit> {
         Machine::Create(args) => create::run(args, printer),
         Machine::Scale(args) => scale::run(args, printer),
         Machine::Roll(args) => roll::run(args, printer),
-        Machine::Replace(args) => roll::run_one(args, printer),
+        Machine::Replace(args) => replace::run(args, printer),
     }
 }
 

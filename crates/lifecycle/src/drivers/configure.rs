@@ -295,12 +295,63 @@ pub async fn configure(
     Plan::new(connections, wanted, there.as_ref())?.apply(client, told).await
 }
 
+/// Applies a connection that the operator uses for machines, and no driver. Drivers that name no connections use all of them: they are
+/// told to use those that there are now.
+pub async fn configure_machines(
+    client: &Client,
+    connection: &Connection,
+    told: impl Fn(&str),
+) -> Result<(), ConfigureError> {
+    let ExistingConfig { config, connections, .. } = there(client).await?;
+    let plan = match &config {
+        Some(there) => {
+            Plan::new(std::slice::from_ref(connection), &keeping(there, &connections), Some(there))?
+        }
+        None => Plan { objects: connection.objects()?, change: None },
+    };
+    plan.apply(client, told).await
+}
+
+/// The drivers as they are, each with the connections that it uses now.
+fn keeping(there: &VDOConfigSpec, names: &[String]) -> DriverSelection {
+    let all =
+        |connections: Option<&Vec<String>>| if connections.is_none() { names.to_vec() } else { Vec::new() };
+    let cloud = there.cloud_provider.as_ref().map(|driver| all(driver.connections.as_ref()));
+    let storage = there.storage_provider.as_ref().map(|driver| all(driver.connections.as_ref()));
+    DriverSelection {
+        cloud_provider: cloud.is_some(),
+        storage_provider: storage.is_some(),
+        cloud_connections: cloud.unwrap_or_default(),
+        storage_connections: storage.unwrap_or_default(),
+        ..DriverSelection::default()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
     use slipway_api::slipway::vdo_config::UpdatePolicy;
 
-    use super::{DriverSelection, ExistingConfig, Plan};
+    use super::{DriverSelection, ExistingConfig, Plan, keeping};
+
+    /// A connection for machines must not become one of the drivers.
+    #[test]
+    fn drivers_keep_the_connections_they_use() {
+        let names = ["vc1".to_owned(), "vc2".to_owned()];
+        let change = |spec: Value| {
+            let there = serde_json::from_value(spec).unwrap();
+            Plan::new(&[], &keeping(&there, &names), Some(&there)).unwrap().change
+        };
+        assert_eq!(
+            change(json!({"cloudProvider": {}, "storageProvider": {"connections": ["vc1"]}})),
+            Some(json!({"spec": {
+                "cloudProvider": {"connections": ["vc1", "vc2"]}, "storageProvider": {},
+            }}))
+        );
+        let named =
+            json!({"cloudProvider": {"connections": ["vc1"]}, "storageProvider": {"connections": ["vc2"]}});
+        assert_eq!(change(named), None, "nothing is to be said");
+    }
 
     #[test]
     fn a_file_is_applied_in_order_or_not_at_all() {

@@ -1,4 +1,4 @@
-//! Users with the least privileges for the drivers: who is there, what is missing, what is too much, and making it so.
+//! Users with the least privileges for the drivers and the operator: who is there, what is missing, what is too much, and making it so.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,6 +7,7 @@ use serde::Serialize;
 use slipway_assets::drivers::privileges;
 use slipway_assets::random::Random;
 use slipway_providers::vsphere::authorization::{Permission, Role};
+use slipway_providers::vsphere::machine_spec::privileges::{Place, privileges as of_machines};
 use slipway_providers::vsphere::properties::PropertySpec;
 use slipway_providers::vsphere::{Client, Error, MoRef};
 use thiserror::Error as ThisError;
@@ -38,12 +39,14 @@ pub enum UserError {
 /// The domain of a vCenter that does not tell.
 const USUAL_DOMAIN: &str = "vsphere.local";
 
-/// A driver that logs in.
+/// What logs in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Component {
     CloudProvider,
     StorageProvider,
+    /// The operator, which makes virtual machines of Machines.
+    Machines,
 }
 
 impl Component {
@@ -52,6 +55,7 @@ impl Component {
         match self {
             Component::CloudProvider => "cpi",
             Component::StorageProvider => "csi",
+            Component::Machines => "machines",
         }
     }
 }
@@ -66,7 +70,7 @@ pub struct Request {
     pub components: Vec<Component>,
     /// Inventory paths; none means all.
     pub datacenters: Vec<String>,
-    /// Inventory paths of datastores of volumes; none means all in the datacenters.
+    /// Inventory paths of datastores of volumes and machines; none means all in the datacenters.
     pub datastores: Vec<String>,
     /// Inventory paths of folders with the machines of nodes; none means the machine folder of each datacenter.
     pub folders: Vec<String>,
@@ -170,11 +174,8 @@ pub async fn plan(client: &Client, request: &Request) -> Result<Vec<User>, UserE
         };
         for (role, privileges, objects, propagate) in wanted(*component, &request.prefix, &places) {
             // Older versions do not know all of them.
-            let privileges: BTreeSet<String> = privileges
-                .iter()
-                .filter(|name| known.contains(**name))
-                .map(|name| (*name).to_owned())
-                .collect();
+            let privileges: BTreeSet<String> =
+                privileges.into_iter().filter(|name| known.contains(name)).collect();
             if role != READ_ONLY && !user.roles.iter().any(|one| one.name == role) {
                 user.roles.push(judge_role(role.clone(), privileges.clone(), &roles));
             }
@@ -198,7 +199,8 @@ pub async fn plan(client: &Client, request: &Request) -> Result<Vec<User>, UserE
     Ok(users)
 }
 
-type WantedGrants<'p> = (String, Vec<&'static str>, Vec<(String, &'p MoRef)>, bool);
+/// A role, its privileges, the objects it is needed on, and whether below them too.
+type WantedGrants<'p> = (String, Vec<String>, Vec<(String, &'p MoRef)>, bool);
 
 fn wanted<'p>(component: Component, prefix: &str, places: &'p Places) -> Vec<WantedGrants<'p>> {
     let list =
@@ -206,6 +208,7 @@ fn wanted<'p>(component: Component, prefix: &str, places: &'p Places) -> Vec<Wan
     let root = || vec![("/".to_owned(), &places.root)];
     let read = || (READ_ONLY.to_owned(), Vec::new());
     let role = |word: &str| format!("{prefix}-csi-{word}");
+    let named = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
     match component {
         Component::CloudProvider => {
             let (name, none) = read();
@@ -214,16 +217,28 @@ fn wanted<'p>(component: Component, prefix: &str, places: &'p Places) -> Vec<Wan
         Component::StorageProvider => {
             let (name, none) = read();
             let mut all = vec![
-                (role("search"), privileges::STORAGE_ROOT.to_vec(), root(), false),
+                (role("search"), named(&privileges::STORAGE_ROOT), root(), false),
                 (name, none, list(&places.datacenters), true),
-                (role("datastore"), privileges::STORAGE_DATASTORE.to_vec(), list(&places.datastores), false),
-                (role("machines"), privileges::STORAGE_MACHINES.to_vec(), list(&places.folders), true),
+                (role("datastore"), named(&privileges::STORAGE_DATASTORE), list(&places.datastores), false),
+                (role("machines"), named(&privileges::STORAGE_MACHINES), list(&places.folders), true),
             ];
             if !places.file_clusters.is_empty() {
                 let clusters = list(&places.file_clusters);
-                all.push((role("files"), privileges::STORAGE_FILE_CLUSTER.to_vec(), clusters, true));
+                all.push((role("files"), named(&privileges::STORAGE_FILE_CLUSTER), clusters, true));
             }
             all
+        }
+        Component::Machines => {
+            let grant = |(place, names): (Place, BTreeSet<String>)| {
+                let (word, objects, propagate) = match place {
+                    Place::VCenter => ("vcenter", root(), false),
+                    Place::Datacenters => ("datacenter", list(&places.datacenters), true),
+                    Place::Folders => ("folder", list(&places.folders), true),
+                    Place::Datastores => ("datastore", list(&places.datastores), false),
+                };
+                (format!("{prefix}-machines-{word}"), names.into_iter().collect(), objects, propagate)
+            };
+            of_machines().into_iter().map(grant).collect()
         }
     }
 }
@@ -294,7 +309,10 @@ pub async fn create(client: &Client, users: &[User], told: impl Fn(&str)) -> Res
     for user in users {
         let password = password();
         if user.change == Change::Create {
-            let purpose = "a vSphere driver of Kubernetes, created by Slipway";
+            let purpose = match user.component {
+                Component::Machines => "the machines of a Kubernetes cluster, created by Slipway",
+                _ => "a vSphere driver of Kubernetes, created by Slipway",
+            };
             directory.create(&user.name, purpose, &password).await?;
             if directory.find(&user.name, &user.domain).await?.is_none() {
                 return Err(UserError::Elsewhere(user.login()));

@@ -22,9 +22,7 @@ use tokio::time::{Instant, sleep};
 use self::decide::{Begun, Member, Observed, Step, next};
 use super::blocked_evictions::blocked_evictions;
 use super::list::{State, overview};
-use super::{
-    MachinesError, all_machines, is_control_plane, machines_of, members, node_of, owner, set_named, sets_of,
-};
+use super::{MachinesError, all_machines, machines_of, members, node_of, owner, set_named, sets_of};
 
 /// What is left of a rollout, on the set.
 const ROLLOUT_STATE: &str = "slipway.dev/rollout-state";
@@ -68,9 +66,6 @@ pub async fn plan(client: &Client, which: Which<'_>) -> Result<Plan, MachinesErr
         Which::Machine(name) => {
             let machine = machines.iter().find(|machine| machine.name_any() == name);
             let machine = machine.ok_or_else(|| MachinesError::NoMachine { name: name.to_owned() })?;
-            if is_control_plane(machine) {
-                return Err(MachinesError::ControlPlane(name.to_owned()));
-            }
             let (set, _) = owner(machine).ok_or_else(|| MachinesError::NoOwner(name.to_owned()))?;
             (set_named(client, set).await?, machine.uid())
         }

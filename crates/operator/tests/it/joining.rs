@@ -14,7 +14,7 @@ use slipway_operator::server::machine_config::joining::{JoinError, Joining, Rene
 use slipway_providers::cluster::AccessError;
 use slipway_testkit::control_plane::{ControlPlane, Options};
 
-use crate::{certificates, rights, shipped};
+use crate::{certificates, control_plane, rights, shipped};
 
 const TIMEOUT: Duration = Duration::from_mins(1);
 const ACCOUNT: &str = "slipway-machine-config";
@@ -58,12 +58,19 @@ async fn a_machine_joins_whenever_it_comes() {
         // The last one takes longest to be in force.
         shipped::apply(
             &plane,
-            &["slipway-machine-config", "slipway-certificates", "slipway-node", "slipway-csr-approver"],
+            &[
+                "slipway-machine-config",
+                "slipway-certificates",
+                "slipway-control-plane",
+                "slipway-node",
+                "slipway-csr-approver",
+            ],
         );
         plane
     });
     rights::are_exactly_these(&plane).await;
     certificates::are_renewed_one_machine_after_the_other(&plane).await;
+    control_plane::machines_leave_etcd_before_they_go(&plane).await;
     let account = shipped::account(&plane, ACCOUNT).await;
     let server = |name: &str| Joining::new(account.clone(), name, Renewal::Drawn);
     let id = rights::facts().bootstrap_tokens.worker;

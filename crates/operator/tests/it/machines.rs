@@ -6,4 +6,6 @@ mod days;
 mod faults;
 mod gate;
 mod life;
+mod scale;
+mod shape;
 mod world;

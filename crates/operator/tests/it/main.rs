@@ -7,6 +7,7 @@ mod attacks;
 mod bootstrap;
 mod certificates;
 mod connections;
+mod control_plane;
 mod drivers;
 mod first_boot;
 mod from_cluster;

@@ -5,6 +5,7 @@
 //! template) is its [`Site`], which another run settles.
 
 mod network;
+pub mod privileges;
 mod read;
 
 use std::collections::BTreeMap;

@@ -4,6 +4,7 @@ use super::{Right, WATCH};
 use crate::names::MACHINES_NAMESPACE;
 
 const GROUP: &str = "machine.openshift.io";
+const ADDRESSES: &str = "ipam.cluster.x-k8s.io";
 /// OpenShift's own controllers of machines: where they are, the operator leaves machines to them.
 const FOREIGN_OWNER: &str = "machine-api-controllers";
 /// The cloud config of an OpenShift cluster, for what old Machines leave out.
@@ -18,13 +19,14 @@ pub struct MachineController {
 }
 
 /// All of them.
-pub const MACHINE_CONTROLLERS: [MachineController; 6] = [
+pub const MACHINE_CONTROLLERS: [MachineController; 7] = [
     MachineController { name: "machines", rights: machines },
     MachineController { name: "machine-sets", rights: machine_sets },
     MachineController { name: "machine-health-checks", rights: machine_health_checks },
     MachineController { name: "node-links", rights: node_links },
     MachineController { name: "drain", rights: drain },
     MachineController { name: "out-of-service", rights: out_of_service },
+    MachineController { name: "address-pools", rights: address_pools },
 ];
 
 /// Something about objects beside the Machines.
@@ -42,7 +44,6 @@ fn common() -> [Right; 2] {
 
 /// Making virtual machines of Machines, and removing them.
 fn machines() -> Vec<Right> {
-    const ADDRESSES: &str = "ipam.cluster.x-k8s.io";
     let mut rights = vec![
         here("machines", &["get", "list", "watch", "patch"]),
         here("machines/status", &["patch"]),
@@ -113,4 +114,16 @@ fn out_of_service() -> Vec<Right> {
     ];
     rights.extend(common());
     rights
+}
+
+fn address_pools() -> Vec<Right> {
+    let own = slipway_api::slipway::GROUP;
+    vec![
+        Right::new(own, "addresspools", WATCH).within(MACHINES_NAMESPACE),
+        Right::new(own, "addresspools/status", &["patch"]).within(MACHINES_NAMESPACE),
+        Right::new(ADDRESSES, "ipaddressclaims", &["get", "list", "watch"]).within(MACHINES_NAMESPACE),
+        Right::new(ADDRESSES, "ipaddressclaims/status", &["patch"]).within(MACHINES_NAMESPACE),
+        Right::new(ADDRESSES, "ipaddresses", &["get", "list", "watch", "create", "patch", "delete"])
+            .within(MACHINES_NAMESPACE),
+    ]
 }

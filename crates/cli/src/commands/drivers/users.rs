@@ -2,7 +2,7 @@
 
 use secrecy::ExposeSecret;
 use slipway_assets::drivers::Connection;
-use slipway_lifecycle::drivers::configure::{DriverSelection, config, configure};
+use slipway_lifecycle::drivers::configure::{DriverSelection, config, configure, configure_machines};
 use slipway_lifecycle::drivers::login::Administrator;
 use slipway_lifecycle::drivers::users::{Change, Component, Request, User};
 
@@ -62,13 +62,15 @@ pub(crate) fn create(args: &CreateUsers, printer: &Printer) -> anyhow::Result<Ex
             for one in made {
                 let name = format!("{base}-{}", one.component.word());
                 let mut wanted = DriverSelection::default();
-                match one.component {
+                let component = one.component;
+                match component {
                     Component::CloudProvider => {
                         (wanted.cloud_provider, wanted.cloud_connections) = (true, vec![name.clone()]);
                     }
                     Component::StorageProvider => {
                         (wanted.storage_provider, wanted.storage_connections) = (true, vec![name.clone()]);
                     }
+                    Component::Machines => {}
                 }
                 let connection = Connection {
                     name,
@@ -84,7 +86,11 @@ pub(crate) fn create(args: &CreateUsers, printer: &Printer) -> anyhow::Result<Ex
                     password: one.password.expose_secret().into(),
                 };
                 let told = |what: &str| printer.say(&format!("{GOOD}applied{GOOD:#} {what}\n"));
-                configure(&cluster, &[connection], &wanted, told).await?;
+                if component == Component::Machines {
+                    configure_machines(&cluster, &connection, told).await?;
+                } else {
+                    configure(&cluster, &[connection], &wanted, told).await?;
+                }
             }
             anyhow::Ok(Exit::Ok)
         };
@@ -101,7 +107,9 @@ async fn log_out(administrator: &Administrator, printer: &Printer) {
 }
 
 fn request(args: &VCenterUsers) -> Request {
-    let components = match &*args.driver {
+    let mut components = match &*args.driver {
+        // With `--machines` alone the drivers keep the users they have.
+        [] if args.machines => Vec::new(),
         [] => vec![Component::CloudProvider, Component::StorageProvider],
         some => some
             .iter()
@@ -111,6 +119,7 @@ fn request(args: &VCenterUsers) -> Request {
             })
             .collect(),
     };
+    components.extend(args.machines.then_some(Component::Machines));
     Request {
         prefix: args.prefix.clone(),
         domain: args.domain.clone(),

@@ -1,42 +1,42 @@
-//! `slipway machine roll`, and `slipway machine replace`, which is the same for one.
+//! `slipway machine roll`.
 
+use kube::Client;
 use slipway_lifecycle::machines::roll::{Plan, Which, apply, plan};
 
 use super::{blocked_lines, not_meant, on_cluster};
-use crate::args::{Output, ReplaceMachine, RollMachines, Rollout};
+use crate::args::{Output, RollMachines, Rollout};
 use crate::exit::Exit;
 use crate::output::{GOOD, NAME, Printer};
 
-const GOES_ON: &str = "what was begun continues; run the command again to see the rest through";
+pub(super) const GOES_ON: &str = "what was begun continues; run the command again to see the rest through";
 
 pub(crate) fn run(args: &RollMachines, printer: &Printer) -> anyhow::Result<Exit> {
-    roll(Which::Set(&args.set), &args.rollout, printer)
-}
-
-pub(crate) fn run_one(args: &ReplaceMachine, printer: &Printer) -> anyhow::Result<Exit> {
-    roll(Which::Machine(&args.name), &args.rollout, printer)
-}
-
-fn roll(which: Which<'_>, rollout: &Rollout, printer: &Printer) -> anyhow::Result<Exit> {
-    let Rollout { timeout, intent, access } = rollout;
-    on_cluster(access, GOES_ON, printer, async |client| {
-        let plan = plan(&client, which).await?;
-        match printer.output {
-            Output::Json => printer.json(&plan)?,
-            Output::Text => printer.data(&text(&plan))?,
-        }
-        let deed = format!("replace {} machines of `{}`", plan.replace.len(), plan.set);
-        if let Some(end) = not_meant(*intent, &deed, printer).await? {
-            return Ok(end);
-        }
-        apply(&client, &plan, *timeout, |step| printer.say(&format!("{step}\n"))).await?;
-        printer.say(&format!(
-            "{GOOD}done{GOOD:#}: {} machines of {} were replaced\n",
-            plan.replace.len(),
-            plan.set
-        ));
-        Ok(Exit::Ok)
+    on_cluster(&args.rollout.access, GOES_ON, printer, async |client| {
+        roll(&client, Which::Set(&args.set), &args.rollout, printer).await
     })
+}
+
+/// Replaces all machines of a set, or one.
+pub(super) async fn roll(
+    client: &Client,
+    which: Which<'_>,
+    rollout: &Rollout,
+    printer: &Printer,
+) -> anyhow::Result<Exit> {
+    let Rollout { timeout, intent, .. } = rollout;
+    let plan = plan(client, which).await?;
+    match printer.output {
+        Output::Json => printer.json(&plan)?,
+        Output::Text => printer.data(&text(&plan))?,
+    }
+    let deed = format!("replace {} machines of `{}`", plan.replace.len(), plan.set);
+    if let Some(end) = not_meant(*intent, &deed, printer).await? {
+        return Ok(end);
+    }
+    apply(client, &plan, *timeout, |step| printer.say(&format!("{step}\n"))).await?;
+    let (count, set) = (plan.replace.len(), &plan.set);
+    printer.say(&format!("{GOOD}done{GOOD:#}: {count} machines of {set} were replaced\n"));
+    Ok(Exit::Ok)
 }
 
 fn text(plan: &Plan) -> String {

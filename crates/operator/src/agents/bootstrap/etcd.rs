@@ -42,6 +42,9 @@ pub struct Member {
     /// Where it is asked.
     #[serde(default, rename = "clientURLs")]
     pub urls: Vec<String>,
+    /// Where the others reach it. One that has never been up has nothing else.
+    #[serde(default, rename = "peerURLs")]
+    pub peers: Vec<String>,
 }
 
 impl Member {
@@ -49,7 +52,7 @@ impl Member {
     pub fn address(&self) -> Option<IpAddr> {
         let host =
             |url: &String| reqwest::Url::parse(url).ok()?.host_str()?.trim_matches(['[', ']']).parse().ok();
-        self.urls.iter().find_map(host)
+        self.urls.iter().chain(&self.peers).find_map(host)
     }
 }
 

@@ -51,7 +51,7 @@ const TURN_TIMEOUT: Duration = Duration::from_mins(30);
 /// turn to run out.
 const LAST_TURN_TIMEOUT: Duration = Duration::from_mins(11);
 /// Where kubeadm may be on a machine.
-const PATH: &str = "PATH=/opt/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+pub(crate) const PATH: &str = "PATH=/opt/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// Why certificates were not renewed. It is tried again.
 #[derive(Debug, thiserror::Error)]

@@ -3,7 +3,9 @@
 use jiff::{SignedDuration, Timestamp};
 use k8s_openapi::api::core::v1::Pod;
 use slipway_api::openshift::Machine;
-use slipway_assess::machines::names::{DRAIN_TIMEOUT, DRAINABLE, DRAINED, EXCLUDE_DRAINING, annotation};
+use slipway_assess::machines::names::{
+    DRAIN_TIMEOUT, DRAINABLE, DRAINED, EXCLUDE_DRAINING, PAUSED, annotation,
+};
 use slipway_assess::machines::pods::{called, stays};
 use slipway_assess::machines::time;
 
@@ -31,7 +33,8 @@ pub(super) enum Gate {
 /// linked.
 pub(super) fn gate(machine: &Machine, by_id: impl Fn(&str) -> Option<String>) -> Gate {
     let status = machine.status.clone().unwrap_or_default();
-    if machine.metadata.deletion_timestamp.is_none() || holds(&status.conditions, DRAINED) {
+    let is_paused = annotation(&machine.metadata, PAUSED).is_some();
+    if machine.metadata.deletion_timestamp.is_none() || is_paused || holds(&status.conditions, DRAINED) {
         return Gate::Leave;
     }
     if annotation(&machine.metadata, EXCLUDE_DRAINING).is_some() {

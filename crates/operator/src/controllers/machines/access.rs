@@ -7,7 +7,9 @@ use std::sync::{Mutex, PoisonError};
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::Secret;
 use kube::{Api, Client};
-use slipway_api::slipway::VSphereConnection;
+use secrecy::SecretString;
+use slipway_api::slipway::{VDOConfigSpec, VSphereConnection};
+use slipway_assets::drivers::Connection;
 use slipway_config::install_config::vsphere::Tls;
 use slipway_engine::Reason;
 use slipway_providers::cluster::call;
@@ -56,8 +58,9 @@ impl Logins {
     }
 
     fn connection(&self, server: &str) -> Option<VSphereConnection> {
-        let connections = self.objects.connections();
-        connections.into_iter().find(|connection| connection.spec.server.eq_ignore_ascii_case(server))
+        let mut connections = self.objects.connections();
+        connections.retain(|connection| connection.spec.server.eq_ignore_ascii_case(server));
+        of_machines(connections, self.objects.config().as_ref().map(|config| &config.spec))
     }
 
     /// The login of a server. It is read once, and again when something of it has changed.
@@ -121,9 +124,57 @@ impl Logins {
     }
 }
 
+/// Of several connections to a vCenter, one that no driver names: its user is made for machines. Otherwise the first.
+fn of_machines(
+    connections: Vec<VSphereConnection>,
+    config: Option<&VDOConfigSpec>,
+) -> Option<VSphereConnection> {
+    let cloud = config.and_then(|config| config.cloud_provider.as_ref()?.connections.as_ref());
+    let storage = config.and_then(|config| config.storage_provider.as_ref()?.connections.as_ref());
+    let named: Vec<&String> = cloud.into_iter().chain(storage).flatten().collect();
+    let is_own = |connection: &VSphereConnection| {
+        !connection.metadata.name.as_ref().is_some_and(|name| named.contains(&name))
+    };
+    let own = connections.iter().find(|connection| is_own(connection)).cloned();
+    own.or_else(|| connections.into_iter().next())
+}
+
 /// The text under a key; servers are written in either case.
 fn entry(data: &BTreeMap<String, ByteString>, key: &str) -> Option<String> {
     let (_, value) = data.iter().find(|(known, _)| known.eq_ignore_ascii_case(key))?;
     let text = std::str::from_utf8(&value.0).ok()?.trim_end_matches(['\r', '\n']);
     (!text.is_empty()).then(|| text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use rstest::rstest;
+    use serde_json::{Value, json};
+    use slipway_api::slipway::VSphereConnection;
+
+    use super::of_machines;
+
+    #[rstest]
+    #[case::one_for_all(&["vc"], json!({"cloudProvider": {}}), "vc")]
+    #[case::one_that_drivers_name(&["vc"], json!({"cloudProvider": {"connections": ["vc"]}}), "vc")]
+    #[case::own(
+        &["vc-cpi", "vc-csi", "vc-machines"],
+        json!({"cloudProvider": {"connections": ["vc-cpi"]}, "storageProvider": {"connections": ["vc-csi"]}}), "vc-machines"
+    )]
+    fn machines_have_the_connection_that_no_driver_has(
+        #[case] names: &[&str],
+        #[case] config: Value,
+        #[case] expected: &str,
+    ) {
+        let connection = |name: &&str| -> VSphereConnection {
+            serde_json::from_value(json!({
+                "apiVersion": "slipway.dev/v1alpha1", "kind": "VSphereConnection", "metadata": {"name": name},
+                "spec": {"server": "vc", "credentialsSecret": {"name": name}},
+            }))
+            .unwrap()
+        };
+        let config = serde_json::from_value(config).unwrap();
+        let chosen = of_machines(names.iter().map(connection).collect(), Some(&config)).unwrap();
+        assert_eq!(chosen.metadata.name.as_deref(), Some(expected));
+    }
 }

@@ -181,8 +181,14 @@ impl Controller for Machines {
             return now + self.pace.resync;
         }
         self.entries.retain(|name, entry| entry.running || machines.contains_key(name));
+        // Machines of old leave the vCenter out.
+        let default = if machines.values().any(|machine| server(machine).is_empty()) {
+            self.vcenters.logins().cloud().defaults().await.map(|all| all.server).unwrap_or_default()
+        } else {
+            String::new()
+        };
         for (name, machine) in &machines {
-            self.learn(name, machine, now);
+            self.learn(name, machine, &default, now);
         }
         self.take_news();
         self.follow(now);
@@ -238,7 +244,7 @@ impl Machines {
     }
 
     /// Reads a Machine that has changed.
-    fn learn(&mut self, name: &str, machine: &Machine, now: Instant) {
+    fn learn(&mut self, name: &str, machine: &Machine, default: &str, now: Instant) {
         let fresh = || Entry {
             uid: machine.uid(),
             version: None,
@@ -262,14 +268,9 @@ impl Machines {
             let kept = entry.kept.as_ref().filter(|_| !is_over);
             entry.moref = kept.and_then(|kept| Some(kept.machine()?.moref.clone()));
             entry.known.left &= !is_over;
-            let server = machine.spec.provider_spec.value.pointer("/workspace/server");
-            server
-                .and_then(|server| server.as_str())
-                .unwrap_or_default()
-                .trim()
-                .to_lowercase()
-                .clone_into(&mut entry.server);
         }
+        let own = server(machine);
+        entry.server = if own.is_empty() { default } else { own }.trim().to_lowercase();
         let input = input(machine, self.vcenters.logins().version(&entry.server));
         if entry.input != input {
             (entry.input, entry.failures, entry.due) = (input, 0, now);
@@ -403,6 +404,12 @@ impl Machines {
             Next::Finalize | Next::Make | Next::Confirm | Next::Remove => true,
         }
     }
+}
+
+/// The vCenter that a Machine names, if it names one.
+fn server(machine: &Machine) -> &str {
+    let server = machine.spec.provider_spec.value.pointer("/workspace/server");
+    server.and_then(|server| server.as_str()).unwrap_or_default()
 }
 
 /// Whether so many of a vCenter's machines left that none of them is believed to be gone.

@@ -2,6 +2,7 @@
 
 use kube::ResourceExt;
 use slipway_api::openshift::{Machine, MachineStatus};
+use slipway_assess::machines::names::{PAUSED, annotation};
 use slipway_providers::vsphere::machine_feed::MachineFacts;
 use slipway_providers::vsphere::machine_place::MachinePlace;
 
@@ -55,7 +56,9 @@ pub(super) enum Next {
 /// What comes next.
 pub(super) fn next(machine: &Machine, kept: &Kept, known: &Known) -> Next {
     let ours = machine.finalizers().iter().any(|finalizer| finalizer == FINALIZER);
-    if !is_vsphere(machine) || machine.spec.authoritative_api.as_deref() == Some(OTHER_AUTHORITY) {
+    let is_paused = annotation(&machine.metadata, PAUSED).is_some();
+    if !is_vsphere(machine) || is_paused || machine.spec.authoritative_api.as_deref() == Some(OTHER_AUTHORITY)
+    {
         return Next::Leave;
     }
     if machine.metadata.deletion_timestamp.is_some() {
@@ -136,6 +139,8 @@ mod tests {
     #[case::failed(|machine: &mut Value| { machine["status"] = json!({"phase": "Failed"}); }, false, true, Next::Leave)]
     #[case::other_platform(|machine: &mut Value| { machine["spec"]["providerSpec"]["value"]["kind"] = json!("OvirtMachineProviderSpec"); }, false, false, Next::Leave)]
     #[case::other_authority(|machine: &mut Value| { machine["spec"]["authoritativeAPI"] = json!("ClusterAPI"); }, false, false, Next::Leave)]
+    #[case::paused(|machine: &mut Value| { machine["metadata"]["annotations"] = json!({"cluster.x-k8s.io/paused": ""}); }, false, false, Next::Leave)]
+    #[case::paused_and_deleted(|machine: &mut Value| { deleted(machine); machine["metadata"]["annotations"] = json!({"cluster.x-k8s.io/paused": ""}); }, true, false, Next::Leave)]
     #[case::own_authority(|machine: &mut Value| { machine["spec"]["authoritativeAPI"] = json!("MachineAPI"); }, false, false, Next::Make)]
     #[case::deleted(deleted, true, false, Next::Remove)]
     #[case::deleted_and_failed(|machine: &mut Value| { deleted(machine); machine["status"] = json!({"phase": "Failed"}); }, true, true, Next::Remove)]

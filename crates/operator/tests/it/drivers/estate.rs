@@ -255,6 +255,7 @@ impl Estate {
             node_links: None,
             drain: None,
             out_of_service: None,
+            address_pools: None,
         };
         let (stop, stopped) = watch::channel(false);
         let metrics = self.metrics.clone();

@@ -9,7 +9,9 @@ use prometheus_client::registry::Registry;
 use serde_json::{Value, json};
 use slipway_assets::drivers::operator;
 use slipway_operator::controllers::machine_metrics::Metrics;
-use slipway_operator::controllers::{drain, machine_health_checks, machine_sets, node_links, out_of_service};
+use slipway_operator::controllers::{
+    address_pools, drain, machine_health_checks, machine_sets, node_links, out_of_service,
+};
 use slipway_operator::runtime::watches::Watches;
 use slipway_testkit::control_plane::ControlPlane;
 use slipway_testkit::kubectl::stream;
@@ -170,9 +172,11 @@ pub(super) async fn account(plane: &ControlPlane, namespace: &str, controller: &
     let user = format!("system:serviceaccount:{account}:{user}");
     let may = ["auth", "can-i", "--as", &user, "--namespace", namespace];
     tokio::task::block_in_place(|| {
-        for question in [&["create", "events.events.k8s.io"][..], &["list", "nodes"]] {
+        let common = [&["create", "events.events.k8s.io"][..], &["list", "nodes"]];
+        let own = [&["patch", "ipaddressclaims.ipam.cluster.x-k8s.io", "--subresource=status"][..]];
+        for question in if controller == "address-pools" { &own[..] } else { &common[..] } {
             eventually("the rights", TIMEOUT, || {
-                plane.kubectl().run(&[&may[..], question].concat()).map(Some)
+                plane.kubectl().run(&[&may[..], *question].concat()).map(Some)
             })
             .unwrap();
         }
@@ -203,6 +207,9 @@ pub(super) fn start(client: Client, namespace: &str, controller: &str) -> Runnin
         }
         "out-of-service" => {
             tokio::spawn(out_of_service::run(watches, out_of_service::Settings { namespace }, stopped))
+        }
+        "address-pools" => {
+            tokio::spawn(address_pools::run(watches, address_pools::Settings { namespace }, stopped))
         }
         other => panic!("{other}"),
     };

@@ -15,6 +15,7 @@ fn machines_come_and_go() {
     three_at_once_on_two_vcenters(&world);
     settled_machines_cost_nothing(&world);
     static_addresses_come_from_claims(&world);
+    super::shape::has_disks_tags_and_a_group(&world);
     one_goes_and_leaves_what_is_not_its_own(&world);
     one_that_was_removed_by_hand_is_not_made_again(&world);
     a_spec_that_cannot_be_used_is_final(&world);
@@ -162,10 +163,14 @@ fn one_goes_and_leaves_what_is_not_its_own(world: &World) {
     assert_eq!(calls(&world.north, "ShutdownGuest"), 2, "guests are asked");
 }
 
-async fn attach_disk(vcenter: &VCenter, moref: &str) {
+pub(super) fn client(vcenter: &VCenter) -> Client {
     let tls = Tls::CaBundle(fs_err::read_to_string(vcenter.ca_file()).unwrap());
     let login = Login { user: ADMINISTRATOR.0.to_owned(), password: ADMINISTRATOR.1.into() };
-    let client = Client::new(Endpoint::new(vcenter.host(), vcenter.port(), &tls), login).unwrap();
+    Client::new(Endpoint::new(vcenter.host(), vcenter.port(), &tls), login).unwrap()
+}
+
+async fn attach_disk(vcenter: &VCenter, moref: &str) {
+    let client = client(vcenter);
     let (kind, id) = moref.split_once(':').unwrap_or(("VirtualMachine", moref));
     let machine = client.moref(Reference::new(kind, id));
     let hardware = client.hardware(std::slice::from_ref(&machine)).await.unwrap().remove(&machine).unwrap();

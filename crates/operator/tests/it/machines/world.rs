@@ -184,15 +184,17 @@ impl World {
         self.plane.kubectl().apply_value(&machine).unwrap();
     }
 
+    /// What the controller counts.
+    pub(super) fn metrics_text(&self) -> String {
+        let mut text = String::new();
+        encode(&mut text, &self.registry).unwrap();
+        text
+    }
+
     /// Whether the controller knows of another owner.
     pub(super) fn wait_until_observing(&self, observing: bool) {
         let line = format!("slipway_machines_observed_only {}", u8::from(observing));
-        eventually(&line, TIMEOUT, || {
-            let mut text = String::new();
-            encode(&mut text, &self.registry)?;
-            Ok(text.contains(&line).then_some(()))
-        })
-        .unwrap();
+        eventually(&line, TIMEOUT, || Ok(self.metrics_text().contains(&line).then_some(()))).unwrap();
     }
 
     /// A Machine, or nothing where there is none.
@@ -234,7 +236,7 @@ impl Drop for World {
 }
 
 /// A Machine at a site; `change` replaces parts of its providerSpec.
-fn machine(name: &str, server: &str, site: &str, change: &Value) -> Value {
+pub(super) fn machine(name: &str, server: &str, site: &str, change: &Value) -> Value {
     let mut machine = json!({
         "apiVersion": "machine.openshift.io/v1beta1", "kind": "Machine",
         "metadata": {
