@@ -181,8 +181,9 @@ impl FromText for EngineObject {
 
     fn from_text(text: &str) -> Result<Self, BadText> {
         if text.trim().is_empty() || text.chars().any(char::is_control) || text.len() > 255 {
-            return Err(BadText::new("not the name or UUID of an object of the engine")
-                .hint("write its name as the engine shows it, or a UUID like 3b9f2c5e-0c1d-4f6a-9a57-2f1e6d8c4b10"));
+            return Err(BadText::new("not the name or UUID of an object of the engine").hint(
+                "write its name as the engine shows it, or a UUID like 3b9f2c5e-0c1d-4f6a-9a57-2f1e6d8c4b10",
+            ));
         }
         // The engine writes ids in lower case; names are as they are.
         let text = if is_uuid(text) { text.to_ascii_lowercase() } else { text.to_owned() };

@@ -50,9 +50,9 @@ pub mod watch;
 
 pub use self::client::Client;
 pub use self::endpoint::{Endpoint, Login};
-pub use crate::connector::{Proxy, Trust};
 pub use self::error::Error;
 pub use self::provider::Places;
+pub use crate::connector::{Proxy, Trust};
 pub use crate::trust_error;
 pub use crate::vim::fault::{Fault, FaultKind};
 pub use crate::vim::moref::{MoRef, Reference};

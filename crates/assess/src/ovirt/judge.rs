@@ -174,7 +174,9 @@ fn network(wanted: &Wanted, read: &EngineSnapshot, findings: &mut Vec<Finding>) 
             continue;
         }
         let message = match networks.as_slice() {
-            [] => format!("there is no vNIC profile `{profile}` in the data center of the cluster, or the user does not see it"),
+            [] => format!(
+                "there is no vNIC profile `{profile}` in the data center of the cluster, or the user does not see it"
+            ),
             others => format!(
                 "it is a vNIC profile of {}, and not of the network `{}`",
                 others.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", "),
@@ -196,7 +198,8 @@ fn template(name: &str, facts: Option<&TemplateFacts>, findings: &mut Vec<Findin
     if status != "ok" {
         let message = format!("the template is {status}");
         findings.push(
-            Finding::failure(Check::Template, name, message).remedy("wait until it is done, or make it again"),
+            Finding::failure(Check::Template, name, message)
+                .remedy("wait until it is done, or make it again"),
         );
     }
     if !has_boot_disk {
@@ -208,7 +211,8 @@ fn template(name: &str, facts: Option<&TemplateFacts>, findings: &mut Vec<Findin
         findings.push(Finding::pass(Check::Template, name, "the template can be used"));
     }
     if !matches!(os.as_str(), "rhcos_x64" | "other_linux" | "other" | "") && !os.starts_with("rhel") {
-        let message = format!("its operating system is {os}; machines are set up by Ignition, which few systems know");
+        let message =
+            format!("its operating system is {os}; machines are set up by Ignition, which few systems know");
         let remedy = "use an image of Red Hat CoreOS, Fedora CoreOS or Flatcar";
         findings.push(Finding::warning(Check::Template, name, message).remedy(remedy));
     }
@@ -235,7 +239,8 @@ fn taken(wanted: &Wanted, read: &EngineSnapshot, findings: &mut Vec<Finding>) {
     }
     let Some(groups) = &read.groups else { return };
     for name in wanted.foreign_groups.iter().filter(|name| !groups.contains(name)) {
-        let message = format!("machines are to join the affinity group `{name}`, which is neither there nor created");
+        let message =
+            format!("machines are to join the affinity group `{name}`, which is neither there nor created");
         let remedy = "correct `affinityGroupsNames`, or add the group to `affinityGroups`";
         findings.push(Finding::failure(Check::AntiAffinity, name, message).remedy(remedy));
     }
@@ -286,11 +291,7 @@ mod tests {
                 cpu_type: "Intel Nehalem Family".to_owned(),
             })),
             data_center_status: Some("up".to_owned()),
-            hosts: Some(Hosts {
-                up: 3,
-                all: 3,
-                memory: Some(FreeMemory { all: 96 * GIB, most: 32 * GIB }),
-            }),
+            hosts: Some(Hosts { up: 3, all: 3, memory: Some(FreeMemory { all: 96 * GIB, most: 32 * GIB }) }),
             storage_domain: Some(Some(StorageFacts {
                 name: "data1".to_owned(),
                 kind: "data".to_owned(),
@@ -300,7 +301,11 @@ mod tests {
             profiles: Some([("lan".to_owned(), vec!["ovirtmgmt".to_owned()])].into()),
             templates: [(
                 "rhcos".to_owned(),
-                Some(TemplateFacts { status: "ok".to_owned(), os: "rhcos_x64".to_owned(), has_boot_disk: true }),
+                Some(TemplateFacts {
+                    status: "ok".to_owned(),
+                    os: "rhcos_x64".to_owned(),
+                    has_boot_disk: true,
+                }),
             )]
             .into(),
             machines: Some(Vec::new()),

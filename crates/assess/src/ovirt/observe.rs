@@ -120,7 +120,8 @@ pub(super) async fn read(scope: &Scope, wanted: &Wanted, read: &mut EngineSnapsh
     let others = |tag: &Value| name(tag) == wanted.infra_id && !is_ours(&tag, "/description");
     read.is_tag_taken = Some(tags.iter().any(others));
     for wanted in &wanted.instance_types {
-        let found = there(scope.client.get("reading an instance type", &format!("instancetypes/{wanted}")).await)?;
+        let found =
+            there(scope.client.get("reading an instance type", &format!("instancetypes/{wanted}")).await)?;
         read.instance_types.insert(wanted.clone(), found.is_some());
     }
     Ok(())

@@ -19,12 +19,7 @@ pub(super) fn add(cluster: &Cluster, platform: &Platform, tree: &mut Tree) -> Re
     add_workers(cluster, tree, provider_spec(&spec)?)
 }
 
-pub(crate) fn spec(
-    cluster: &Named,
-    platform: &Platform,
-    machine: &Machine,
-    role: Role,
-) -> OvirtProviderSpec {
+pub(crate) fn spec(cluster: &Named, platform: &Platform, machine: &Machine, role: Role) -> OvirtProviderSpec {
     let (instance_type_id, cpu, memory_mb) = match &machine.size {
         Size::InstanceType(id) => (Some(id.to_string()), None, None),
         Size::Custom { sockets, cores, threads, memory_mib } => {

@@ -98,7 +98,11 @@ fn what_the_install_config_lacks_is_said_first() {
     let output = command(&directory, &["preflight", "-o", "json"]).output().expect("the command runs");
     assert_eq!(output.status.code(), Some(3), "{}", String::from_utf8_lossy(&output.stdout));
     let told: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    assert_eq!((&told["ready"], &told["verdict"]), (&Value::from(false), &Value::from("incomplete")), "{told}");
+    assert_eq!(
+        (&told["ready"], &told["verdict"]),
+        (&Value::from(false), &Value::from("incomplete")),
+        "{told}"
+    );
 }
 
 #[test]

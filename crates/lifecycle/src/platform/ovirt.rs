@@ -52,7 +52,8 @@ impl backend::Backend for Backend {
         timeouts: Timeouts,
     ) -> Result<(OvirtSpec, Ovirt), Error> {
         let name = config.platform.name();
-        let (AnyPlatform::Ovirt(platform), Credentials::Ovirt(engine)) = (config.platform, credentials) else {
+        let (AnyPlatform::Ovirt(platform), Credentials::Ovirt(engine)) = (config.platform, credentials)
+        else {
             return Err(Error::Platform(name));
         };
         let (endpoint, scope) = scope_of(&engine, &platform, timeouts)?;

@@ -14,7 +14,13 @@ impl Meddled for Bench {
 
     fn lose_marks(&self, role: &str) {
         let machine = self.name(role);
-        self.tenancy.kubectl(&["label", "virtualmachine", &machine, "slipway.dev/cluster-", "slipway.dev/id-"]);
+        self.tenancy.kubectl(&[
+            "label",
+            "virtualmachine",
+            &machine,
+            "slipway.dev/cluster-",
+            "slipway.dev/id-",
+        ]);
     }
 
     fn vanish(&self, role: &str) {

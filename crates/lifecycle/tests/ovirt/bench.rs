@@ -13,7 +13,8 @@ use slipway_lifecycle::workspace::Workspace;
 use slipway_providers::connector::{Proxy, Trust};
 use slipway_providers::ovirt::kinds::State;
 use slipway_providers::ovirt::{Client, Server};
-use slipway_testkit::engine::{ADMIN, Engine, Inventory, Template};
+use slipway_testkit::engine::inventory::Template;
+use slipway_testkit::engine::{ADMIN, Engine, Inventory};
 use uuid::Uuid;
 
 use crate::directory::{Directory, Subject, TIMEOUTS, process};
@@ -92,7 +93,10 @@ platform:
     }
 
     /// Someone else at the same engine, as an administrator.
-    pub(crate) fn by_hand<T>(&self, work: impl AsyncFnOnce(&Client) -> Result<T, slipway_providers::ovirt::Error>) -> T {
+    pub(crate) fn by_hand<T>(
+        &self,
+        work: impl AsyncFnOnce(&Client) -> Result<T, slipway_providers::ovirt::Error>,
+    ) -> T {
         let admin = Client::new(Server {
             url: self.engine.url(),
             user: ADMIN.0.to_owned(),
@@ -174,7 +178,8 @@ impl Subject for Bench {
         let mut contents = BTreeSet::new();
         for collection in COLLECTIONS {
             for object in self.engine.list(&format!("/{collection}")) {
-                let name = object["name"].as_str().or(object["alias"].as_str()).unwrap_or_default().to_owned();
+                let name =
+                    object["name"].as_str().or(object["alias"].as_str()).unwrap_or_default().to_owned();
                 let copies = (1..).map(|copy| format!("{collection}/{name} {copy}"));
                 let free = copies.filter(|name| !contents.contains(name)).take(1).collect::<Vec<_>>();
                 contents.extend(free);

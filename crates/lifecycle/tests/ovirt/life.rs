@@ -80,7 +80,8 @@ fn few_hosts_make_a_preference_of_a_rule() {
     bench.engine.set_host_status("h3", "maintenance");
     bench.run(Purpose::Create);
     let groups = bench.groups();
-    let group = |name: &str| groups.iter().find(|(group, _)| group["name"] == json!(bench.name(name))).unwrap();
+    let group =
+        |name: &str| groups.iter().find(|(group, _)| group["name"] == json!(bench.name(name))).unwrap();
     assert_eq!(group("controlplane").0["vms_rule"]["enforcing"], "false");
     assert_eq!(group("compute").0["vms_rule"]["enforcing"], "true", "two hosts are enough for two machines");
 }

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use slipway_assets::Identity;
 use slipway_config::ids::InfraId;
 use slipway_config::install_config::load;
-use slipway_lifecycle::preflight::report::Readiness;
 use slipway_lifecycle::preflight::Options;
+use slipway_lifecycle::preflight::report::Readiness;
 use slipway_testkit::vcenter::ADMINISTRATOR;
 
 use crate::bench::{config, inventory, options, problems, run, run_as, start, start_all};

@@ -137,10 +137,7 @@ pub(crate) trait Subject {
     /// Everything of it that is there, and of others.
     fn contents(&self) -> BTreeSet<String>;
 
-    fn plan(
-        &self,
-        purpose: Purpose,
-    ) -> Result<PlannedRun<<Self::Spec as ClusterSpec>::Provider>, Error> {
+    fn plan(&self, purpose: Purpose) -> Result<PlannedRun<<Self::Spec as ClusterSpec>::Provider>, Error> {
         process(async {
             let mut run = self.open(purpose)?;
             let planned = run.plan(purpose, &[]).await;

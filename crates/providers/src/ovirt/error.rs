@@ -92,7 +92,9 @@ impl Error {
                 "fetch the engine's authority from /ovirt-engine/services/pki-resource?resource=ca-certificate&format=X509-PEM-CA, \
                  compare its fingerprint with the administrator, and name the file in `ovirt_cafile`"
             }
-            Cause::Connect(_) => "check the engine's name and port in `ovirt_url`, DNS, firewalls and `NO_PROXY`",
+            Cause::Connect(_) => {
+                "check the engine's name and port in `ovirt_url`, DNS, firewalls and `NO_PROXY`"
+            }
             Cause::Timeout(_) => "the engine is busy or a firewall drops packets; try again later",
             Cause::WebPage { .. } => {
                 "`ovirt_url` has to be of the form https://ENGINE/ovirt-engine/api; if it is, a proxy answers: add the engine to \
@@ -120,8 +122,12 @@ fn other_form(user: &str) -> String {
             let name = name.split('@').next().unwrap_or(name);
             format!("{check}; an engine without Keycloak has the user as `{name}@internal`")
         }
-        Some(_) => format!("{check}, and the profile behind the last `@`, which the login page of the engine lists"),
-        None => format!("{check}; the user is written with its profile: `{user}@internal`, or with Keycloak `{user}@ovirt@internalsso`"),
+        Some(_) => {
+            format!("{check}, and the profile behind the last `@`, which the login page of the engine lists")
+        }
+        None => format!(
+            "{check}; the user is written with its profile: `{user}@internal`, or with Keycloak `{user}@ovirt@internalsso`"
+        ),
     }
 }
 

@@ -115,7 +115,8 @@ impl Scope {
         if self.is_visible(cluster).await? {
             return Ok(Observation::Known(None));
         }
-        let message = "the user does not see the cluster any more, so that what is in it cannot be said to be gone";
+        let message =
+            "the user does not see the cluster any more, so that what is in it cannot be said to be gone";
         Ok(Observation::Unknown(Cause::new(reason::NOT_VISIBLE, message)))
     }
 

@@ -15,14 +15,17 @@ use super::error::Error;
 use super::kinds::{Desired, Kind, KindError, Ovirt, State};
 use super::read::{marks_in, text};
 use crate::provider::{
-    Accounts, Discovery, EndpointsUnreadable, Kept, Located, MachineView, Memory, Missing, Provider, Remembered,
-    Search, Surplus, View, Words,
+    Accounts, Discovery, EndpointsUnreadable, Kept, Located, MachineView, Memory, Missing, Provider,
+    Remembered, Search, Surplus, View, Words,
 };
 use crate::text::chain;
 
 impl Provider for Ovirt {
-    const WORDS: Words =
-        Words { endpoint: "oVirt engine", endpoints: "oVirt engine", field: "platform.ovirt.ovirt_cluster_id" };
+    const WORDS: Words = Words {
+        endpoint: "oVirt engine",
+        endpoints: "oVirt engine",
+        field: "platform.ovirt.ovirt_cluster_id",
+    };
 
     type Places = ();
 

@@ -102,7 +102,8 @@ mod tests {
         let machine = json!({"reported_devices": {"reported_device": [
             ips(&["127.0.0.1", "::1"]), ips(&["10.0.0.5", "fe80::1", "fd00::5"]), ips(&["10.0.0.5"]), {},
         ]}});
-        let expected: Vec<IpAddr> = ["10.0.0.5", "fd00::5"].iter().map(|text| text.parse().unwrap()).collect();
+        let expected: Vec<IpAddr> =
+            ["10.0.0.5", "fd00::5"].iter().map(|text| text.parse().unwrap()).collect();
         assert_eq!(addresses(&machine), expected);
     }
 }

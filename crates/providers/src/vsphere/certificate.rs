@@ -9,8 +9,8 @@ use jiff::Timestamp;
 use x509_parser::extensions::GeneralName;
 use x509_parser::prelude::{FromDer, X509Certificate};
 
-use crate::connector::{judged_by, proxied};
 use super::endpoint::Endpoint;
+use crate::connector::{judged_by, proxied};
 
 /// What people compare, and what ends some day.
 #[derive(Debug, Clone, PartialEq, Eq)]

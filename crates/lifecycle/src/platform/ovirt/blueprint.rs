@@ -155,7 +155,6 @@ fn of_manifest(named: &Named, machine: Machine) -> Result<(String, OvirtProvider
     if name.strip_prefix(infra_id.as_str()).is_none_or(|rest| !rest.starts_with('-')) {
         return Err(format!("the name of the Machine has to begin with `{infra_id}-`, and is `{name}`"));
     }
-    let spec =
-        serde_json::from_value(machine.spec.provider_spec.value).map_err(|error| error.to_string())?;
+    let spec = serde_json::from_value(machine.spec.provider_spec.value).map_err(|error| error.to_string())?;
     Ok((name, spec))
 }

@@ -25,12 +25,14 @@ pub(super) fn inspection(
     directory: &Path,
     environment: &Environment,
 ) -> Option<Arc<dyn Inspection>> {
-    let (AnyPlatform::Ovirt(platform), Credentials::Ovirt(engine)) = (&named.config.platform, credentials) else {
+    let (AnyPlatform::Ovirt(platform), Credentials::Ovirt(engine)) = (&named.config.platform, credentials)
+    else {
         return None;
     };
     let (blueprint, broken) = blueprint(named, platform, directory, environment);
     let known = broken.into_iter().map(|BrokenFile { path, message }| {
-        Finding::failure(Check::Files, path, message).remedy("correct the file, or remove it and create the files anew")
+        Finding::failure(Check::Files, path, message)
+            .remedy("correct the file, or remove it and create the files anew")
     });
     Some(Arc::new(EngineInspection {
         server: server_of(engine, Timeouts::default()),
@@ -70,7 +72,8 @@ fn wanted(named: &Named, platform: &Platform, blueprint: &Blueprint) -> Wanted {
         let names = (0..replicas).map(|index| format!("compute machine {index}"));
         specs.extend(names.map(|name| (name, spec.clone())));
     }
-    let unique = |values: Vec<String>| values.into_iter().collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>();
+    let unique =
+        |values: Vec<String>| values.into_iter().collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>();
     let made: BTreeSet<&str> = blueprint.groups.iter().map(|group| group.name.as_str()).collect();
     let joined = specs.iter().flat_map(|(_, spec)| spec.groups.iter());
     let group = |group: &super::blueprint::BlueprintGroup| WantedGroup {

@@ -24,7 +24,8 @@ impl Answer {
         let retry_after = header(RETRY_AFTER).and_then(|text| text.parse().ok()).map(Duration::from_secs);
         let said_page = header(CONTENT_TYPE).is_some_and(|kind| kind.starts_with("text/html"));
         let body = response.text().await?;
-        let is_page = said_page || body.trim_start().starts_with("<!") || body.trim_start().starts_with("<html");
+        let is_page =
+            said_page || body.trim_start().starts_with("<!") || body.trim_start().starts_with("<html");
         Ok(Answer { status, retry_after, is_page, body })
     }
 
@@ -116,14 +117,14 @@ mod tests {
         assert!(matches!(refused(404, ""), Cause::NotFound));
         assert!(matches!(refused(401, "<html><body>invalid_grant</body></html>"), Cause::SessionLost));
         assert!(matches!(refused(503, "<html><title>503</title></html>"), Cause::NotReady { .. }));
-        let Cause::WebPage { title, .. } = refused(200, "<html><TITLE>\n oVirt  Engine </TITLE></html>") else {
+        let Cause::WebPage { title, .. } = refused(200, "<html><TITLE>\n oVirt  Engine </TITLE></html>")
+        else {
             panic!("not a page")
         };
         assert_eq!(title.as_deref(), Some("oVirt Engine"));
         let bare = r#"{"reason":"Operation Failed","detail":"Entity not found: Cluster: name=Nope"}"#;
         assert_eq!(refused(404, bare).to_string(), "Entity not found: Cluster: name=Nope");
-        let wrapped =
-            r#"{"status":"failed","fault":{"reason":"Operation Failed","detail":"[Cannot run VM. No host.]"}}"#;
+        let wrapped = r#"{"status":"failed","fault":{"reason":"Operation Failed","detail":"[Cannot run VM. No host.]"}}"#;
         for status in [200, 409] {
             assert_eq!(refused(status, wrapped).to_string(), "Cannot run VM. No host.");
         }

@@ -28,7 +28,9 @@ impl Failure for KindError {
         match &error.source {
             _ if error.is_silence() => Severity::Unreachable,
             // Locked, busy with something related, no host at the moment; and an engine that failed once.
-            Cause::SessionLost | Cause::Fault { status: 409 | 500, .. } => Severity::Transient { after: None },
+            Cause::SessionLost | Cause::Fault { status: 409 | 500, .. } => {
+                Severity::Transient { after: None }
+            }
             _ => Severity::Permanent,
         }
     }

@@ -23,7 +23,8 @@ impl Scope {
             body["disk_attachments"] = json!({"disk_attachment": disks});
         }
         let path = format!("vms?clone={}", spec.clone);
-        let made = match self.client.post(&format!("creating the machine {name}"), &path, &body, *mark).await {
+        let made = match self.client.post(&format!("creating the machine {name}"), &path, &body, *mark).await
+        {
             // Made before, and its answer was lost; or it is another's.
             Err(error) if error.is_refusal() => {
                 let query = Query::like("vms", "vm", "name", name);
@@ -102,8 +103,7 @@ impl Scope {
                 }
                 None => {
                     let name = format!("nic{}", index + 1);
-                    let body =
-                        json!({"name": name, "interface": "virtio", "vnic_profile": {"id": profile}});
+                    let body = json!({"name": name, "interface": "virtio", "vnic_profile": {"id": profile}});
                     self.client.post(&doing, &path, &body, desired.mark).await?;
                 }
             }
@@ -240,7 +240,10 @@ fn body(desired: &Desired, spec: &MachineSpec, cluster: &str, template: &str) ->
 }
 
 /// The disk a machine boots from, and others. Which one was its own at first, the journal may know.
-pub(crate) fn boot_disk<'v>(machine: &'v Value, made: Option<&MachineState>) -> (Option<&'v Value>, Vec<&'v Value>) {
+pub(crate) fn boot_disk<'v>(
+    machine: &'v Value,
+    made: Option<&MachineState>,
+) -> (Option<&'v Value>, Vec<&'v Value>) {
     let known = made.and_then(|made| made.disk.as_ref()).map(|disk| disk.id.as_str());
     let is_own = |attachment: &Value| {
         text(attachment, "/bootable") == "true" && known.is_none_or(|known| id(attachment) == known)

@@ -81,12 +81,12 @@ pub(super) fn judge(infra_id: &InfraId, machine: &Value) -> Verdict {
             spec: None,
             found: Some(id(machine)),
         }),
-        (false, true) => {
-            Verdict::Doubtful(format!("carries the tag {infra_id}, and has not the name of a machine of this cluster"))
-        }
-        (true, false) => {
-            Verdict::Doubtful(format!("is named like a machine of {infra_id}, and carries neither its tag nor its marks"))
-        }
+        (false, true) => Verdict::Doubtful(format!(
+            "carries the tag {infra_id}, and has not the name of a machine of this cluster"
+        )),
+        (true, false) => Verdict::Doubtful(format!(
+            "is named like a machine of {infra_id}, and carries neither its tag nor its marks"
+        )),
         (false, false) => Verdict::Others,
     }
 }

@@ -34,7 +34,8 @@ pub(super) async fn missing(scope: &Scope, records: &[Remembered<State>]) -> Res
             scope.is_machine_there(&object.id).await?
         };
         if is_there {
-            let reason = format!("{} `{}` is there under another name or without its marks", one.id.kind, one.id.name);
+            let reason =
+                format!("{} `{}` is there under another name or without its marks", one.id.kind, one.id.name);
             missing.hidden.push(reason);
         }
     }

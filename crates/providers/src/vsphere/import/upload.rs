@@ -11,8 +11,8 @@ use reqwest::header::CONTENT_TYPE;
 use tokio::sync::mpsc;
 
 use super::ImportError;
-use crate::vsphere::client::{Client, cause, connector};
 use crate::connector::Trust;
+use crate::vsphere::client::{Client, cause, connector};
 use crate::vsphere::error::Cause;
 use crate::vsphere::ova::{Content, Ova, OvaError};
 use crate::vsphere::soap::Element;
