@@ -111,6 +111,9 @@ const PARAMETERS: [&str; 9] =
 /// What every object may have.
 const FIELDS: [&str; 5] = ["id", "href", "link", "actions", "creation_status"];
 
+/// Engines write one word otherwise than the model has it: so, and so in the model.
+const WRITTEN: (&str, &str) = ("transparent_hugepages", "transparent_huge_pages");
+
 impl Judge {
     /// Whether a struct has a field.
     pub fn has(&self, name: &str, field: &str) -> bool {
@@ -118,6 +121,7 @@ impl Judge {
     }
 
     fn field(&self, name: &str, field: &str) -> Option<&str> {
+        let field = if field == WRITTEN.0 { WRITTEN.1 } else { field };
         match self.types.get(name)? {
             Type::Struct { fields } => fields.get(field).map(String::as_str),
             Type::Enum { .. } => None,
