@@ -92,7 +92,7 @@ platform:
         Bench { engine, directory, infra_id }
     }
 
-    /// Someone else at the same engine, as an administrator.
+    /// An administrator at the same engine.
     pub(crate) fn by_hand<T>(
         &self,
         work: impl AsyncFnOnce(&Client) -> Result<T, slipway_providers::ovirt::Error>,
