@@ -13,7 +13,8 @@ use slipway_lifecycle::workspace::Workspace;
 use slipway_providers::connector::{Proxy, Trust};
 use slipway_providers::ovirt::kinds::State;
 use slipway_providers::ovirt::{Client, Server};
-use slipway_testkit::engine::{ADMIN, Engine, Inventory, Template};
+use slipway_testkit::engine::inventory::Template;
+use slipway_testkit::engine::{ADMIN, Engine, Inventory};
 use uuid::Uuid;
 
 use crate::directory::{Directory, Subject, TIMEOUTS, process};
@@ -91,7 +92,7 @@ platform:
         Bench { engine, directory, infra_id }
     }
 
-    /// Someone else at the same engine, as an administrator.
+    /// An administrator at the same engine.
     pub(crate) fn by_hand<T>(
         &self,
         work: impl AsyncFnOnce(&Client) -> Result<T, slipway_providers::ovirt::Error>,

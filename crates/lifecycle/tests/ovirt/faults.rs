@@ -26,7 +26,7 @@ const LOCKED: &str = "[Cannot edit VM. Related operation is currently in progres
 
 impl Stormy for Bench {
     fn trouble(&self, dice: &mut Dice) {
-        let fault = Fault::new(dice.pick(&METHODS), dice.pick(&PATHS))
+        let fault = Fault::new(*dice.pick(&METHODS), *dice.pick(&PATHS))
             .times(u32::try_from(1 + dice.below(3)).unwrap());
         match dice.below(9) {
             0 => self.engine.fault(fault.cut()),
@@ -37,7 +37,7 @@ impl Stormy for Bench {
             5 => self.engine.expire_tokens(),
             6 => self.engine.lose_events(5),
             7 => {
-                let work = *dice.pick(&[Work::Disk, Work::Clone, Work::Boot, Work::Stop, Work::Remove]);
+                let work = *dice.pick(&[Work::Disk, Work::Clone, Work::Boot, Work::Stop]);
                 self.engine.pace(work, Duration::from_millis(20 + dice.below(300) as u64));
             }
             _ => {
@@ -49,7 +49,7 @@ impl Stormy for Bench {
 
     fn calm(&self) {
         self.engine.forget_faults();
-        for work in [Work::Disk, Work::Clone, Work::Boot, Work::Stop, Work::Remove] {
+        for work in [Work::Disk, Work::Clone, Work::Boot, Work::Stop] {
             self.engine.pace(work, Duration::ZERO);
         }
         self.engine.finish_work();

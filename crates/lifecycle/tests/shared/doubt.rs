@@ -15,7 +15,7 @@ pub(crate) trait Meddled: Subject {
     /// A machine goes, by hand.
     fn vanish(&self, role: &str);
 
-    /// Someone else's object gets the name of one that is to be made. That name.
+    /// An object of another user gets the name of one that is to be made. That name.
     fn take_a_name(&self) -> String;
 }
 

@@ -4,6 +4,7 @@ mod answer;
 mod search;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderValue};
@@ -72,6 +73,8 @@ struct Inner {
     base: String,
     http: reqwest::Client,
     session: Mutex<Session>,
+    /// The user is no administrator: reads are only answered if they ask for what this user may see.
+    is_filtered: AtomicBool,
 }
 
 /// A token that turns out to have expired is replaced by the call that notices first.
@@ -91,7 +94,16 @@ impl Client {
             source: Cause::Setup(reason),
         })?;
         let base = server.base();
-        Ok(Client { inner: Arc::new(Inner { name, base, http, session: Mutex::default(), server }) })
+        Ok(Client {
+            inner: Arc::new(Inner {
+                name,
+                base,
+                http,
+                session: Mutex::default(),
+                is_filtered: AtomicBool::new(false),
+                server,
+            }),
+        })
     }
 
     pub fn user(&self) -> &str {
@@ -180,10 +192,15 @@ impl Client {
         correlation: Option<Uuid>,
     ) -> Result<Value, Error> {
         let token = self.token(doing, None).await?;
+        let was_filtered = self.inner.is_filtered.load(Ordering::Relaxed);
         match self.attempt(doing, &method, path, body, correlation, &token).await {
             // It did not act: it did not know who asks.
             Err(Error { source: Cause::SessionLost, .. }) => {
                 let token = self.token(doing, Some(&token)).await?;
+                self.attempt(doing, &method, path, body, correlation, &token).await
+            }
+            Err(error) if error.is_forbidden() && method == Method::GET && !was_filtered => {
+                self.inner.is_filtered.store(true, Ordering::Relaxed);
                 self.attempt(doing, &method, path, body, correlation, &token).await
             }
             answer => answer,
@@ -203,6 +220,9 @@ impl Client {
         let url = format!("{}/api/{path}", self.inner.base);
         let mut request = self.inner.http.request(method.clone(), url.trim_end_matches('/'));
         request = request.bearer_auth(token.expose_secret()).header("Version", "4");
+        if *method == Method::GET && self.inner.is_filtered.load(Ordering::Relaxed) {
+            request = request.header("Filter", "true");
+        }
         if let Some(body) = body {
             request = request.json(body);
         }

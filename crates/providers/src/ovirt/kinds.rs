@@ -45,7 +45,7 @@ pub struct Desired {
     pub mark: Uuid,
     /// How it is to be made; none where it is there, or is to go.
     pub spec: Option<Spec>,
-    /// The engine's id of a machine that was found, and made by someone else for the cluster: it may carry no marks.
+    /// The engine's id of a machine that was found, and made by the cluster itself: it may carry no marks.
     pub found: Option<String>,
 }
 
@@ -155,7 +155,7 @@ pub struct MachineState {
     /// The affinity groups it is in.
     #[serde(default)]
     pub groups: BTreeSet<String>,
-    /// It cannot be removed before someone allows it.
+    /// It cannot be removed before its protection is switched off.
     #[serde(default)]
     pub protected: bool,
 }

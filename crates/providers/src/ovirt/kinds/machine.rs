@@ -163,7 +163,7 @@ impl Scope {
             Kind::Tag => format!("tags/{id}"),
             Kind::AffinityGroup => format!("clusters/{cluster}/affinitygroups/{id}"),
             _ => {
-                // Someone may have attached a disk since it was looked at: it must not go with the machine.
+                // A disk may have been attached since it was looked at: it must not go with the machine.
                 let now = self.machine_state(desired, id, None).await?;
                 if let Some(State::Machine(machine)) = &now
                     && !machine.guests.is_empty()
