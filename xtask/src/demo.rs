@@ -24,8 +24,8 @@ use slipway_testkit::vcenter::{ADMINISTRATOR, VCenter};
 
 use self::picture::Picture;
 use crate::command::{cargo, root, run as run_command};
-use crate::machines;
 use crate::peers;
+use crate::testbed;
 
 /// Names of the datacenters, and the last byte of their vCenters' addresses.
 const SITES: [(&str, u8); 2] = [("north", 1), ("south", 2)];
@@ -114,7 +114,7 @@ fn read_back(vcenters: &[VCenter]) -> anyhow::Result<Vec<String>> {
     let mut lines = Vec::new();
     for vcenter in vcenters {
         let url = format!("https://{}/sdk", vcenter.address());
-        let machines = machines::read_back(Command::new(python::find()?), vcenter, &url)?;
+        let machines = testbed::read_back(Command::new(python::find()?), vcenter, &url)?;
         for machine in machines.iter().filter(|machine| machine["template"] != true) {
             let text = |key: &str| machine[key].as_str().unwrap_or_default().to_owned();
             lines.push(format!("  {:<14} {:<48} {:<10}", vcenter.host(), text("path"), text("power")));

@@ -8,7 +8,6 @@ mod faults;
 mod fuzz;
 mod image;
 mod install;
-mod machines;
 mod packages;
 mod peers;
 mod race;
@@ -17,6 +16,7 @@ mod section;
 mod site;
 mod strangers;
 mod test;
+mod testbed;
 
 use std::path::PathBuf;
 

@@ -18,8 +18,8 @@ use slipway_testkit::vcenter::VCenter;
 use crate::bench::vsphere::capv::Running;
 use crate::bench::vsphere::{control_plane, peak_memory};
 use crate::command::run as run_command;
-use crate::machines::{Cluster, is_made, name, text};
 use crate::site::{self, Files};
+use crate::testbed::{Cluster, is_made, name, text};
 
 /// Machines that were there before: how long they may take to be known.
 const KNOWN_TIMEOUT: Duration = Duration::from_mins(15);

@@ -13,8 +13,8 @@ use slipway_testkit::process::eventually;
 
 use super::machine_api::{machine_set, nothing_is_left};
 use super::{MACHINES, Shown, Suite};
-use crate::machines::{self, Cluster, is_made, name, text};
 use crate::site::{self, Files};
+use crate::testbed::{self, Cluster, is_made, name, text};
 
 pub(super) const SUITE: Suite = Suite {
     name: "cluster-autoscaler",
@@ -34,7 +34,7 @@ const LIMIT: Duration = Duration::from_mins(6);
 fn run(shown: &mut Shown) -> anyhow::Result<()> {
     let files = Files::make(&site::debug(), 1, 0)?;
     let mut cluster = Cluster::start(&files, &[Beside::Controllers, Beside::Scheduler, Beside::Kwok])?;
-    cluster.start_operator(&machines::operator(), "machines,machine-sets,node-links,drain")?;
+    cluster.start_operator(&testbed::operator(), "machines,machine-sets,node-links,drain")?;
     let set = format!("{}-worker-0", files.infra_id);
     let kubectl = cluster.plane.kubectl();
     kubectl.apply(&machine_set(&files, 0)?)?;

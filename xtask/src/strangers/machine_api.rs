@@ -9,8 +9,8 @@ use slipway_testkit::nodes;
 use slipway_testkit::process::eventually;
 
 use super::{MACHINES, Shown, Suite};
-use crate::machines::{self, Cluster, is_made, name, text};
 use crate::site::{self, Files};
+use crate::testbed::{self, Cluster, is_made, name, text};
 
 pub(super) const SUITE: Suite = Suite {
     name: "machine-api",
@@ -35,7 +35,7 @@ fn run(shown: &mut Shown) -> anyhow::Result<()> {
 fn on_ours(shown: &mut Shown) -> anyhow::Result<()> {
     let files = Files::make(&site::debug(), 1, 0)?;
     let mut cluster = Cluster::start(&files, &[])?;
-    cluster.start_operator(&machines::operator(), "machines,drain")?;
+    cluster.start_operator(&testbed::operator(), "machines,drain")?;
     for controller in [Controller::MachineSets, Controller::HealthChecks, Controller::NodeLinks] {
         machine_api::start(&mut cluster.plane, controller, &[])?;
     }
