@@ -256,7 +256,7 @@ mod tests {
     #[case::another(Seen::Known(vec!["wan".to_owned()]), Some(Outcome::Failure))]
     #[case::no_multus(Seen::NotServed, Some(Outcome::Failure))]
     #[case::a_missing_rule(Seen::Forbidden, None)]
-    fn network_attachments(#[case] attachments: Seen<Vec<String>>, #[case] expected: Option<Outcome>) {
+    fn attachments_are_looked_up(#[case] attachments: Seen<Vec<String>>, #[case] expected: Option<Outcome>) {
         let read = Read { inventory: Some(Inventory { attachments, ..inventory() }), ..Read::default() };
         let wanted = Wanted { attachment: Some("lan".to_owned()), ..wanted() };
         let findings = judge("tenant", &wanted, &read);
