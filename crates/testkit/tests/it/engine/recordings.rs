@@ -97,8 +97,11 @@ impl Stage {
         for (old, new) in instead {
             path = path.replace(old, new);
         }
-        let headers: &[(&str, &str)] =
-            if name == "vm-stop" { &[("correlation-id", "corr-stop3")] } else { &[] };
+        let headers: &[(&str, &str)] = match name {
+            "vm-create" => &[("correlation-id", "corr-w0")],
+            "vm-stop" => &[("correlation-id", "corr-stop3")],
+            _ => &[],
+        };
         let answer = self.wire.ask_with(&recorded.method, &path, &body, headers).unwrap();
         if answer.status != recorded.status {
             self.differences.push(format!(
@@ -306,14 +309,16 @@ fn the_published_model_agrees_with_what_was_recorded_and_finds_what_was_changed(
             );
         }
     }
-    assert!(mutants > 100 && caught * 10 > mutants * 5, "{caught} of {mutants}");
+    assert!(mutants > 100 && caught * 10 > mutants * 9, "{caught} of {mutants}");
 }
 
 /// Every object in a value.
 fn pointers(value: &Value, at: String) -> Vec<String> {
     match value {
         Value::Object(object) => {
-            let inner = object.iter().flat_map(|(key, inner)| pointers(inner, format!("{at}/{key}")));
+            // What objects link to is not in the model.
+            let inner = object.iter().filter(|(key, _)| !matches!(key.as_str(), "link" | "actions"));
+            let inner = inner.flat_map(|(key, inner)| pointers(inner, format!("{at}/{key}")));
             inner.chain([at.clone()]).collect()
         }
         Value::Array(items) => items
