@@ -83,7 +83,9 @@ struct Stage {
 
 impl Stage {
     fn play(&mut self, names: &[&str]) {
-        names.iter().for_each(|name| self.play_as(name, &[], true));
+        for name in names {
+            self.play_as(name, &[], true);
+        }
     }
 
     fn play_as(&mut self, name: &str, instead: &[(&str, &str)], are_values_equal: bool) {
@@ -297,7 +299,7 @@ fn the_published_model_agrees_with_what_was_recorded_and_finds_what_was_changed(
         let said = serde_json::from_str(&recorded.body).ok();
         let found = judge.judge(&recorded.method, &segments, &query, said.as_ref(), &answer);
         assert!(found.is_empty(), "{name}: {found:?}");
-        for pointer in pointers(&answer, String::new()) {
+        for pointer in pointers(&answer, "") {
             let mut mutant = answer.clone();
             let Some(object) = mutant.pointer_mut(&pointer).and_then(Value::as_object_mut) else { continue };
             let Some(key) = object.keys().next().cloned() else { continue };
@@ -313,18 +315,18 @@ fn the_published_model_agrees_with_what_was_recorded_and_finds_what_was_changed(
 }
 
 /// Every object in a value.
-fn pointers(value: &Value, at: String) -> Vec<String> {
+fn pointers(value: &Value, at: &str) -> Vec<String> {
     match value {
         Value::Object(object) => {
             // What objects link to is not in the model.
             let inner = object.iter().filter(|(key, _)| !matches!(key.as_str(), "link" | "actions"));
-            let inner = inner.flat_map(|(key, inner)| pointers(inner, format!("{at}/{key}")));
-            inner.chain([at.clone()]).collect()
+            let inner = inner.flat_map(|(key, inner)| pointers(inner, &format!("{at}/{key}")));
+            inner.chain([at.to_owned()]).collect()
         }
         Value::Array(items) => items
             .iter()
             .enumerate()
-            .flat_map(|(index, inner)| pointers(inner, format!("{at}/{index}")))
+            .flat_map(|(index, inner)| pointers(inner, &format!("{at}/{index}")))
             .collect(),
         _ => Vec::new(),
     }
