@@ -101,7 +101,7 @@ impl World {
             caller.user
         );
         let about = self.around_template(&id, &vm.id);
-        self.event(Event { code: 48, severity: "normal", text, by: Some(caller), about: &about });
+        self.event(&Event { code: 48, severity: "normal", text, by: Some(caller), about: &about });
         let job = self.job(&format!("Creating Template {name} from VM {}", vm.name()), caller);
         let effect = Effect::TemplateMade { template: id.clone(), vm: vm.id };
         self.begin(Work::Template, effect, Some(&job), caller);
@@ -142,7 +142,9 @@ impl World {
             )));
         }
         let disks: Vec<String> = self.parts(Kind::DiskAttachment, id).map(|disk| disk.id.clone()).collect();
-        disks.iter().for_each(|disk| self.disk_goes(disk));
+        for disk in &disks {
+            self.disk_goes(disk);
+        }
         self.remove(Kind::Nic, |one| one.parent != id);
         self.remove(Kind::Template, |one| one.id != id);
         let job = self.job(&format!("Removing Template {}", template.name()), caller);
@@ -221,16 +223,10 @@ impl World {
         self.allow(caller, Permit::EditVm, Kind::Vm, vm)?;
         let body = request.body("tag")?;
         require(&body, "Tag", &["id|name"])?;
-        let tag = match body["id"].as_str() {
-            Some(id) => self
-                .find(Kind::Tag, id)
-                .ok_or_else(|| Refusal::NotFound(format!("Entity not found: {id}")))?,
-            None => {
-                let wanted = body["name"].as_str().unwrap_or_default();
-                self.named(Kind::Tag, wanted)
-                    .ok_or_else(|| Refusal::NotFound(format!("Entity not found: {wanted}")))?
-            }
-        };
+        let id = body["id"].as_str();
+        let wanted = id.or(body["name"].as_str()).unwrap_or_default();
+        let found = if id.is_some() { self.find(Kind::Tag, wanted) } else { self.named(Kind::Tag, wanted) };
+        let tag = found.ok_or_else(|| Refusal::NotFound(format!("Entity not found: {wanted}")))?;
         let tag = tag.clone();
         let is_new = self.tagged.insert((vm.to_owned(), tag.id.clone()));
         let by = format!("{}-authz", caller.user);
@@ -270,7 +266,7 @@ impl World {
         let text = format!("Affinity Group {name} was added. (User: {}-authz)", caller.user);
         self.add(Kind::AffinityGroup, &id, cluster, doc);
         let about = [(Kind::Cluster, cluster.to_owned())];
-        self.event(Event { code: 10350, severity: "normal", text, by: Some(caller), about: &about });
+        self.event(&Event { code: 10350, severity: "normal", text, by: Some(caller), about: &about });
         for (list, of) in [("vms", Kind::Vm), ("hosts", Kind::Host)] {
             for member in body[list][of.item()].as_array().into_iter().flatten() {
                 let member = self.meant(of, member, of.item())?.id.clone();
@@ -355,7 +351,7 @@ impl World {
         }
         let text = format!("Affinity Group {} was updated. (User: {}-authz)", group.name(), caller.user);
         let about = [(Kind::Cluster, cluster.to_owned())];
-        self.event(Event { code: 10352, severity: "normal", text, by: Some(caller), about: &about });
+        self.event(&Event { code: 10352, severity: "normal", text, by: Some(caller), about: &about });
         self.shown_group(200, id)
     }
 
@@ -366,7 +362,7 @@ impl World {
         self.members.retain(|(group, _)| group != id);
         let text = format!("Affinity Group {name} was removed. (User: {}-authz)", caller.user);
         let about = [(Kind::Cluster, cluster.to_owned())];
-        self.event(Event { code: 10354, severity: "normal", text, by: Some(caller), about: &about });
+        self.event(&Event { code: 10354, severity: "normal", text, by: Some(caller), about: &about });
         Reply::complete()
     }
 

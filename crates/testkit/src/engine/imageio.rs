@@ -14,7 +14,7 @@ use crate::process::{Process, Start};
 use crate::python;
 use crate::scratch::Scratch;
 
-const START_LIMIT: Duration = Duration::from_secs(60);
+const START_LIMIT: Duration = Duration::from_mins(1);
 const ANSWER_LIMIT: Duration = Duration::from_secs(30);
 
 /// Starts with the first transfer.

@@ -160,8 +160,7 @@ impl Judge {
             if is_action {
                 return Some("action".to_owned());
             }
-            let kinds = forms.values().filter(|kind| self.types.contains_key(kind.trim_end_matches("[]")));
-            kinds.filter(|kind| self.is_struct(kind.trim_end_matches("[]"))).next_back().cloned()
+            forms.values().rfind(|kind| self.is_struct(kind.trim_end_matches("[]"))).cloned()
         };
         if let (Some(said), Some(kind)) = (said, body_of(&method.takes)) {
             self.walk(said, &kind, &format!("{place} request"), &mut found);
@@ -215,7 +214,9 @@ impl Judge {
         for (name, items) in value.as_object().into_iter().flatten() {
             match items.as_array() {
                 Some(items) if name == key => {
-                    items.iter().for_each(|one| self.walk(one, item, &format!("{place}.{key}"), found));
+                    for one in items {
+                        self.walk(one, item, &format!("{place}.{key}"), found);
+                    }
                 }
                 _ if name == "href" || name == "link" => {}
                 _ => found.push(format!("{place}: {name} in a list of {key}")),

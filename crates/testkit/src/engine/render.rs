@@ -40,7 +40,7 @@ impl World {
         match kind {
             Kind::Vm => self.complete_vm(&mut doc, record, extent),
             Kind::Template if extent == Extent::Brief => {
-                doc.retain(|key, _| !DETAILS.contains(&key.as_str()))
+                doc.retain(|key, _| !DETAILS.contains(&key.as_str()));
             }
             Kind::StorageDomain => {
                 // What thin disks may grow to.

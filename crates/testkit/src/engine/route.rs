@@ -31,6 +31,7 @@ pub(super) struct Reply {
 pub(super) type Answer = Result<Reply, Refusal>;
 
 impl Reply {
+    #[expect(clippy::unnecessary_wraps, reason = "it ends functions that can refuse")]
     pub(super) fn new(status: u16, root: &'static str, value: Value) -> Answer {
         Ok(Reply { status, root, value })
     }
@@ -68,7 +69,7 @@ impl Request {
 
     /// Whether it asks for an action: those answer refusals in a form of their own.
     pub(super) fn is_action(&self) -> bool {
-        if self.method != "POST" || self.segments.len() < 3 || self.segments.len() % 2 == 0 {
+        if self.method != "POST" || self.segments.len() < 3 || self.segments.len().is_multiple_of(2) {
             return false;
         }
         let last = self.segments[self.segments.len() - 1].as_str();
@@ -130,7 +131,7 @@ impl World {
         }
     }
 
-    fn ordered<'a>(kind: Kind, mut records: Vec<&'a Record>) -> Vec<&'a Record> {
+    fn ordered(kind: Kind, mut records: Vec<&Record>) -> Vec<&Record> {
         match kind {
             Kind::Event => records.reverse(),
             Kind::Vm | Kind::Template | Kind::Disk | Kind::Host | Kind::Cluster => {
@@ -227,7 +228,9 @@ impl World {
                 if object.len() == 1
                     && let Some(Value::Array(items)) = object.values_mut().next()
                 {
-                    items.iter_mut().for_each(|item| self.follow(item, steps, caller));
+                    for item in items {
+                        self.follow(item, steps, caller);
+                    }
                     return;
                 }
                 let plain = step.replace('_', "");

@@ -51,17 +51,17 @@ pub(super) fn parse(text: &str) -> Option<Search> {
                 let Some(Token::Word(number)) = tokens.next() else { return None };
                 search.page = number.parse().ok().filter(|page| *page > 0)?;
             }
-            _ => match tokens.next_if(|token| matches!(token, Token::Compare(_))) {
-                Some(Token::Compare(comparison)) => {
+            _ => {
+                let sign = tokens.next_if(|token| matches!(token, Token::Compare(_)));
+                if let Some(Token::Compare(comparison)) = sign {
                     let Some(Token::Word(value)) = tokens.next() else { return None };
                     all.push(Condition { field: word.to_lowercase(), comparison, value });
-                }
-                // A word alone is looked for in names.
-                _ => {
+                } else {
+                    // A word alone is looked for in names.
                     let value = format!("*{word}*");
                     all.push(Condition { field: "name".to_owned(), comparison: Comparison::Equal, value });
                 }
-            },
+            }
         }
     }
     search.any.push(all);
@@ -103,7 +103,7 @@ fn tokens(text: &str) -> Option<Vec<Token>> {
         } else {
             let is_inside =
                 |next: &char| !next.is_whitespace() && !matches!(next, '=' | '!' | '<' | '>' | '"' | ',');
-            tokens.push(Token::Word(std::iter::from_fn(|| characters.next_if(&is_inside)).collect()));
+            tokens.push(Token::Word(std::iter::from_fn(|| characters.next_if(is_inside)).collect()));
         }
     }
     Some(tokens)
@@ -219,9 +219,8 @@ fn values(world: &World, kind: Kind, record: &Record, field: &str) -> Option<Vec
         (Kind::Cluster | Kind::Network | Kind::StorageDomain, "datacenter") => {
             reference(Kind::DataCenter, "data_center")
         }
-        (Kind::Disk, "alias") => own("name"),
+        (Kind::Disk, "alias") | (Kind::Vm, "vms.name") => own("name"),
         (Kind::Disk, "disk_type") => own("storage_type"),
-        (Kind::Vm, "vms.name") => own("name"),
         (_, "id" | "name" | "description" | "comment" | "status" | "type" | "usrname" | "version") => {
             match field {
                 "id" => vec![record.id.clone()],

@@ -198,16 +198,12 @@ async fn logout(State(shared): State<Arc<Shared>>, request: HttpRequest<Body>) -
     let body = read(request.into_body()).await;
     let mut fields = form(&query);
     fields.extend(form(&body));
-    match fields.iter().find(|(key, _)| key == "token") {
-        Some((_, token)) => {
-            hold(&shared.world).access.revoke(token);
-            reply(200, JSON, "{ }".to_owned())
-        }
-        None => {
-            let text = "Missing parameter: 'token'";
-            reply(400, JSON, json!({"error_code": "invalid_request", "error": text}).to_string())
-        }
-    }
+    let Some((_, token)) = fields.iter().find(|(key, _)| key == "token") else {
+        let text = "Missing parameter: 'token'";
+        return reply(400, JSON, json!({"error_code": "invalid_request", "error": text}).to_string());
+    };
+    hold(&shared.world).access.revoke(token);
+    reply(200, JSON, "{ }".to_owned())
 }
 
 async fn read(body: Body) -> String {

@@ -247,7 +247,7 @@ impl World {
             );
             let mut about = self.around_vm(vm);
             about.push((Kind::StorageDomain, domain));
-            self.event(super::world::Event {
+            self.event(&super::world::Event {
                 code: 78,
                 severity: "normal",
                 text,

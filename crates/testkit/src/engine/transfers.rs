@@ -113,7 +113,7 @@ impl World {
             }
             "pause" if is(&["transferring", "initializing"]) => self.transfer_moves(transfer, "paused_user"),
             "resume" if is(&["paused_user", "paused_system"]) => {
-                self.transfer_moves(transfer, "transferring")
+                self.transfer_moves(transfer, "transferring");
             }
             "finalize" if is(&["transferring", "paused_user", "paused_system"]) => {
                 self.transfer_moves(transfer, "finalizing_success");
@@ -193,6 +193,8 @@ impl World {
             .filter(|record| record.text("phase") == "transferring")
             .map(|record| (record.id.clone(), record.text(TICKET).to_owned()))
             .collect();
-        open.iter().for_each(|(transfer, ticket)| self.note_progress(transfer, ticket));
+        for (transfer, ticket) in &open {
+            self.note_progress(transfer, ticket);
+        }
     }
 }

@@ -113,7 +113,7 @@ impl World {
                     let mut about = self.around_vm(&vm);
                     let domain = self.find(Kind::Disk, &disk).map(|disk| domain_of(disk).to_owned());
                     about.extend(domain.map(|domain| (Kind::StorageDomain, domain)));
-                    self.event(Event { code: 97, severity: "normal", text, by, about: &about });
+                    self.event(&Event { code: 97, severity: "normal", text, by, about: &about });
                 }
             }
             Effect::VmMade { vm } => {
@@ -152,7 +152,7 @@ impl World {
                 let text =
                     format!("Creation of Template {name} from VM {} has been completed.", self.vm_name(&vm));
                 let about = self.around_template(&template, &vm);
-                self.event(Event { code: 51, severity: "normal", text, by, about: &about });
+                self.event(&Event { code: 51, severity: "normal", text, by, about: &about });
             }
             Effect::Vm { vm, from, to } => self.vm_moves(&vm, from, to, by),
             Effect::Migrated { vm, host } => {
@@ -197,7 +197,7 @@ impl World {
                 about.retain(|(kind, _)| *kind != Kind::DataCenter);
                 let text = format!("VM {name} is down.  ");
                 self.stops(vm);
-                self.event(Event { code: 61, severity: "normal", text, by: None, about: &about });
+                self.event(&Event { code: 61, severity: "normal", text, by: None, about: &about });
             }
             _ => self.set_vm(vm, to),
         }
@@ -247,6 +247,6 @@ impl World {
         vm: &str,
     ) {
         let about = self.around_vm(vm);
-        self.event(Event { code, severity, text, by, about: &about });
+        self.event(&Event { code, severity, text, by, about: &about });
     }
 }

@@ -224,7 +224,7 @@ impl World {
     }
 
     /// Writes an event about a machine, template or disk.
-    pub(super) fn event(&mut self, event: Event<'_>) {
+    pub(super) fn event(&mut self, event: &Event<'_>) {
         let index = self.next_event;
         self.next_event += 1;
         if self.events_to_lose > 0 {
@@ -247,7 +247,7 @@ impl World {
 
     /// A login that failed is told without a user that there may not be.
     pub(super) fn login_failed(&mut self, user: &str, text: String) {
-        self.event(Event { code: 114, severity: "error", text, by: None, about: &[] });
+        self.event(&Event { code: 114, severity: "error", text, by: None, about: &[] });
         if let Some(event) = self.records.entry(Kind::Event).or_default().last_mut() {
             event.set("user", json!({"name": user}));
         }

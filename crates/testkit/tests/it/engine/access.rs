@@ -32,11 +32,11 @@ fn tokens_end_when_they_are_idle_revoked_or_forgotten() {
     let engine = Engine::start(&Inventory::default()).unwrap();
     let mut wire = Wire::new(&engine);
     let status = |wire: &Wire| wire.ask("GET", "/vms", "").unwrap().status;
-    engine.advance(Duration::from_secs(29 * 60));
+    engine.advance(Duration::from_mins(29));
     assert_eq!(status(&wire), 200);
-    engine.advance(Duration::from_secs(29 * 60));
+    engine.advance(Duration::from_mins(29));
     assert_eq!(status(&wire), 200);
-    engine.advance(Duration::from_secs(31 * 60));
+    engine.advance(Duration::from_mins(31));
     let refused = wire.ask("GET", "/vms", "").unwrap();
     assert!(refused.status == 401 && refused.kind.starts_with("text/html"), "{refused:?}");
     assert!(refused.text.contains("invalid_grant"));

@@ -30,8 +30,8 @@ impl Wire {
     /// Logged in as the administrator.
     pub(super) fn new(engine: &Engine) -> Self {
         let mut wire = Wire::nobody(engine);
-        wire.token =
-            wire.log_in(engine, ADMIN.0, ADMIN.1).json()["access_token"].as_str().unwrap().to_owned();
+        let answer = wire.log_in(engine, ADMIN.0, ADMIN.1).json();
+        answer["access_token"].as_str().unwrap().clone_into(&mut wire.token);
         wire
     }
 

@@ -83,7 +83,9 @@ struct Stage {
 
 impl Stage {
     fn play(&mut self, names: &[&str]) {
-        names.iter().for_each(|name| self.play_as(name, &[], true));
+        for name in names {
+            self.play_as(name, &[], true);
+        }
     }
 
     fn play_as(&mut self, name: &str, instead: &[(&str, &str)], are_values_equal: bool) {
@@ -97,8 +99,11 @@ impl Stage {
         for (old, new) in instead {
             path = path.replace(old, new);
         }
-        let headers: &[(&str, &str)] =
-            if name == "vm-stop" { &[("correlation-id", "corr-stop3")] } else { &[] };
+        let headers: &[(&str, &str)] = match name {
+            "vm-create" => &[("correlation-id", "corr-w0")],
+            "vm-stop" => &[("correlation-id", "corr-stop3")],
+            _ => &[],
+        };
         let answer = self.wire.ask_with(&recorded.method, &path, &body, headers).unwrap();
         if answer.status != recorded.status {
             self.differences.push(format!(
@@ -294,7 +299,7 @@ fn the_published_model_agrees_with_what_was_recorded_and_finds_what_was_changed(
         let said = serde_json::from_str(&recorded.body).ok();
         let found = judge.judge(&recorded.method, &segments, &query, said.as_ref(), &answer);
         assert!(found.is_empty(), "{name}: {found:?}");
-        for pointer in pointers(&answer, String::new()) {
+        for pointer in pointers(&answer, "") {
             let mut mutant = answer.clone();
             let Some(object) = mutant.pointer_mut(&pointer).and_then(Value::as_object_mut) else { continue };
             let Some(key) = object.keys().next().cloned() else { continue };
@@ -306,20 +311,22 @@ fn the_published_model_agrees_with_what_was_recorded_and_finds_what_was_changed(
             );
         }
     }
-    assert!(mutants > 100 && caught * 10 > mutants * 5, "{caught} of {mutants}");
+    assert!(mutants > 100 && caught * 10 > mutants * 9, "{caught} of {mutants}");
 }
 
 /// Every object in a value.
-fn pointers(value: &Value, at: String) -> Vec<String> {
+fn pointers(value: &Value, at: &str) -> Vec<String> {
     match value {
         Value::Object(object) => {
-            let inner = object.iter().flat_map(|(key, inner)| pointers(inner, format!("{at}/{key}")));
-            inner.chain([at.clone()]).collect()
+            // What objects link to is not in the model.
+            let inner = object.iter().filter(|(key, _)| !matches!(key.as_str(), "link" | "actions"));
+            let inner = inner.flat_map(|(key, inner)| pointers(inner, &format!("{at}/{key}")));
+            inner.chain([at.to_owned()]).collect()
         }
         Value::Array(items) => items
             .iter()
             .enumerate()
-            .flat_map(|(index, inner)| pointers(inner, format!("{at}/{index}")))
+            .flat_map(|(index, inner)| pointers(inner, &format!("{at}/{index}")))
             .collect(),
         _ => Vec::new(),
     }
