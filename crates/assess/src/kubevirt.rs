@@ -123,7 +123,7 @@ impl Inspect for InfraNamespace {
             Ok(_) => {}
         }
         read.missing = Some(infra.missing_rules().await.map_err(failed)?);
-        read.inventory = Some(infra.inventory().await.map_err(failed)?);
+        read.inventory = Some(Box::pin(infra.inventory()).await.map_err(failed)?);
         // What may not be created is refused anyway, and said as a missing rule.
         let missing = read.missing.iter().flatten();
         let missing: Vec<&MissingRule> =

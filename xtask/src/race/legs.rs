@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use super::racer::{Kind, Racer};
+use super::racer::{Kind, Racer, wait_until_running};
 use crate::site;
 
 const MADE: usize = 200;
@@ -21,13 +21,17 @@ const QUIET: Duration = Duration::from_secs(630);
 /// How long logins are counted, in two halves: is it still trying?
 const HALF: Duration = Duration::from_mins(1);
 
+/// When the first call came that clones a machine; never, if it was not in time.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct FirstClone(pub(super) Option<Duration>);
+
 /// The figures of one of them. What was not measured is absent.
 #[derive(Debug, Default)]
 pub(super) struct Figures {
     /// How many, in what time, with how many calls.
     pub(super) made: Option<(usize, Duration, u64)>,
     /// The first clone of a new machine with none, 200 and 1,000 settled ones, and right after a restart beside 1,000.
-    pub(super) first: [Option<Option<Duration>>; 4],
+    pub(super) first: [Option<FirstClone>; 4],
     /// Per settled machine and hour.
     pub(super) settled_calls: Option<f64>,
     /// Resident, at most: with 200, with 1,000.
@@ -42,17 +46,17 @@ pub(super) struct Figures {
 pub(super) fn make(kind: Kind, operator: &Path, figures: &mut Figures) -> anyhow::Result<Racer> {
     println!("{}: {MADE} machines", kind.title());
     let racer = Racer::start(kind, operator, 1)?;
-    figures.first[0] = Some(racer.first_clone(0, CLONE_LIMIT)?);
+    figures.first[0] = Some(FirstClone(racer.first_clone(0, CLONE_LIMIT)?));
     let before = racer.own + 1;
-    racer.wait_until_running(racer.vcenters(), before, MAKE_LIMIT)?;
+    wait_until_running(racer.vcenters(), before, MAKE_LIMIT)?;
     site::forget_calls(racer.vcenters())?;
     let began = Instant::now();
     racer.add(1..MADE + 1)?;
-    racer.wait_until_running(racer.vcenters(), before + MADE, MAKE_LIMIT)?;
+    wait_until_running(racer.vcenters(), before + MADE, MAKE_LIMIT)?;
     let (took, calls) = (began.elapsed(), site::calls(racer.vcenters())?);
     figures.made = Some((site::running(racer.vcenters())? - before, took, calls));
     racer.settle()?;
-    figures.first[1] = Some(racer.first_clone(MADE + 1, CLONE_LIMIT)?);
+    figures.first[1] = Some(FirstClone(racer.first_clone(MADE + 1, CLONE_LIMIT)?));
     figures.memory_kib[0] = Some(racer.memory_kib()?);
     println!("  {figures:?}");
     Ok(racer)
@@ -99,11 +103,11 @@ pub(super) fn settled(kind: Kind, operator: &Path, figures: &mut Figures) -> any
     racer.seed(SETTLED)?;
     racer.run()?;
     racer.settle()?;
-    figures.first[2] = Some(racer.first_clone(SETTLED, CLONE_LIMIT)?);
+    figures.first[2] = Some(FirstClone(racer.first_clone(SETTLED, CLONE_LIMIT)?));
     figures.memory_kib[1] = Some(racer.memory_kib()?);
     racer.settle()?;
     racer.run()?;
-    figures.first[3] = Some(racer.first_clone(SETTLED + 1, CLONE_LIMIT)?);
+    figures.first[3] = Some(FirstClone(racer.first_clone(SETTLED + 1, CLONE_LIMIT)?));
     println!("  {figures:?}");
     Ok(())
 }
@@ -121,10 +125,10 @@ pub(super) fn dead(kind: Kind, operator: &Path, figures: &mut Figures) -> anyhow
         let (before, all) = (site::running(others)?, site::running(racer.vcenters())? + SPREAD);
         let began = Instant::now();
         racer.add(turn * SPREAD..(turn + 1) * SPREAD)?;
-        let in_time = racer.wait_until_running(others, before + wanted, DEAD_LIMIT)?;
+        let in_time = wait_until_running(others, before + wanted, DEAD_LIMIT)?;
         *took = in_time.map(|_| began.elapsed());
         if turn == 0 {
-            racer.wait_until_running(racer.vcenters(), all, DEAD_LIMIT)?;
+            wait_until_running(racer.vcenters(), all, DEAD_LIMIT)?;
         }
     }
     racer.vcenters()[0].control("POST", "/thaw", &json!({}))?;

@@ -209,20 +209,6 @@ impl Racer {
         }
     }
 
-    /// Waits until so many virtual machines run on some of its vCenters, asked past their API. How long that took.
-    pub(super) fn wait_until_running(
-        &self,
-        vcenters: &[VCenter],
-        count: usize,
-        limit: Duration,
-    ) -> anyhow::Result<Option<Duration>> {
-        let began = Instant::now();
-        let run = || Ok((site::running(vcenters)? >= count).then(|| began.elapsed()));
-        match eventually("machines run", limit, run) {
-            Err(error) if began.elapsed() < limit => Err(error),
-            answer => Ok(answer.ok()),
-        }
-    }
 }
 
 fn node(machine: &Value) -> Value {
@@ -238,4 +224,18 @@ fn link(machine: &Value) -> Value {
         "metadata": {"name": name(machine), "namespace": NAMESPACE},
         "status": {"nodeRef": {"kind": "Node", "name": name(machine)}},
     })
+}
+
+/// Waits until so many virtual machines run on some of its vCenters, asked past their API. How long that took.
+pub(super) fn wait_until_running(
+    vcenters: &[VCenter],
+    count: usize,
+    limit: Duration,
+) -> anyhow::Result<Option<Duration>> {
+    let began = Instant::now();
+    let run = || Ok((site::running(vcenters)? >= count).then(|| began.elapsed()));
+    match eventually("machines run", limit, run) {
+        Err(error) if began.elapsed() < limit => Err(error),
+        answer => Ok(answer.ok()),
+    }
 }

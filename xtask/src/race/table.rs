@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use super::legs::Figures;
+use super::legs::{Figures, FirstClone};
 use super::racer::Kind;
 use crate::section;
 
@@ -50,7 +50,7 @@ fn rows() -> Vec<(&'static str, Cell)> {
         "first clone, 1,000 settled, right after a restart",
     ];
     for (index, what) in first.into_iter().enumerate() {
-        rows.push((what, Box::new(move |all: &Figures| all.first[index].map(time))));
+        rows.push((what, Box::new(move |all: &Figures| all.first[index].map(|FirstClone(after)| time(after)))));
     }
     rows.push((
         "calls per settled machine and hour",
@@ -117,14 +117,14 @@ mod tests {
     use std::time::Duration;
 
     use super::body;
-    use crate::race::legs::Figures;
+    use crate::race::legs::{Figures, FirstClone};
     use crate::race::racer::Kind;
 
     #[test]
     fn what_was_not_measured_is_said() {
         let mut figures = Kind::ALL.map(|kind| (kind, Figures::default()));
-        figures[0].1.first[2] = Some(Some(Duration::from_millis(300)));
-        figures[1].1.first[2] = Some(None);
+        figures[0].1.first[2] = Some(FirstClone(Some(Duration::from_millis(300))));
+        figures[1].1.first[2] = Some(FirstClone(None));
         let text = body(&figures, 7);
         assert!(
             text.contains("| first clone, 1,000 settled | 0.3 s | not in time | not measured |\n"),

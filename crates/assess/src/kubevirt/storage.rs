@@ -64,14 +64,12 @@ fn default(
         };
         return Finding::warning(Check::Storage, "the default", message).remedy(remedy);
     };
-    match classes.iter().find(|class| class.is_default) {
-        Some(class) => access(&class.name, wanted, profiles),
-        None => {
-            let there = instead(classes.iter().map(|class| &class.name));
-            let message = format!("no storage class is named, and none is the default{there}");
-            Finding::failure(Check::Storage, "the default", message).remedy("name one with `storageClass`")
-        }
+    if let Some(class) = classes.iter().find(|class| class.is_default) {
+        return access(&class.name, wanted, profiles);
     }
+    let there = instead(classes.iter().map(|class| &class.name));
+    let message = format!("no storage class is named, and none is the default{there}");
+    Finding::failure(Check::Storage, "the default", message).remedy("name one with `storageClass`")
 }
 
 /// What CDI knows of the storage behind a class.

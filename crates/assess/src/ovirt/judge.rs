@@ -1,6 +1,8 @@
 //! The rules: a pure function of what is wanted and what was read.
 
-use super::observe::{ClusterFacts, EngineSnapshot, FreeMemory, Hosts, StorageFacts, TemplateFacts};
+use super::observe::{
+    ClusterFacts, EngineSnapshot, FreeMemory, Hosts, Lookup, StorageFacts, TemplateFacts,
+};
 use super::{Wanted, WantedGroup, WantedMachine};
 use crate::preflight::report::{Check, Finding};
 
@@ -15,13 +17,13 @@ pub(super) fn judge(cluster: &str, wanted: &Wanted, read: &EngineSnapshot) -> Ve
     version(wanted, read, &mut findings);
     match &read.cluster {
         None => return findings,
-        Some(None) => {
+        Some(Lookup::Absent) => {
             let message = format!("there is no cluster `{cluster}`, or the user does not see it");
             let remedy = "correct `ovirt_cluster_id`, or ask for a role on the cluster";
             findings.push(Finding::failure(Check::ComputeCluster, cluster, message).remedy(remedy));
             return findings;
         }
-        Some(Some(facts)) => findings.push(architecture(facts)),
+        Some(Lookup::There(facts)) => findings.push(architecture(facts)),
     }
     if let Some(status) = &read.data_center_status {
         findings.push(match status.as_str() {
@@ -32,7 +34,7 @@ pub(super) fn judge(cluster: &str, wanted: &Wanted, read: &EngineSnapshot) -> Ve
     }
     hosts(cluster, wanted, read, &mut findings);
     if let Some(domain) = &read.storage_domain {
-        storage(wanted, domain.as_ref(), &mut findings);
+        storage(wanted, domain.there(), &mut findings);
     }
     network(wanted, read, &mut findings);
     for (name, facts) in &read.templates {
@@ -251,7 +253,7 @@ mod tests {
     use rstest::rstest;
 
     use super::super::observe::{
-        ClusterFacts, EngineSnapshot, FreeMemory, Hosts, StorageFacts, TemplateFacts,
+        ClusterFacts, EngineSnapshot, FreeMemory, Hosts, Lookup, StorageFacts, TemplateFacts,
     };
     use super::super::{Wanted, WantedGroup, WantedMachine};
     use super::{GIB, judge};
@@ -282,17 +284,24 @@ mod tests {
         }
     }
 
+    fn storage_of(read: &mut EngineSnapshot) -> &mut StorageFacts {
+        match &mut read.storage_domain {
+            Some(Lookup::There(facts)) => facts,
+            _ => panic!("it was read"),
+        }
+    }
+
     fn good() -> EngineSnapshot {
         EngineSnapshot {
             version: Some((4, 5)),
-            cluster: Some(Some(ClusterFacts {
+            cluster: Some(Lookup::There(ClusterFacts {
                 name: "Default".to_owned(),
                 architecture: "x86_64".to_owned(),
                 cpu_type: "Intel Nehalem Family".to_owned(),
             })),
             data_center_status: Some("up".to_owned()),
             hosts: Some(Hosts { up: 3, all: 3, memory: Some(FreeMemory { all: 96 * GIB, most: 32 * GIB }) }),
-            storage_domain: Some(Some(StorageFacts {
+            storage_domain: Some(Lookup::There(StorageFacts {
                 name: "data1".to_owned(),
                 kind: "data".to_owned(),
                 status: Some("active".to_owned()),
@@ -336,18 +345,18 @@ mod tests {
     #[rstest]
     #[case::old(|r: &mut EngineSnapshot| r.version = Some((4, 3)), &["Failure platform 4.3"])]
     #[case::no_pinning(|r: &mut EngineSnapshot| r.version = Some((4, 4)), &["Failure cpu 4.4"])]
-    #[case::no_cluster(|r: &mut EngineSnapshot| r.cluster = Some(None), &["Failure compute-cluster Default"])]
+    #[case::no_cluster(|r: &mut EngineSnapshot| r.cluster = Some(Lookup::Absent), &["Failure compute-cluster Default"])]
     #[case::center(|r: &mut EngineSnapshot| r.data_center_status = Some("maintenance".into()), &["Failure datacenter Default"])]
     #[case::unseen(|r: &mut EngineSnapshot| r.hosts = None, &["Warning hosts Default"])]
     #[case::dark(|r: &mut EngineSnapshot| r.hosts = Some(Hosts { all: 3, ..Hosts::default() }), &["Failure hosts Default"])]
     #[case::few(|r: &mut EngineSnapshot| r.hosts.as_mut().unwrap().up = 2, &["Warning anti-affinity barge-x7k2p-controlplane"])]
     #[case::crowded(|r: &mut EngineSnapshot| r.hosts.as_mut().unwrap().memory = Some(FreeMemory { all: 40 * GIB, most: 32 * GIB }), &["Warning memory Default"])]
     #[case::small(|r: &mut EngineSnapshot| r.hosts.as_mut().unwrap().memory = Some(FreeMemory { all: 96 * GIB, most: 8 * GIB }), &["Failure memory Default"])]
-    #[case::no_domain(|r: &mut EngineSnapshot| r.storage_domain = Some(None), &["Failure datastore data1"])]
-    #[case::inactive(|r: &mut EngineSnapshot| r.storage_domain.as_mut().unwrap().as_mut().unwrap().status = Some("maintenance".into()), &["Failure datastore data1"])]
-    #[case::elsewhere(|r: &mut EngineSnapshot| r.storage_domain.as_mut().unwrap().as_mut().unwrap().status = None, &["Failure datastore data1"])]
-    #[case::iso(|r: &mut EngineSnapshot| r.storage_domain.as_mut().unwrap().as_mut().unwrap().kind = "iso".into(), &["Failure datastore data1"])]
-    #[case::full(|r: &mut EngineSnapshot| r.storage_domain.as_mut().unwrap().as_mut().unwrap().available = GIB, &["Warning storage data1"])]
+    #[case::no_domain(|r: &mut EngineSnapshot| r.storage_domain = Some(Lookup::Absent), &["Failure datastore data1"])]
+    #[case::inactive(|r: &mut EngineSnapshot| storage_of(r).status = Some("maintenance".into()), &["Failure datastore data1"])]
+    #[case::elsewhere(|r: &mut EngineSnapshot| storage_of(r).status = None, &["Failure datastore data1"])]
+    #[case::iso(|r: &mut EngineSnapshot| storage_of(r).kind = "iso".into(), &["Failure datastore data1"])]
+    #[case::full(|r: &mut EngineSnapshot| storage_of(r).available = GIB, &["Warning storage data1"])]
     #[case::no_profile(|r: &mut EngineSnapshot| r.profiles = Some([("lan".into(), vec![])].into()), &["Failure network lan"])]
     #[case::other_network(|r: &mut EngineSnapshot| r.profiles = Some([("lan".into(), vec!["dmz".into()])].into()), &["Failure network lan"])]
     #[case::no_template(|r: &mut EngineSnapshot| { r.templates.insert("rhcos".into(), None); }, &["Failure template rhcos"])]
@@ -367,7 +376,7 @@ mod tests {
     #[test]
     fn all_problems_are_told_at_once() {
         let all = told(|read| {
-            read.storage_domain = Some(None);
+            read.storage_domain = Some(Lookup::Absent);
             read.profiles = Some([("lan".to_owned(), Vec::new())].into());
             read.templates.insert("rhcos".to_owned(), None);
         });

@@ -17,11 +17,11 @@ pub struct EngineSnapshot {
     /// `4.5`, once it answered.
     pub(super) version: Option<(u64, u64)>,
     /// Read, and there or not.
-    pub(super) cluster: Option<Option<ClusterFacts>>,
+    pub(super) cluster: Option<Lookup<ClusterFacts>>,
     pub(super) data_center_status: Option<String>,
     /// None where the user does not see hosts.
     pub(super) hosts: Option<Hosts>,
-    pub(super) storage_domain: Option<Option<StorageFacts>>,
+    pub(super) storage_domain: Option<Lookup<StorageFacts>>,
     /// By what was asked for: the networks of that data center that have a profile of that name or id.
     pub(super) profiles: Option<BTreeMap<String, Vec<String>>>,
     pub(super) templates: BTreeMap<String, Option<TemplateFacts>>,
@@ -34,6 +34,28 @@ pub struct EngineSnapshot {
     /// Something else has the name of the cluster's tag.
     pub(super) is_tag_taken: Option<bool>,
     pub(super) instance_types: BTreeMap<String, bool>,
+}
+
+/// Something that was looked for.
+#[derive(Debug)]
+pub(super) enum Lookup<T> {
+    Absent,
+    There(T),
+}
+
+impl<T> From<Option<T>> for Lookup<T> {
+    fn from(found: Option<T>) -> Self {
+        found.map_or(Lookup::Absent, Lookup::There)
+    }
+}
+
+impl<T> Lookup<T> {
+    pub(super) fn there(&self) -> Option<&T> {
+        match self {
+            Lookup::Absent => None,
+            Lookup::There(found) => Some(found),
+        }
+    }
 }
 
 /// The cluster.
@@ -83,15 +105,12 @@ pub(super) async fn read(scope: &Scope, wanted: &Wanted, read: &mut EngineSnapsh
     let root = scope.client.root().await?;
     let part = |path: &str| number(&root, path).unwrap_or_default();
     read.version = Some((part("/product_info/version/major"), part("/product_info/version/minor")));
-    let cluster = match there(scope.cluster().await)? {
-        Some(cluster) => cluster.clone(),
-        None => {
-            read.cluster = Some(None);
-            return Ok(());
-        }
+    let Some(cluster) = there(scope.cluster().await)?.cloned() else {
+        read.cluster = Some(Lookup::Absent);
+        return Ok(());
     };
     let facts = scope.client.get("reading the cluster", &format!("clusters/{}", cluster.id)).await?;
-    read.cluster = Some(Some(ClusterFacts {
+    read.cluster = Some(Lookup::There(ClusterFacts {
         name: cluster.name.clone(),
         architecture: text(&facts, "/cpu/architecture"),
         cpu_type: text(&facts, "/cpu/type"),
@@ -100,7 +119,7 @@ pub(super) async fn read(scope: &Scope, wanted: &Wanted, read: &mut EngineSnapsh
     let data_center = scope.client.get("reading the data center", &path).await?;
     read.data_center_status = Some(text(&data_center, "/status"));
     read.hosts = hosts(scope, &cluster).await?;
-    read.storage_domain = Some(storage_domain(scope, &cluster, &wanted.storage_domain).await?);
+    read.storage_domain = Some(storage_domain(scope, &cluster, &wanted.storage_domain).await?.into());
     read.profiles = Some(profiles(scope, &cluster, &wanted.profiles).await?);
     for wanted in &wanted.templates {
         let facts = template(scope, wanted).await?;

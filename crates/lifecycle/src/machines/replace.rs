@@ -151,9 +151,8 @@ pub async fn plan(client: &Client, name: &str) -> Result<Option<Plan>, MachinesE
         |new: &Machine| annotation(&new.metadata, PAUSED).is_some_and(|value| value != UNTIL_PREPARED);
     let order = match new {
         Some(new) if waits(new) => Order::OldFirst,
-        Some(_) => Order::NewFirst,
         None if lacks.is_some() => Order::OldFirst,
-        None => Order::NewFirst,
+        Some(_) | None => Order::NewFirst,
     };
     // What was begun was judged then; whether the member may leave is judged in the cluster, again.
     if new.is_none()

@@ -80,10 +80,6 @@ impl Place<'_> {
         hooks.iter().map(|hook| hook["name"].as_str().unwrap().to_owned()).collect()
     }
 
-    fn wait(&self, what: &str, check: impl Fn() -> bool) {
-        eventually(what, TIMEOUT, || Ok(check().then_some(()))).unwrap();
-    }
-
     fn events(&self) -> String {
         let all =
             self.plane.kubectl().json(&["get", "events.events.k8s.io", "--namespace", NAMESPACE]).unwrap();
@@ -155,11 +151,11 @@ pub(crate) async fn machines_leave_etcd_before_they_go(plane: &ControlPlane) {
             place.machine(name, &json!({}));
         }
         for name in ["a", "b", "c"] {
-            place.wait("the hook, beside that of others", || place.hooks(name) == ["other", "EtcdMember"]);
+            wait("the hook, beside that of others", || place.hooks(name) == ["other", "EtcdMember"]);
         }
         // A new one, which joins with what lasts some hours only.
         place.machine("d", &json!({"cluster.x-k8s.io/paused": "slipway-control-plane"}));
-        place.wait("it may be made", || {
+        wait("it may be made", || {
             let found = plane.kubectl().json(&["get", "machine", "d", "--namespace", NAMESPACE]).unwrap();
             found["metadata"]["annotations"]["cluster.x-k8s.io/paused"].is_null()
         });
@@ -175,14 +171,14 @@ pub(crate) async fn machines_leave_etcd_before_they_go(plane: &ControlPlane) {
             .kubectl()
             .run(&["delete", "machine", "a", "b", "--namespace", NAMESPACE, "--wait=false"])
             .unwrap();
-        place.wait("the one that does not work may go", || place.hooks("b") == ["other"]);
-        place.wait("then the other", || place.hooks("a") == ["other"]);
+        wait("the one that does not work may go", || place.hooks("b") == ["other"]);
+        wait("then the other", || place.hooks("a") == ["other"]);
         let left: Vec<String> =
             toy.members.lock().unwrap().iter().map(|member| member.name.clone()).collect();
         assert_eq!(left, ["c", "d"]);
         *toy.members.lock().unwrap() = vec![member("c", true), member("d", false)];
         plane.kubectl().run(&["delete", "machine", "c", "--namespace", NAMESPACE, "--wait=false"]).unwrap();
-        place.wait("told why", || {
+        wait("told why", || {
             place.events().contains("of the 1 members of etcd that would be left 0 are healthy")
         });
         assert_eq!(place.hooks("c"), ["other", "EtcdMember"]);
@@ -206,4 +202,8 @@ pub(crate) async fn machines_leave_etcd_before_they_go(plane: &ControlPlane) {
     });
     stop.send_replace(true);
     running.await.unwrap();
+}
+
+fn wait(what: &str, check: impl Fn() -> bool) {
+    eventually(what, TIMEOUT, || Ok(check().then_some(()))).unwrap();
 }

@@ -29,9 +29,8 @@ impl Infra {
 
     async fn try_create(&self, desired: &Desired) -> Result<Option<Trial>, AccessError> {
         let Some(manifest) = &desired.manifest else { return Ok(None) };
-        let error = match self.post(desired, manifest, true).await {
-            Ok(_) => return Ok(Some(Trial::Accepted)),
-            Err(error) => error,
+        let Err(error) = self.post(desired, manifest, true).await else {
+            return Ok(Some(Trial::Accepted));
         };
         if error.is_conflict() {
             let api = self.objects(&desired.kind.resource()).await?;

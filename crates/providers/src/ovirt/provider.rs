@@ -69,11 +69,10 @@ impl Provider for Ovirt {
 
     fn view(state: &State) -> View {
         let summary = match state {
-            State::Tag(_) => "present".to_owned(),
             State::Group(group) if group.enforcing => "present, enforcing".to_owned(),
             State::Group(_) => "present, a preference".to_owned(),
             State::Machine(machine) if machine.status == "image_locked" => "locked".to_owned(),
-            State::Machine(_) => "present".to_owned(),
+            State::Tag(_) | State::Machine(_) => "present".to_owned(),
             State::Power(power) => {
                 let addresses: Vec<String> = power.addresses.iter().map(ToString::to_string).collect();
                 let summary = match (&*power.status, addresses.is_empty()) {

@@ -94,11 +94,10 @@ pub(super) fn next(observed: &Observed) -> Result<Step, MachinesError> {
     };
     let joining = |lacks: &String| Step::Wait { reason: format!("for `{replacement}` to join ({lacks})") };
     Ok(match (order, is_leaving, lacks) {
-        (Order::OldFirst, Some(false), _) => Step::Delete,
+        (Order::OldFirst, Some(false), _) | (Order::NewFirst, Some(false), None) => Step::Delete,
         (_, Some(true), _) => leaving(),
         (Order::OldFirst, None, _) if *waits => Step::Begin,
         (_, _, Some(lacks)) => joining(lacks),
-        (Order::NewFirst, Some(false), None) => Step::Delete,
         (_, None, None) => Step::Done,
     })
 }

@@ -46,10 +46,9 @@ pub(super) fn steps(machines: &[Machine], members: &[Member]) -> Vec<(String, St
                 leaving.push(machine);
                 continue;
             }
-            (true, false) => continue,
             (false, false) => Step::Protect,
             (false, true) if annotation(&machine.metadata, PAUSED) == Some(UNTIL_PREPARED) => Step::Prepare,
-            (false, true) => continue,
+            (true, false) | (false, true) => continue,
         };
         steps.push((machine.name_any(), step));
     }
@@ -63,13 +62,11 @@ pub(super) fn steps(machines: &[Machine], members: &[Member]) -> Vec<(String, St
             Some(_) if is_another_leaving => {
                 Step::Hold { why: "another machine of the control plane leaves etcd first".to_owned() }
             }
-            Some(member) => match refusal(member, members) {
-                Some(why) => Step::Hold { why },
-                None => {
-                    is_another_leaving = true;
-                    Step::Remove { id: member.id.clone() }
-                }
-            },
+            Some(member) => {
+                let refusal = refusal(member, members);
+                is_another_leaving = refusal.is_none();
+                refusal.map_or_else(|| Step::Remove { id: member.id.clone() }, |why| Step::Hold { why })
+            }
         };
         steps.push((machine.name_any(), step));
     }

@@ -295,7 +295,7 @@ mod tests {
         Resource { id, goal, desired, depends_on: Vec::new(), rank: 1, hold: None }
     }
 
-    fn machine(change: impl Fn(&mut MachineState)) -> Option<State> {
+    fn machine(change: impl Fn(&mut MachineState)) -> State {
         let mut machine = MachineState {
             status: "down".to_owned(),
             tagged: true,
@@ -305,11 +305,11 @@ mod tests {
             ..MachineState::default()
         };
         change(&mut machine);
-        Some(State::Machine(machine))
+        State::Machine(machine)
     }
 
-    fn power(status: &str) -> Option<State> {
-        Some(State::Power(PowerState { status: status.to_owned(), ..PowerState::default() }))
+    fn power(status: &str) -> State {
+        State::Power(PowerState { status: status.to_owned(), ..PowerState::default() })
     }
 
     #[rstest]
@@ -318,29 +318,29 @@ mod tests {
     #[case::tag_goes(Kind::Tag, Goal::Absent, Some(State::Tag(ObjectState::default())), "delete")]
     #[case::group(Kind::AffinityGroup, Goal::Present, None, "create")]
     #[case::machine(Kind::Machine, Goal::Present, None, "create")]
-    #[case::copied(Kind::Machine, Goal::Present, machine(|m| m.status = "image_locked".into()), "wait Locked")]
-    #[case::untagged(Kind::Machine, Goal::Present, machine(|m| m.tagged = false), "configure")]
-    #[case::unconnected(Kind::Machine, Goal::Present, machine(|m| m.connected = false), "configure")]
-    #[case::small(Kind::Machine, Goal::Present, machine(|m| m.disk = Some(BootDisk { bytes: 9, ..BootDisk::default() })), "configure")]
-    #[case::grown(Kind::Machine, Goal::Present, machine(|m| m.disk = Some(BootDisk { bytes: 100, locked: true, ..BootDisk::default() })), "wait Locked")]
-    #[case::alone(Kind::Machine, Goal::Present, machine(|m| m.groups.clear()), "configure")]
-    #[case::empty(Kind::Machine, Goal::Present, machine(|m| m.disk = None), "stop NoBootDisk")]
-    #[case::ready(Kind::Machine, Goal::Present, machine(|_| {}), "done")]
-    #[case::running(Kind::Machine, Goal::Present, machine(|m| { m.status = "up".into(); m.connected = false; }), "done")]
-    #[case::goes(Kind::Machine, Goal::Absent, machine(|_| {}), "delete")]
-    #[case::goes_locked(Kind::Machine, Goal::Absent, machine(|m| m.status = "image_locked".into()), "wait Locked")]
-    #[case::guests(Kind::Machine, Goal::Absent, machine(|m| m.guests = vec![GuestDisk::default()]), "detach")]
-    #[case::protected(Kind::Machine, Goal::Absent, machine(|m| m.protected = true), "stop DeleteProtected")]
+    #[case::copied(Kind::Machine, Goal::Present, Some(machine(|m| m.status = "image_locked".into())), "wait Locked")]
+    #[case::untagged(Kind::Machine, Goal::Present, Some(machine(|m| m.tagged = false)), "configure")]
+    #[case::unconnected(Kind::Machine, Goal::Present, Some(machine(|m| m.connected = false)), "configure")]
+    #[case::small(Kind::Machine, Goal::Present, Some(machine(|m| m.disk = Some(BootDisk { bytes: 9, ..BootDisk::default() }))), "configure")]
+    #[case::grown(Kind::Machine, Goal::Present, Some(machine(|m| m.disk = Some(BootDisk { bytes: 100, locked: true, ..BootDisk::default() }))), "wait Locked")]
+    #[case::alone(Kind::Machine, Goal::Present, Some(machine(|m| m.groups.clear())), "configure")]
+    #[case::empty(Kind::Machine, Goal::Present, Some(machine(|m| m.disk = None)), "stop NoBootDisk")]
+    #[case::ready(Kind::Machine, Goal::Present, Some(machine(|_| {})), "done")]
+    #[case::running(Kind::Machine, Goal::Present, Some(machine(|m| { m.status = "up".into(); m.connected = false; })), "done")]
+    #[case::goes(Kind::Machine, Goal::Absent, Some(machine(|_| {})), "delete")]
+    #[case::goes_locked(Kind::Machine, Goal::Absent, Some(machine(|m| m.status = "image_locked".into())), "wait Locked")]
+    #[case::guests(Kind::Machine, Goal::Absent, Some(machine(|m| m.guests = vec![GuestDisk::default()])), "detach")]
+    #[case::protected(Kind::Machine, Goal::Absent, Some(machine(|m| m.protected = true)), "stop DeleteProtected")]
     #[case::gone(Kind::Machine, Goal::Absent, None, "done")]
-    #[case::off(Kind::Power, Goal::Present, power("down"), "start")]
+    #[case::off(Kind::Power, Goal::Present, Some(power("down")), "start")]
     #[case::not_seen(Kind::Power, Goal::Present, None, "start")]
-    #[case::boots(Kind::Power, Goal::Present, power("wait_for_launch"), "wait NotRunning")]
-    #[case::paused(Kind::Power, Goal::Present, power("paused"), "wait NotRunning")]
-    #[case::up(Kind::Power, Goal::Present, power("up"), "done")]
-    #[case::to_stop(Kind::Power, Goal::Absent, power("up"), "stop")]
-    #[case::moves(Kind::Power, Goal::Absent, power("migrating"), "wait Migrating")]
-    #[case::stops(Kind::Power, Goal::Absent, power("powering_down"), "wait Stopping")]
-    #[case::stopped(Kind::Power, Goal::Absent, power("down"), "done")]
+    #[case::boots(Kind::Power, Goal::Present, Some(power("wait_for_launch")), "wait NotRunning")]
+    #[case::paused(Kind::Power, Goal::Present, Some(power("paused")), "wait NotRunning")]
+    #[case::up(Kind::Power, Goal::Present, Some(power("up")), "done")]
+    #[case::to_stop(Kind::Power, Goal::Absent, Some(power("up")), "stop")]
+    #[case::moves(Kind::Power, Goal::Absent, Some(power("migrating")), "wait Migrating")]
+    #[case::stops(Kind::Power, Goal::Absent, Some(power("powering_down")), "wait Stopping")]
+    #[case::stopped(Kind::Power, Goal::Absent, Some(power("down")), "done")]
     fn steps(#[case] kind: Kind, #[case] goal: Goal, #[case] own: Option<State>, #[case] expected: &str) {
         let next = next(&resource(kind, goal), own.as_ref(), Duration::from_mins(1));
         let told = match next {
