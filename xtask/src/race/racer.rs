@@ -208,7 +208,6 @@ impl Racer {
             std::thread::sleep(Duration::from_millis(20));
         }
     }
-
 }
 
 fn node(machine: &Value) -> Value {

@@ -50,7 +50,10 @@ fn rows() -> Vec<(&'static str, Cell)> {
         "first clone, 1,000 settled, right after a restart",
     ];
     for (index, what) in first.into_iter().enumerate() {
-        rows.push((what, Box::new(move |all: &Figures| all.first[index].map(|FirstClone(after)| time(after)))));
+        rows.push((
+            what,
+            Box::new(move |all: &Figures| all.first[index].map(|FirstClone(after)| time(after))),
+        ));
     }
     rows.push((
         "calls per settled machine and hour",

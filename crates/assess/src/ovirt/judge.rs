@@ -1,8 +1,6 @@
 //! The rules: a pure function of what is wanted and what was read.
 
-use super::observe::{
-    ClusterFacts, EngineSnapshot, FreeMemory, Hosts, Lookup, StorageFacts, TemplateFacts,
-};
+use super::observe::{ClusterFacts, EngineSnapshot, FreeMemory, Hosts, Lookup, StorageFacts, TemplateFacts};
 use super::{Wanted, WantedGroup, WantedMachine};
 use crate::preflight::report::{Check, Finding};
 

@@ -401,7 +401,7 @@ fn an_install_config_without_an_image_makes_files_only() {
         let output = command(path, arguments).output().expect("the command runs");
         let told = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(3), "{arguments:?}: {told}");
-        assert!(told.contains("payload.releaseImage") && told.contains("to make machines from"), "{told}");
+        assert!(told.contains("payload.releaseImage"), "{told}");
         assert!(!path.join(".slipway").exists(), "{arguments:?}");
     }
     assert_eq!(before, snapshot(&vcenters));

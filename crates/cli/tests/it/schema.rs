@@ -62,7 +62,7 @@ fn accepts_the_examples(#[case] name: &str) {
 #[case::negative("none.yaml", ("replicas: 3", "replicas: -1"))]
 #[case::name("none.yaml", ("name: pontoon", "name: Pontoon"))]
 #[case::list("none.yaml", ("- name: worker\n  replicas: 0", "  name: worker"))]
-#[case::uuid("ovirt.yaml", ("3b9f2c5e-0c1d-4f6a-9a57-2f1e6d8c4b10", "default"))]
+#[case::engine_object("ovirt.yaml", ("ovirt_cluster_id: 3b9f2c5e-0c1d-4f6a-9a57-2f1e6d8c4b10", "ovirt_cluster_id: []"))]
 #[case::quantity("kubevirt.yaml", ("memory: 32Gi", "memory: 32GB"))]
 #[case::port("vsphere-multi-vcenter.yaml", ("passwordEnv: VCENTER_NORTH_PASSWORD", "port: 40000"))]
 #[case::networks("vsphere-multi-vcenter.yaml", ("networks: [cluster-net]", "networks: [a,b,c,d,e,f,g,h,i,j,k]"))]

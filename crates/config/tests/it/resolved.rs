@@ -4,8 +4,8 @@ use secrecy::ExposeSecret;
 use slipway_config::features::Gate;
 use slipway_config::install_config::vsphere::{self, Password, PathLookup, Tls};
 use slipway_config::install_config::{
-    Curve, InstallConfig, LoadBalancer, Missing, Payload, Platform, SignerKey, Stack, kubevirt, load,
-    load_with, ovirt,
+    Curve, ImageRef, InstallConfig, LoadBalancer, Missing, Payload, Platform, SignerKey, Stack, kubevirt,
+    load, load_with, ovirt,
 };
 use slipway_config::inventory::{Branch, InventoryPath};
 
@@ -251,20 +251,22 @@ fn what_machines_need_is_told_apart_from_mistakes() {
     let missing = |text: &str| config(text).missing_for_machines();
     let shown = |text: &str| missing(text).iter().map(ToString::to_string).collect::<Vec<_>>();
     let release = "  releaseImage: quay.io/openshift-release-dev/ocp-release:4.20.3-x86_64\n";
-    let domains = "nothing to make machines from in north, south, east";
-    assert_eq!(shown(VSPHERE), [domains]);
     assert_eq!(
         shown(&edit(VSPHERE, &[(release, "  type: OpenShift\n")])),
-        ["`payload.releaseImage` is not given", domains]
+        ["`payload.releaseImage` is not given"]
     );
-    // Only failure domains that get machines count.
-    let one = edit(VSPHERE, &[("replicas: 3\n", "replicas: 1\n"), ("replicas: 5", "replicas: 0")]);
-    assert!(
-        matches!(missing(&one).as_slice(), [Missing::OsImage { failure_domains }] if failure_domains.len() == 1)
-    );
+    // A release has an image of its own.
+    let with_release = config(VSPHERE);
+    let asked = with_release.release_with_os_image().map(ImageRef::as_str);
+    assert_eq!(asked, Some("quay.io/openshift-release-dev/ocp-release:4.20.3-x86_64"));
     let image = format!("clusterOSImage: https://example.com/a.ova?sha256={}\n    apiVIPs:", "0".repeat(64));
-    assert!(missing(&edit(VSPHERE, &[("apiVIPs:", &image)])).is_empty());
-    for complete in [KUBERNETES, NONE] {
+    let with_image = config(&edit(VSPHERE, &[("apiVIPs:", &image)]));
+    assert_eq!(with_image.release_with_os_image(), None);
+    // Upstream Kubernetes has none. Only failure domains that get machines count.
+    let template = "\n        template: /dc1/vm/templates/flatcar-1.34";
+    let bare = missing(&edit(KUBERNETES, &[(template, "")]));
+    assert!(matches!(bare.as_slice(), [Missing::OsImage { failure_domains }] if failure_domains.len() == 1));
+    for complete in [KUBERNETES, VSPHERE, NONE] {
         assert!(missing(complete).is_empty());
     }
 }

@@ -82,7 +82,7 @@ fn ask(image: &str, known: bool) -> Result<String, String> {
 #[case::absent("nothing:v1", false, Err("there is no `127.0.0.1"))]
 #[case::no_tag("open", false, Err("names no registry and no tag"))]
 #[case::odd("odd:v1", true, Err("in a way that is not known"))]
-#[case::liar("liar:v1", false, Err("says that"))]
+#[case::liar("liar:v1", false, Err("should be sha256:12"))]
 #[case::large("large:v1", false, Err("larger than"))]
 #[case::broken("broken:v1", false, Err("HTTP status 500"))]
 fn what_registries_say(#[case] image: &str, #[case] known: bool, #[case] expected: Result<&str, &str>) {

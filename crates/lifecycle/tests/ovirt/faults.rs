@@ -27,8 +27,7 @@ const LOCKED: &str = "[Cannot edit VM. Related operation is currently in progres
 impl Stormy for Bench {
     fn trouble(&self, dice: &mut Dice) {
         let (method, path) = (*dice.pick(&METHODS), *dice.pick(&PATHS));
-        let fault = Fault::new(method, path)
-            .times(u32::try_from(1 + dice.below(3)).unwrap());
+        let fault = Fault::new(method, path).times(u32::try_from(1 + dice.below(3)).unwrap());
         match dice.below(9) {
             0 => self.engine.fault(fault.cut()),
             1 => self.engine.fault(fault.lose_answer()),

@@ -202,14 +202,19 @@ async fn what_machines_need_is_missed() {
         }
         config
     };
+    let mut upstream = without(false, true);
+    upstream["payload"] = json!({
+        "type": "Kubernetes", "version": "v1.34.4", "slipwayImage": "registry.example.com/slipway:1",
+    });
     let missed = [
         "install-config.yaml: Failure release-image payload.releaseImage",
         "install-config.yaml: Failure os-image platform.vsphere.clusterOSImage",
     ];
     for (config, expected) in [
         (without(true, false), &missed[..1]),
-        (without(false, true), &missed[1..]),
-        (without(true, true), &missed[..]),
+        // A release has an image of its own.
+        (without(true, true), &missed[..1]),
+        (upstream, &missed[1..]),
     ] {
         let report = run(&config).await;
         assert_eq!(problems(&report), expected);

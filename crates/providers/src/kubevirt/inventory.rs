@@ -115,7 +115,7 @@ impl Infra {
             self.seen(&kubevirts, None, installation),
             self.seen(&profiles, None, storage_profile),
             self.seen(&classes, None, storage_class),
-            self.seen(&attachments, own, kube::ResourceExt::name_any),
+            self.seen(&attachments, own, ResourceExt::name_any),
             self.seen(&quotas, own, quota),
             self.seen(&limits, own, limit_range),
         )?;
@@ -129,7 +129,7 @@ impl Infra {
 
     /// Namespaces that can be chosen, where the user may list them.
     pub async fn namespaces(&self) -> Result<Seen<Vec<String>>, AccessError> {
-        self.seen(&resource("v1", "Namespace", "namespaces"), None, kube::ResourceExt::name_any).await
+        self.seen(&resource("v1", "Namespace", "namespaces"), None, ResourceExt::name_any).await
     }
 
     /// The version of the API server: that it answers at all.

@@ -357,8 +357,8 @@ fn tags_are_looked_for_further_up() {
     assert_eq!(problems(&wanted, &estate), []);
 }
 
-/// Checks whose tests are elsewhere: with privileges, certificates, the network and simulated vCenters.
-const ELSEWHERE: [Check; 11] = [
+/// Checks whose tests are elsewhere: with privileges, certificates, the network, simulated vCenters and KubeVirt.
+const ELSEWHERE: [Check; 15] = [
     Check::ReleaseImage,
     Check::OsImage,
     Check::Files,
@@ -370,6 +370,10 @@ const ELSEWHERE: [Check; 11] = [
     Check::VipFree,
     Check::VipNetwork,
     Check::Platform,
+    Check::InfraVersion,
+    Check::Namespace,
+    Check::Quota,
+    Check::Objects,
 ];
 
 #[test]
