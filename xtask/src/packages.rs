@@ -50,6 +50,9 @@ pub(crate) fn ensure() -> anyhow::Result<()> {
     if exists("python3") && !has_venv() {
         missing.push(&VENV);
     }
+    if exists("python3") && !has_python_headers() {
+        missing.push(&PYTHON_HEADERS);
+    }
     if !Path::new("/usr/include/blkid/blkid.h").is_file() {
         missing.push(&BLKID);
     }
@@ -74,14 +77,26 @@ pub(crate) fn ensure() -> anyhow::Result<()> {
 const VENV: Needed =
     Needed { program: "python3 -m venv", package: "python3-venv", why: "for the official vSphere client" };
 
+/// oVirt's image daemon has parts in C.
+const PYTHON_HEADERS: Needed =
+    Needed { program: "Python.h", package: "python3-dev", why: "to build oVirt's image daemon" };
+
 /// A library, of which Ignition needs the headers.
 const BLKID: Needed = Needed { program: "blkid/blkid.h", package: "libblkid-dev", why: "to build Ignition" };
 
 fn has_venv() -> bool {
-    Command::new("python3")
-        .args(["-c", "import ensurepip"])
-        .output()
-        .is_ok_and(|output| output.status.success())
+    python("import ensurepip")
+}
+
+fn has_python_headers() -> bool {
+    python(
+        "import os, sysconfig; raise SystemExit(not os.path.exists(sysconfig.get_path('include') + '/Python.h'))",
+    )
+}
+
+/// Whether Python ends well with this program.
+fn python(program: &str) -> bool {
+    Command::new("python3").args(["-c", program]).output().is_ok_and(|output| output.status.success())
 }
 
 fn is_root() -> bool {
