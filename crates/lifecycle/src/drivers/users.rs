@@ -7,7 +7,9 @@ use serde::Serialize;
 use slipway_assets::drivers::privileges;
 use slipway_assets::random::Random;
 use slipway_providers::vsphere::authorization::{Permission, Role};
-use slipway_providers::vsphere::machine_spec::privileges::{Place, privileges as of_machines};
+use slipway_providers::vsphere::machine_spec::privileges::{
+    Place, PrivilegesError, privileges as of_machines,
+};
 use slipway_providers::vsphere::properties::PropertySpec;
 use slipway_providers::vsphere::{Client, Error, MoRef};
 use thiserror::Error as ThisError;
@@ -34,6 +36,8 @@ pub enum UserError {
         "user `{0}` was created in another SSO domain; delete it, and give the SSO domain of this vCenter with `--domain`"
     )]
     Elsewhere(String),
+    #[error("the privileges of a Machine cannot be told")]
+    Machines(#[from] PrivilegesError),
 }
 
 /// The domain of a vCenter that does not tell.
@@ -172,7 +176,7 @@ pub async fn plan(client: &Client, request: &Request) -> Result<Vec<User>, UserE
             roles: Vec::new(),
             grants: Vec::new(),
         };
-        for (role, privileges, objects, propagate) in wanted(*component, &request.prefix, &places) {
+        for (role, privileges, objects, propagate) in wanted(*component, &request.prefix, &places)? {
             // Older versions do not know all of them.
             let privileges: BTreeSet<String> =
                 privileges.into_iter().filter(|name| known.contains(name)).collect();
@@ -202,14 +206,18 @@ pub async fn plan(client: &Client, request: &Request) -> Result<Vec<User>, UserE
 /// A role, its privileges, the objects it is needed on, and whether below them too.
 type WantedGrants<'p> = (String, Vec<String>, Vec<(String, &'p MoRef)>, bool);
 
-fn wanted<'p>(component: Component, prefix: &str, places: &'p Places) -> Vec<WantedGrants<'p>> {
+fn wanted<'p>(
+    component: Component,
+    prefix: &str,
+    places: &'p Places,
+) -> Result<Vec<WantedGrants<'p>>, PrivilegesError> {
     let list =
         |map: &'p BTreeMap<String, MoRef>| map.iter().map(|(path, moref)| (path.clone(), moref)).collect();
     let root = || vec![("/".to_owned(), &places.root)];
     let read = || (READ_ONLY.to_owned(), Vec::new());
     let role = |word: &str| format!("{prefix}-csi-{word}");
     let named = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
-    match component {
+    Ok(match component {
         Component::CloudProvider => {
             let (name, none) = read();
             vec![(name.clone(), none.clone(), root(), false), (name, none, list(&places.datacenters), true)]
@@ -238,9 +246,9 @@ fn wanted<'p>(component: Component, prefix: &str, places: &'p Places) -> Vec<Wan
                 };
                 (format!("{prefix}-machines-{word}"), names.into_iter().collect(), objects, propagate)
             };
-            of_machines().into_iter().map(grant).collect()
+            of_machines()?.into_iter().map(grant).collect()
         }
-    }
+    })
 }
 
 fn judge_role(name: String, privileges: BTreeSet<String>, roles: &[Role]) -> WantedRole {

@@ -127,8 +127,8 @@ mod tests {
         assert_eq!(of("/etc/other"), None);
         insta::assert_snapshot!(kubeadm_config("abc", "kind: ClusterConfiguration\n"), @r"
         apiVersion: kubeadm.k8s.io/v1beta4
-        certificateKey: abc
         kind: InitConfiguration
+        certificateKey: abc
         nodeRegistration:
           criSocket: unix:///run/containerd/containerd.sock
         ---

@@ -206,8 +206,8 @@ mod tests {
         assert_eq!(shared, ["b (theirs)"]);
         assert_eq!(
             sentence(&desired, &["a"], &["b (theirs)"]).unwrap(),
-            "delete the volume `a` of the cluster `ours`, with what is on it; other clusters have these as well, and they \
-             stay: b (theirs)"
+            "delete the volume `a` of the cluster `ours`, with what is on it; other clusters use these too, so they are \
+             kept: b (theirs)"
         );
         let many = vec!["v"; MAX_NAMES + 2];
         let told = sentence(&desired, &many, &[]).unwrap();

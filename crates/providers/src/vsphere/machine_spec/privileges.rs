@@ -7,10 +7,12 @@ use serde_json::json;
 use slipway_config::ids::InfraId;
 use slipway_engine::journal::MemoryJournal;
 use slipway_engine::plan::foresee;
+use slipway_engine::resource::GraphError;
 use slipway_engine::{Endpoint, Graph, Observation, Resource, World};
+use thiserror::Error;
 use uuid::Uuid;
 
-use super::{Defaults, Identity, MachineSpec, Shutdown};
+use super::{Defaults, Identity, InvalidSpec, MachineSpec, Shutdown};
 use crate::vsphere::kinds::{Desired, ForeignDisk, Kind, MachineState, State, VSphere};
 
 /// Where privileges are needed.
@@ -25,10 +27,20 @@ pub enum Place {
     Datastores,
 }
 
+/// The Machine whose life is planned is not one that could be made.
+#[derive(Debug, Error)]
+pub enum PrivilegesError {
+    #[error(transparent)]
+    Spec(#[from] InvalidSpec),
+    #[error("`{0}` is no infrastructure id")]
+    InfraId(String),
+    #[error(transparent)]
+    Graph(#[from] GraphError),
+}
+
 /// Every privilege of a Machine's life, by where it is needed.
-pub fn privileges() -> BTreeMap<Place, BTreeSet<String>> {
-    // Fixed words that are valid: there is nothing in them that could fail.
-    let steps = life().unwrap_or_default();
+pub fn privileges() -> Result<BTreeMap<Place, BTreeSet<String>>, PrivilegesError> {
+    let steps = life()?;
     let mut needed: BTreeMap<Place, BTreeSet<String>> = BTreeMap::new();
     for (object, privilege) in steps {
         needed.entry(place(&object)).or_default().insert(privilege);
@@ -42,7 +54,7 @@ pub fn privileges() -> BTreeMap<Place, BTreeSet<String>> {
         .cloned()
         .collect();
     needed.entry(Place::Folders).or_default().extend(templates);
-    needed
+    Ok(needed)
 }
 
 fn place(object: &str) -> Place {
@@ -55,7 +67,7 @@ fn place(object: &str) -> Place {
 }
 
 /// Objects and privileges of the steps that make a Machine with all there is to it, and remove it again.
-fn life() -> Option<Vec<(String, String)>> {
+fn life() -> Result<Vec<(String, String)>, PrivilegesError> {
     let spec = json!({
         "apiVersion": "machine.openshift.io/v1beta1", "kind": "VSphereMachineProviderSpec",
         "template": "/dc/vm/templates/template", "diskGiB": 120,
@@ -67,9 +79,10 @@ fn life() -> Option<Vec<(String, String)>> {
         "dataDisks": [{"name": "data", "sizeGiB": 1}],
         "tagIDs": ["urn:vmomi:InventoryServiceTag:a:GLOBAL"],
     });
-    let spec = MachineSpec::read(&spec, &Defaults::default()).ok()?;
-    let (endpoint, infra_id) =
-        (Endpoint::from("vcenter"), InfraId::try_from("cluster-a0a0a".to_owned()).ok()?);
+    let spec = MachineSpec::read(&spec, &Defaults::default())?;
+    let endpoint = Endpoint::from("vcenter");
+    let infra_id = "cluster-a0a0a".to_owned();
+    let infra_id = InfraId::try_from(infra_id.clone()).map_err(|_| PrivilegesError::InfraId(infra_id))?;
     let identity = Identity { endpoint: &endpoint, name: "machine", uuid: Uuid::nil(), infra_id: &infra_id };
     let platform = VSphere::new([]);
     let journal = MemoryJournal::default();
@@ -82,7 +95,7 @@ fn life() -> Option<Vec<(String, String)>> {
         let state = there.then(|| State::Machine(MachineState::existing_template(String::new())));
         world.set(resource.id.clone(), Observation::Known(state));
     }
-    let (made, mut world) = foresee(&platform, &Graph::new(present).ok()?, &world, &journal, &recreate);
+    let (made, mut world) = foresee(&platform, &Graph::new(present)?, &world, &journal, &recreate);
     let id = Kind::Machine.id(&endpoint, "machine");
     // A disk that an administrator attached is detached first.
     if let Some(State::Machine(machine)) = world.get(&id).state() {
@@ -91,10 +104,10 @@ fn life() -> Option<Vec<(String, String)>> {
         world.set(id, Observation::Known(Some(State::Machine(machine))));
     }
     let absent = spec.absent(&identity, Shutdown::Guest(Duration::from_secs(1)));
-    let (removed, _) = foresee(&platform, &Graph::new(absent.into()).ok()?, &world, &journal, &recreate);
+    let (removed, _) = foresee(&platform, &Graph::new(absent.into())?, &world, &journal, &recreate);
     let steps = made.steps.into_iter().chain(removed.steps);
     let needed = steps.flat_map(|planned| planned.step.privileges);
-    Some(needed.map(|need| (need.object.to_string(), need.privilege.to_string())).collect())
+    Ok(needed.map(|need| (need.object.to_string(), need.privilege.to_string())).collect())
 }
 
 #[cfg(test)]
@@ -104,7 +117,7 @@ mod tests {
     /// Those of the steps, where the steps need them, and nowhere else.
     #[test]
     fn each_is_needed_where_the_steps_say() {
-        let needed = privileges();
+        let needed = privileges().unwrap();
         let has = |place: Place, names: &[&str]| {
             let there = &needed[&place];
             for name in names {
