@@ -44,7 +44,7 @@ async fn an_address_is_given_once_and_rests() {
         let mut names: Vec<String> = ["a", "b", "c"].iter().filter_map(|name| given(&place, name)).collect();
         names.sort();
         assert_eq!(names, ["blue-10-0-0-2", "blue-10-0-0-3"], "the gateway is no machine's");
-        let address = place.get("ipaddress", "blue-10-0-0-2");
+        let address = place.get("ipaddress.ipam.cluster.x-k8s.io", "blue-10-0-0-2");
         assert_eq!(
             (&address["spec"]["address"], &address["spec"]["prefix"], &address["spec"]["gateway"]),
             (&json!("10.0.0.2"), &json!(24), &json!("10.0.0.1"))
