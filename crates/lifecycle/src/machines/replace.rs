@@ -1,7 +1,7 @@
 //! A machine of the control plane, replaced by a new one. An etcd member goes with the old one, and comes with the new one.
 //!
 //! Here Machines are made and deleted. What a new one joins with is made in the cluster, and so is the decision whether a member may
-//! leave etcd: by the DaemonSet `slipway-control-plane`, whoever deletes the Machine.
+//! leave etcd: by the DaemonSet `slipway-control-plane`, however the Machine is deleted.
 //!
 //! What was begun is written on the new Machine, so that a replacement that was cut off goes on where it was.
 

@@ -2,7 +2,7 @@
 //!
 //! A new machine joins with what lasts a few hours only: the token in its pointer, and the signers' keys. It is paused until both
 //! are there again. A machine that is to go leaves etcd first; as long as it is a member, a hook keeps it, so that etcd never loses
-//! its majority, whoever deletes the Machine.
+//! its majority, however the Machine is deleted.
 //!
 //! | module | what it holds |
 //! |---|---|

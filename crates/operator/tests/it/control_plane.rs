@@ -164,7 +164,7 @@ pub(crate) async fn machines_leave_etcd_before_they_go(plane: &ControlPlane) {
         assert!(!toy.files.exists(CONFIG), "the key stays on no disk");
         assert!(!place.userdata().contains("Bearer old"), "{}", place.userdata());
 
-        // etcd keeps its majority, whoever deletes Machines.
+        // etcd keeps its majority, however Machines are deleted.
         *toy.members.lock().unwrap() =
             vec![member("a", true), member("b", false), member("c", true), member("d", true)];
         plane
