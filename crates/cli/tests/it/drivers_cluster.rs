@@ -284,7 +284,7 @@ fn whoever_sits_there_is_asked(plane: &ControlPlane) {
     terminal.answer("Drivers", "").answer("Tag categories", "").expect("needs them");
     terminal.send("k8s-zone").send(ENTER).answer("Updates", "");
     terminal
-        .expect("secrets blanked out")
+        .expect("secrets are hidden")
         .expect("VSphereConnection")
         .expect("VDOConfig")
         .answer("Apply", "");

@@ -66,7 +66,7 @@ fn the_release_names_the_image() {
     let unknown = written(&config);
     let (code, stdout, stderr) = run(unknown.path(), &["preflight"]);
     assert_eq!(code, Some(3), "{stdout}{stderr}");
-    assert!(stdout.contains("error[os-image]") && stdout.contains("additionalTrustBundle"), "{stdout}");
+    assert!(stdout.contains("failure[os-image]") && stdout.contains("additionalTrustBundle"), "{stdout}");
     let (code, _, stderr) = run(unknown.path(), &CREATE);
     assert_eq!(code, Some(4), "{stderr}");
     assert!(stderr.contains("cannot be read") && stderr.contains("nothing was changed"), "{stderr}");

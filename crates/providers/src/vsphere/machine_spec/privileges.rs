@@ -73,7 +73,7 @@ fn life() -> Result<Vec<(String, String)>, PrivilegesError> {
         "template": "/dc/vm/templates/template", "diskGiB": 120,
         "workspace": {
             "server": "vcenter", "datacenter": "dc", "datastore": "/dc/datastore/datastore", "vmGroup": "group",
-            "folder": "/dc/vm/machines/cluster-a0a0a", "resourcePool": "/dc/host/cluster/Resources",
+            "folder": "/dc/vm/machines/cluster-x7k2p", "resourcePool": "/dc/host/cluster/Resources",
         },
         "network": {"devices": [{"networkName": "network"}]},
         "dataDisks": [{"name": "data", "sizeGiB": 1}],
@@ -81,7 +81,7 @@ fn life() -> Result<Vec<(String, String)>, PrivilegesError> {
     });
     let spec = MachineSpec::read(&spec, &Defaults::default())?;
     let endpoint = Endpoint::from("vcenter");
-    let infra_id = "cluster-a0a0a".to_owned();
+    let infra_id = "cluster-x7k2p".to_owned();
     let infra_id = InfraId::try_from(infra_id.clone()).map_err(|_| PrivilegesError::InfraId(infra_id))?;
     let identity = Identity { endpoint: &endpoint, name: "machine", uuid: Uuid::nil(), infra_id: &infra_id };
     let platform = VSphere::new([]);
