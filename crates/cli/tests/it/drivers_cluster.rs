@@ -283,11 +283,7 @@ fn whoever_sits_there_is_asked(plane: &ControlPlane) {
     // Connections that are there count: with several of them the storage driver needs categories.
     terminal.answer("Drivers", "").answer("Tag categories", "").expect("needs them");
     terminal.send("k8s-zone").send(ENTER).answer("Updates", "");
-    terminal
-        .expect("secrets are hidden")
-        .expect("VSphereConnection")
-        .expect("VDOConfig")
-        .answer("Apply", "");
+    terminal.expect("secrets are hidden").expect("VSphereConnection").expect("VDOConfig").answer("Apply", "");
     terminal.expect("applied VDOConfig cluster");
     assert_eq!(terminal.finish(), 0, "{}", terminal.text());
     assert!(!terminal.text().contains(ADMINISTRATOR.1), "{}", terminal.text());
