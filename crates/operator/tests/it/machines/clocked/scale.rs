@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use slipway_testkit::process::eventually;
 use slipway_testkit::vcenter::VCenter;
 
-use super::world::{MACHINES, World, calls, inventory, machine, virtual_machines};
+use super::super::world::{MACHINES, World, calls, inventory, machine, virtual_machines};
 
 /// How many, unless `cargo xtask scale` says so.
 const SOME: usize = 30;

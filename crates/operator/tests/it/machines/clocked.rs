@@ -1,0 +1,3 @@
+//! What looks at the clock.
+
+mod scale;
