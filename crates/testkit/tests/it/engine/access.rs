@@ -14,7 +14,7 @@ fn each_engine_has_one_form_of_login() {
         [(Login::Internal, ADMIN, KEYCLOAK_ADMIN), (Login::Keycloak, KEYCLOAK_ADMIN, ADMIN)]
     {
         let engine = Engine::start(&Inventory { login, ..Inventory::default() }).unwrap();
-        let wire = Wire::nobody(&engine);
+        let wire = Wire::anonymous(&engine);
         assert_eq!(wire.log_in(&engine, right.0, right.1).status, 200);
         for (user, password) in [wrong, (right.0, "wrong"), ("admin", right.1)] {
             let refused = wire.log_in(&engine, user, password);
@@ -57,7 +57,7 @@ fn users_see_and_do_what_their_roles_permit() {
     let [mine, theirs] = ["mine", "theirs"].map(|name| engine.id("vms", name).unwrap());
     let grant = Grant { role: "UserVmManager".to_owned(), on: Some(("vms".to_owned(), mine.clone())) };
     engine.add_user("alice@internal", "pw", vec![grant]);
-    let mut wire = Wire::nobody(&engine);
+    let mut wire = Wire::anonymous(&engine);
     wire.token =
         wire.log_in(&engine, "alice@internal", "pw").json()["access_token"].as_str().unwrap().to_owned();
 

@@ -29,13 +29,13 @@ pub(super) struct Wire {
 impl Wire {
     /// Logged in as the administrator.
     pub(super) fn new(engine: &Engine) -> Self {
-        let mut wire = Wire::nobody(engine);
+        let mut wire = Wire::anonymous(engine);
         let answer = wire.log_in(engine, ADMIN.0, ADMIN.1).json();
         answer["access_token"].as_str().unwrap().clone_into(&mut wire.token);
         wire
     }
 
-    pub(super) fn nobody(engine: &Engine) -> Self {
+    pub(super) fn anonymous(engine: &Engine) -> Self {
         let authority = Certificate::from_pem(engine.ca().as_bytes()).unwrap();
         let client = Client::builder().tls_certs_only([authority]).no_proxy().build().unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
